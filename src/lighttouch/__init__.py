@@ -1,0 +1,1 @@
+"""Training under thousands to millions of rules."""

@@ -1,0 +1,29 @@
+"""What can go wrong; every error says what must hold, what was given and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class DataError(ValueError):
+    """The examples cannot be used: not finite, empty, of the wrong shape or type."""
+
+
+class ConstraintError(ValueError):
+    """The constraints cannot be used as given."""
+
+
+class InfeasibleConstraintsError(ConstraintError):
+    """No point satisfies all constraints; `rows` holds a small set of constraints that contradict each other."""
+
+    def __init__(self, message: str, rows: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.rows = tuple(int(row) for row in rows)
+
+
+class ModelFileError(ValueError):
+    """A model file is damaged, truncated, of an unknown version or not a model at all."""
+
+
+class CheckpointMismatchError(RuntimeError):
+    """A run cannot be resumed on this problem or with these settings."""

@@ -1,0 +1,1 @@
+"""The compiled inner loops; numba lives in this folder and nowhere else."""

@@ -1,0 +1,212 @@
+"""How a plain loop becomes a compiled one: the `kernel` decorator, verbs chosen by a record's class, and the disk cache."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import os
+import re
+import tempfile
+import types
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import caching
+from numba.core import types as numba_types
+from numba.extending import overload
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_KERNELS = Path(__file__).parent
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+lighttouch\.kernels(?:\.(\w+))?(?:\s+import\s+(.+))?", re.MULTILINE)
+
+
+def kernel(function: Function) -> Function:
+    """Compile on first call, keep the machine code on disk; `interpreted(kernel)` runs the same lines in Python."""
+    dispatcher = numba.njit(function, error_model="numpy", nogil=True)
+    dispatcher._cache = _open_cache(function)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def vector_kernel(function: Function) -> Function:
+    """A kernel whose maxima may vectorise: NaN and the sign of zero are ignored, so results stay the same bits."""
+    dispatcher = numba.njit(function, error_model="numpy", nogil=True, fastmath={"nnan", "nsz"})
+    dispatcher._cache = _open_cache(function)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def verb(stub: Function) -> Any:
+    """A function whose implementation is chosen by the class of its first argument, compiled or not.
+
+    `@the_verb.register(Record)` adds the implementation for one class of records (NamedTuples of arrays).
+    """
+    implementations: dict[type, Callable[..., Any]] = {}
+    names = list(inspect.signature(stub).parameters)
+
+    def call(*arguments: Any) -> Any:
+        return implementations[type(arguments[0])](*arguments)
+
+    def register(record_class: type) -> Callable[[Function], Function]:
+        def add(implementation: Function) -> Function:
+            implementations[record_class] = implementation
+            return implementation
+
+        return add
+
+    def choose(record: Any) -> Callable[..., Any] | None:
+        return implementations.get(getattr(record, "instance_class", type(None)))
+
+    functools.update_wrapper(call, stub)
+    call.register = register  # type: ignore[attr-defined]
+    call.implementations = implementations  # type: ignore[attr-defined]
+    namespace = {"choose": choose}
+    exec(f"def chosen({', '.join(names)}):\n    return choose({names[0]})", namespace)
+    overload(call, strict=False, jit_options={"error_model": "numpy"})(namespace["chosen"])
+    return call
+
+
+_INTERPRETED: dict[int, Callable[..., Any]] = {}
+
+
+def interpreted(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, and every kernel it calls, as ordinary Python: for records that hold Python callables."""
+    function = getattr(compiled, "py_func", compiled)
+    if id(function) not in _INTERPRETED:
+        names = {}
+        twin = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+        _INTERPRETED[id(function)] = twin
+        for name, value in function.__globals__.items():
+            names[name] = interpreted(value) if hasattr(value, "py_func") else value
+    return _INTERPRETED[id(function)]
+
+
+class _Locator(caching._CacheLocator):  # type: ignore[misc]
+    """Finds the folder of a kernel's machine code, named by a digest of every source file the kernel is built from."""
+
+    def __init__(self, function: Callable[..., Any], source: str) -> None:
+        self._line = function.__code__.co_firstlineno
+        self._stamp = _digest(Path(source))
+
+    def get_cache_path(self) -> str:
+        return str(cache_folder())
+
+    def get_source_stamp(self) -> str:
+        return self._stamp
+
+    def get_disambiguator(self) -> str:
+        return f"{self._line}-{self._stamp[:12]}"
+
+
+class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._lineno = function.__code__.co_firstlineno
+        self._locator = _Locator(function, inspect.getfile(function))
+        self._filename_base = self.get_filename_base(f"{function.__module__}.{function.__qualname__}", "")
+
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
+        short = re.sub(r"[^\w.]", "", fullname.removeprefix("lighttouch.kernels."))
+        return f"{short}-{self._locator.get_disambiguator()}.py{os.sys.version_info.minor}"  # type: ignore[attr-defined]
+
+
+class _Cache(caching.FunctionCache):  # type: ignore[misc]
+    """numba's function cache, except that a bad or missing cache warns once and that users' classes stay out of it.
+
+    A user's record class in the shared cache would break every program that cannot import it.
+    """
+
+    _impl_class = _Implementation
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        if _foreign(signature):
+            return None
+        try:
+            return super().load_overload(signature, target_context)
+        except Exception as error:
+            _warn_once(f"the compile cache in {self.cache_path} could not be read ({error}); compiling afresh")
+            return None
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        if _foreign(signature):
+            return
+        try:
+            super().save_overload(signature, data)
+        except Exception as error:
+            _warn_once(f"the compile cache in {self.cache_path} could not be written ({error}); every process compiles afresh")
+
+
+def _open_cache(function: Callable[..., Any]) -> Any:
+    try:
+        return _Cache(function)
+    except Exception as error:
+        _warn_once(f"no compile cache ({error}); every process compiles afresh")
+        return caching.NullCache()
+
+
+def _foreign(signature: Any) -> bool:
+    """Whether a signature mentions a record class from outside this package."""
+    arguments = signature.args if hasattr(signature, "args") else signature
+    return any(_foreign_type(argument) for argument in arguments)
+
+
+def _foreign_type(kind: Any) -> bool:
+    if isinstance(kind, numba_types.BaseNamedTuple):
+        module = kind.instance_class.__module__ or ""
+        if not module.startswith("lighttouch."):
+            return True
+    if isinstance(kind, numba_types.BaseTuple):
+        return any(_foreign_type(part) for part in kind)
+    return False
+
+
+@functools.cache
+def cache_folder() -> Path:
+    """Where machine code is kept: $LIGHTTOUCH_CACHE_DIR, else beside the sources, else the user's cache folder."""
+    chosen = os.environ.get("LIGHTTOUCH_CACHE_DIR")
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "lighttouch"
+    candidates = [Path(chosen)] if chosen else [_KERNELS / "__pycache__", home]
+    for candidate in candidates:
+        if _writable(candidate / "machine-code"):
+            return candidate / "machine-code"
+    return candidates[0] / "machine-code"
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+@functools.cache
+def _digest(source: Path) -> str:
+    """A digest of a kernel file and of every kernel file it imports, directly or not."""
+    texts = {path: path.read_bytes() for path in sorted(_sources(source, set()))}
+    hasher = hashlib.sha256(numba.__version__.encode())
+    for path, text in texts.items():
+        hasher.update(path.name.encode() + b"\0" + text)
+    return hasher.hexdigest()
+
+
+def _sources(source: Path, seen: set[Path]) -> set[Path]:
+    seen.add(source)
+    for module, names in _IMPORT.findall(source.read_text()):
+        for name in [module] if module else re.findall(r"\w+", names):
+            path = _KERNELS / f"{name}.py"
+            if path not in seen and path.exists():
+                _sources(path, seen)
+    return seen
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(message: str) -> None:
+    if not _warned:
+        warnings.warn(f"lighttouch: {message}", RuntimeWarning, stacklevel=3)
+    _warned.add(message)
