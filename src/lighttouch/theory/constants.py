@@ -1,0 +1,77 @@
+"""The constants of a problem that every bound depends on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from lighttouch.checks import positive, positive_int
+from lighttouch.theory.penalties import distance_to_feasible, penalty_above
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Bounds on the problem's size and slopes. Give `penalty`, or `boundary_gradient` to derive it, or both."""
+
+    constraints: int
+    diameter: float
+    objective_gradient: float
+    constraint_gradient: float
+    constraint_lipschitz: float
+    objective_lipschitz: float
+    boundary_gradient: float | None = None
+    penalty: float | None = None
+    strong_convexity: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "constraints", positive_int(self.constraints, "constraints"))
+        for name in ("diameter", "objective_gradient", "constraint_gradient", "constraint_lipschitz", "objective_lipschitz"):
+            object.__setattr__(self, name, positive(getattr(self, name), name, zero=name.startswith("objective")))
+        for name in ("boundary_gradient", "penalty", "strong_convexity"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, positive(getattr(self, name), name))
+        self._check_penalty()
+
+    def _check_penalty(self) -> None:
+        if self.boundary_gradient is None:
+            if self.penalty is None:
+                raise ValueError("penalty or boundary_gradient must be given, got neither; try theory.boundary_gradient(g(v), diameter)")
+            return
+        if self.penalty is None and self.objective_lipschitz == 0:
+            raise ValueError("penalty must be given when objective_lipschitz is 0; any penalty above 0 will do")
+        distance_to_feasible(0.0, self.chosen_penalty, self.boundary_gradient, self.objective_lipschitz)
+
+    @property
+    def chosen_penalty(self) -> float:
+        """The penalty given, or one just above L_f / rho."""
+        if self.penalty is not None:
+            return self.penalty
+        assert self.boundary_gradient is not None
+        return penalty_above(self.boundary_gradient, self.objective_lipschitz)
+
+    @property
+    def step_gradient(self) -> float:
+        """G_f + gamma G_g, which no stochastic gradient with respect to w exceeds in norm."""
+        return self.objective_gradient + self.chosen_penalty * self.constraint_gradient
+
+    @property
+    def saddle_gradient(self) -> float:
+        """G_f + gamma G_g + gamma L_g D_w, the gradient scale of LightTouch's two players, w and p."""
+        return self.step_gradient + self.chosen_penalty * self.constraint_lipschitz * self.diameter
+
+    @property
+    def log_constraints(self) -> float:
+        """The 1 + ln m that learning a distribution over m constraints costs."""
+        return 1 + math.log(self.constraints)
+
+    @property
+    def widened(self) -> Constants:
+        """The same with a diameter of at least 1, as LightTouch's results take it."""
+        return replace(self, diameter=max(1.0, self.diameter))
+
+    @property
+    def needed_strong_convexity(self) -> float:
+        """Lambda, refused when it was not given."""
+        if self.strong_convexity is None:
+            raise ValueError("strong_convexity must be given for MidTouch, got None; try the objective's l2, or plan_light")
+        return self.strong_convexity
