@@ -1,0 +1,68 @@
+"""Which method fits which constraints."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy import sparse
+
+from lighttouch.constraints import Aggregated, LinearConstraints, Stacked
+from lighttouch.domains import Ball, Box
+from lighttouch.errors import ConstraintError
+from lighttouch.interfaces import Vector
+from lighttouch.projections.ball_path import BallEngine
+from lighttouch.projections.closed_forms import ClipEngine, HalfspaceEngine
+from lighttouch.projections.general_rows import RowsEngine, all_unit_rows
+from lighttouch.projections.orders import order_engine
+from lighttouch.projections.result import Nearest
+from lighttouch.projections.rows import LinearSet, read_rows
+
+
+class Engine(Protocol):
+    """A set that knows its nearest points."""
+
+    def nearest(self, v: Vector, warm: Any = None) -> Nearest: ...
+
+
+_prepared: WeakKeyDictionary[Any, dict[Any, Engine]] = WeakKeyDictionary()
+
+
+def engine_for(constraints: Any, domain: Any) -> Engine:
+    """The engine of a set, prepared once and kept as long as its constraints live."""
+    known = _prepared.setdefault(constraints, {})
+    key = (domain.lower, domain.upper) if isinstance(domain, Box) and np.ndim(domain.lower) == 0 == np.ndim(domain.upper) else domain
+    if key not in known:
+        if len(known) >= 8:
+            known.clear()
+        known[key] = new_engine(constraints, domain)
+    return known[key]
+
+
+def new_engine(constraints: Any, domain: Any) -> Engine:
+    base = constraints.base if isinstance(constraints, Aggregated) else constraints
+    parts = base.parts if isinstance(base, Stacked) else (base,)
+    if not all(isinstance(part, LinearConstraints) for part in parts):
+        raise ConstraintError("not yet")
+    box = (domain.lower, domain.upper) if isinstance(domain, Box) else (-np.inf, np.inf)
+    engine = linear_engine(read_rows(*one_matrix(parts), *box))
+    return BallEngine(engine, domain.radius, domain.center) if isinstance(domain, Ball) else engine
+
+
+def one_matrix(parts: Any) -> tuple[Any, Vector]:
+    if len(parts) == 1:
+        return parts[0].A, parts[0].b
+    return sparse.vstack([sparse.csr_matrix(part.A) for part in parts], format="csr"), np.concatenate([part.b for part in parts])
+
+
+def linear_engine(rows: LinearSet) -> Engine:
+    """Closed forms first, then orders, then any rows."""
+    orders, general = rows.orders.source.size, rows.source.size
+    if not orders and not general:
+        return ClipEngine(rows.bounds)
+    unit = all_unit_rows(rows)
+    if orders + general == 1 and rows.bounds.trivial:
+        row = unit.matrix[0].toarray().ravel() if sparse.issparse(unit.matrix) else unit.matrix[0]
+        return HalfspaceEngine(row, float(unit.right[0]))
+    return order_engine(rows) or RowsEngine(rows, unit)

@@ -1,0 +1,122 @@
+"""Nearest points under order constraints: pool adjacent violators on chains, sweeps and maximum flow on every other graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from lighttouch.interfaces import Vector
+from lighttouch.kernels.order_chain import pool_adjacent_violators
+from lighttouch.kernels.order_projection import project_order
+from lighttouch.projections.order_graphs import PreparedOrder, prepare_order
+from lighttouch.projections.result import Nearest
+from lighttouch.projections.rows import LinearSet
+
+ROUNDS = 4
+SWEEPS = 10
+RELAXATION = 1.5
+ROUNDING = 1e-13  # excess a block may keep, relative to the largest coordinate
+
+
+@dataclass(frozen=True)
+class OrderEngine:
+    """Orders that a potential turns into plain ones, and bounds that are the same all over each connected part."""
+
+    rows: LinearSet
+    order: PreparedOrder
+
+    def nearest(self, v: Vector, warm: object = None) -> Nearest:
+        potential = self.order.potential
+        shifted = v if potential is None else v - potential
+        if self.order.chains is not None:
+            w, method, gap, ties = self._on_chains(shifted)
+        else:
+            w, method, gap, ties = self._on_graph(shifted, warm)
+        if potential is not None:
+            w = self._with_margins(w + potential)
+            method += ", margins as potentials"
+        bounds = self.rows.bounds
+        if not bounds.trivial:
+            np.clip(w, bounds.lower, bounds.upper, out=w)
+            method += ", then clipped to bounds"
+        return Nearest(w, method, gap, None if ties is None else self._multipliers(ties), ties)
+
+    def _on_chains(self, v: Vector) -> tuple[Vector, str, float | None, Vector | None]:
+        assert self.order.chains is not None
+        w = np.empty_like(v)
+        pool_adjacent_violators(v, self.order.chains[0], self.order.chains[1], w)
+        return w, "pool adjacent violators", 0.0, None
+
+    def _on_graph(self, v: Vector, warm: object) -> tuple[Vector, str, float | None, Vector | None]:
+        graph, runs = self.order.graph, self.order.runs
+        known = isinstance(warm, np.ndarray) and warm.shape == graph.lower.shape
+        ties = np.array(warm) if known else np.zeros(graph.lower.size)
+        tolerance = ROUNDING * float(np.abs(v).max(initial=0.0))
+        w, gap, _, _, _, guessed = project_order(graph, runs, v, ties, ROUNDS, SWEEPS, RELAXATION, tolerance)
+        how = "certified by maximum flow" if guessed else "then divide and conquer by maximum flow"
+        method = f"Dykstra sweeps {'by dimension ' if runs.first.size else ''}{how}"
+        if self.order.tied_nodes:
+            method += f", {self.order.tied_nodes} coordinates on cycles merged to equalities"
+        return w, method, float(gap), ties
+
+    def _multipliers(self, ties: Vector) -> Vector:
+        """Multipliers of the rows as given: repeated rows leave all weight to the first."""
+        edge = self.order.edge_of_row
+        first = np.full(ties.size, -1, dtype=np.int64)
+        first[edge[edge >= 0][::-1]] = np.flatnonzero(edge >= 0)[::-1]
+        multipliers = np.zeros(self.rows.count)
+        multipliers[self.rows.orders.source[first]] = ties
+        return multipliers
+
+    def _with_margins(self, w: Vector) -> Vector:
+        """Rounding in w - t + t can break an order by the last bits; lift the upper ends by that much, from the bottom up."""
+        orders = self.rows.orders
+        for _ in range(64):
+            short = w[orders.lower] - w[orders.upper] + orders.margin
+            bad = short > 0
+            if not bad.any():
+                break
+            raised = np.nextafter(w[orders.upper[bad]] + short[bad], np.inf)
+            np.maximum.at(w, orders.upper[bad], raised)
+        return w
+
+
+def order_engine(rows: LinearSet) -> OrderEngine | None:
+    """The engine for rows that are orders and bounds only, or None where it would not be exact."""
+    orders = rows.orders
+    if rows.source.size or not orders.source.size:
+        return None
+    prepared = prepare_order(rows.dimension, orders.lower, orders.upper, orders.margin)
+    if prepared is None or not bounds_fit(rows, prepared.potential is not None):
+        return None
+    return OrderEngine(rows, prepared)
+
+
+def bounds_fit(rows: LinearSet, margins: bool) -> bool:
+    """Clipping afterwards is exact where a connected part has one lower and one upper bound, and no margins shift them."""
+    if rows.bounds.trivial:
+        return True
+    linked = np.zeros(rows.dimension, dtype=bool)
+    linked[rows.orders.lower] = True
+    linked[rows.orders.upper] = True
+    low, high = rows.bounds.lower[linked], rows.bounds.upper[linked]
+    if margins:
+        return bool(np.all(np.isneginf(low)) and np.all(np.isposinf(high)))
+    if np.all(low == low[0]) and np.all(high == high[0]):
+        return True
+    return same_within_parts(rows.bounds.lower, rows) and same_within_parts(rows.bounds.upper, rows)
+
+
+def same_within_parts(values: NDArray[np.float64], rows: LinearSet) -> bool:
+    orders = rows.orders
+    links = sparse.coo_matrix((np.ones(orders.lower.size), (orders.lower, orders.upper)), shape=(rows.dimension, rows.dimension))
+    _, part = csgraph.connected_components(links, directed=False)
+    low = np.full(part.max() + 1, np.inf)
+    high = np.full(part.max() + 1, -np.inf)
+    np.minimum.at(low, part, values)
+    np.maximum.at(high, part, values)
+    return bool(np.all(low == high))

@@ -1,0 +1,167 @@
+"""Linear constraints sorted by kind: bounds on one coordinate, orders of two, and everything else scaled to rows of length one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from lighttouch.errors import InfeasibleConstraintsError
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """lower <= w <= upper; a source is the row that says so, or -1 for the domain."""
+
+    lower: Floats
+    upper: Floats
+    lower_source: Indices
+    upper_source: Indices
+
+    @property
+    def trivial(self) -> bool:
+        return bool(np.all(np.isneginf(self.lower)) and np.all(np.isposinf(self.upper)))
+
+
+@dataclass(frozen=True)
+class Orders:
+    """w[lower] + margin <= w[upper], one entry a row of `source`."""
+
+    lower: Indices
+    upper: Indices
+    margin: Floats
+    source: Indices
+
+
+@dataclass(frozen=True)
+class LinearSet:
+    """Everything the linear constraints and a box say, by kind; multipliers refer to the `count` rows as they were given."""
+
+    dimension: int
+    count: int
+    bounds: Bounds
+    orders: Orders
+    matrix: Any  # the rows that are neither bound nor order, of length one: CSR or dense
+    right: Floats
+    norm: Floats
+    source: Indices
+
+
+def read_rows(matrix: Any, right: Floats, lower: Any, upper: Any) -> LinearSet:
+    """Sort the rows of matrix @ w <= right and the box lower <= w <= upper by kind."""
+    count, dimension = matrix.shape
+    scale = row_scale(matrix)
+    refuse_impossible_zero_rows(scale, right)
+    nonzeros = np.diff(matrix.indptr) if sparse.issparse(matrix) else np.count_nonzero(matrix, axis=1)
+    if sparse.issparse(matrix) and np.any(matrix.data == 0.0):
+        matrix = matrix.copy()
+        matrix.eliminate_zeros()
+        nonzeros = np.diff(matrix.indptr)
+    bounds = read_bounds(matrix, right, np.flatnonzero(nonzeros == 1), lower, upper)
+    pairs = np.flatnonzero(nonzeros == 2)
+    orders, rest = read_orders(matrix, right, pairs)
+    general = np.sort(np.concatenate([rest, np.flatnonzero(nonzeros > 2)]))
+    rows, norm = unit_rows(matrix, general, scale)
+    return LinearSet(dimension, count, bounds, orders, rows, right[general] / norm, norm, general)
+
+
+def row_scale(matrix: Any) -> Floats:
+    """The largest absolute entry of every row."""
+    if sparse.issparse(matrix):
+        return np.asarray(abs(matrix).max(axis=1).todense(), dtype=np.float64).ravel() if matrix.nnz else np.zeros(matrix.shape[0])
+    return np.asarray(np.max(np.abs(matrix), axis=1, initial=0.0))
+
+
+def refuse_impossible_zero_rows(scale: Floats, right: Floats) -> None:
+    bad = np.flatnonzero((scale == 0.0) & (right < 0.0))
+    if bad.size:
+        row = int(bad[0])
+        message = f"no point satisfies row {row}: all its coefficients are zero and its right side is {right[row]:g}"
+        raise InfeasibleConstraintsError(message, [row])
+
+
+def unit_rows(matrix: Any, chosen: Indices, scale: Floats) -> tuple[Any, Floats]:
+    """The chosen rows divided by their lengths, and the lengths; scaled twice so that no square over- or underflows."""
+    part = matrix[chosen]
+    if sparse.issparse(part):
+        part = sparse.csr_matrix(part)
+        owner = np.repeat(np.arange(chosen.size), np.diff(part.indptr))
+        data = part.data / scale[chosen][owner]
+        length = np.sqrt(np.bincount(owner, data * data, minlength=chosen.size))
+        rows = sparse.csr_matrix((data / length[owner], part.indices, part.indptr), shape=part.shape)
+        return rows, length * scale[chosen]
+    part = part / scale[chosen][:, None]
+    length = np.sqrt(np.einsum("ij,ij->i", part, part))
+    part /= length[:, None]
+    return part, length * scale[chosen]
+
+
+def entries(matrix: Any, rows: Indices, each: int) -> tuple[Indices, Floats]:
+    """Columns and values of rows with exactly `each` nonzeros, one row a line."""
+    if sparse.issparse(matrix):
+        place = matrix.indptr[rows][:, None] + np.arange(each)
+        return matrix.indices[place].astype(np.int64), matrix.data[place]
+    part = matrix[rows]
+    columns = np.nonzero(part)[1].reshape(rows.size, each)
+    return columns, np.take_along_axis(part, columns, axis=1)
+
+
+def read_bounds(matrix: Any, right: Floats, rows: Indices, lower: Any, upper: Any) -> Bounds:
+    """The box narrowed by every row with a single nonzero; a coordinate left no room is infeasible."""
+    dimension = matrix.shape[1]
+    low = np.array(np.broadcast_to(np.asarray(lower, dtype=np.float64), dimension))
+    high = np.array(np.broadcast_to(np.asarray(upper, dtype=np.float64), dimension))
+    low_source = np.full(dimension, -1, dtype=np.int64)
+    high_source = np.full(dimension, -1, dtype=np.int64)
+    if rows.size:
+        columns, values = entries(matrix, rows, 1)
+        limit = right[rows] / values[:, 0]
+        tighten(high, high_source, rows, columns[:, 0], limit, values[:, 0] > 0, 1.0)
+        tighten(low, low_source, rows, columns[:, 0], limit, values[:, 0] < 0, -1.0)
+    bounds = Bounds(low, high, low_source, high_source)
+    refuse_empty_bounds(bounds)
+    return bounds
+
+
+def tighten(bound: Floats, source: Indices, rows: Indices, columns: Indices, limit: Floats, chosen: NDArray[np.bool_], sign: float) -> None:
+    """Keep the tightest limit of each coordinate; sign 1 for upper bounds, -1 for lower ones."""
+    rows, columns, limit = rows[chosen], columns[chosen], sign * limit[chosen]
+    tightest = np.lexsort((rows, limit, columns))
+    columns, first = np.unique(columns[tightest], return_index=True)
+    rows, limit = rows[tightest][first], limit[tightest][first]
+    better = limit < sign * bound[columns]
+    bound[columns[better]] = sign * limit[better]
+    source[columns[better]] = rows[better]
+
+
+def refuse_empty_bounds(bounds: Bounds) -> None:
+    bad = np.flatnonzero(bounds.lower > bounds.upper)
+    if not bad.size:
+        return
+    i = int(bad[np.argmax(bounds.lower[bad] - bounds.upper[bad])])
+    rows = [int(r) for r in (bounds.lower_source[i], bounds.upper_source[i]) if r >= 0]
+    says = " and ".join([f"row {r}" for r in rows] + (["the domain"] if len(rows) < 2 else []))
+    least, most = float(bounds.lower[i]), float(bounds.upper[i])
+    message = f"no point satisfies {says}: coordinate {i} must be at least {least!r} and at most {most!r}"
+    raise InfeasibleConstraintsError(message, rows)
+
+
+def read_orders(matrix: Any, right: Floats, rows: Indices) -> tuple[Orders, Indices]:
+    """Rows c w_i - c w_j <= -c margin as orders, and the rows of two nonzeros that are not of that form."""
+    nothing = np.empty(0, dtype=np.int64)
+    if not rows.size:
+        return Orders(nothing, nothing, np.empty(0), nothing), rows
+    columns, values = entries(matrix, rows, 2)
+    opposite = values[:, 0] == -values[:, 1]
+    source, columns, values = rows[opposite], columns[opposite], values[opposite]
+    first_is_lower = values[:, 0] > 0
+    lower = np.where(first_is_lower, columns[:, 0], columns[:, 1])
+    upper = np.where(first_is_lower, columns[:, 1], columns[:, 0])
+    margin = -right[source] / np.abs(values[:, 0]) + 0.0
+    return Orders(lower, upper, margin, source), rows[~opposite]

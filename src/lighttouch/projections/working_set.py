@@ -1,0 +1,104 @@
+"""The few rows a lazy projection works with: their Gram matrix, and the dual active-set method on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from lighttouch.kernels.dual_active_set import CONTRADICTION, SOLVED, dual_active_set
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+DEPENDENT = 1e-12  # squared length left of a row, outside the span of the active ones, that counts as none
+
+
+@dataclass
+class WorkingSet:
+    """Rows by number (`ids`), their entries, right sides, Gram matrix and multipliers; `active` holds positions in `ids`."""
+
+    rows: Any
+    ids: Indices
+    right: Floats
+    gram: Floats
+    active: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    weights: Floats = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def empty(cls, like: Any) -> WorkingSet:
+        return cls(like[:0], np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, 0)))
+
+    def add(self, rows: Any, ids: Indices, right: Floats) -> None:
+        """Append rows; only the new part of the Gram matrix is computed."""
+        cross = dense(self.rows @ rows.T)
+        corner = dense(rows @ rows.T)
+        self.gram = np.block([[self.gram, cross], [cross.T, corner]])
+        self.rows = sparse.vstack([self.rows, rows], format="csr") if sparse.issparse(rows) else np.vstack([self.rows, rows])
+        self.ids = np.concatenate([self.ids, ids])
+        self.right = np.concatenate([self.right, right])
+
+    def keep(self, kept: Indices) -> None:
+        """Forget all but the given positions, which must include the active ones."""
+        place = np.full(self.ids.size, -1, dtype=np.int64)
+        place[kept] = np.arange(kept.size)
+        self.rows, self.ids, self.right, self.gram = self.rows[kept], self.ids[kept], self.right[kept], self.gram[np.ix_(kept, kept)]
+        self.active = place[self.active]
+
+    def start_from(self, positions: Indices) -> None:
+        """Make an independent part of the given rows active, dropping rows until every multiplier is positive."""
+        while positions.size:
+            positions = independent(self.gram, positions)
+            weights = solve_definite(self.gram[np.ix_(positions, positions)], -self.right[positions])
+            if np.all(weights >= 0.0):
+                self.active, self.weights = positions, weights
+                return
+            positions = positions[weights > 0.0]
+        self.active, self.weights = np.empty(0, dtype=np.int64), np.empty(0)
+
+    def solve(self, tolerance: float, steps: int) -> tuple[int, Floats]:
+        """Run the active-set method; returns its outcome and, on a contradiction, the weights of the rows that prove it."""
+        capacity = min(self.ids.size, self.rows.shape[1]) + 1
+        factor = np.zeros((capacity, capacity))
+        active = np.zeros(capacity, dtype=np.int64)
+        weights = np.zeros(capacity)
+        size = self.active.size
+        active[:size], weights[:size] = self.active, self.weights
+        if size:
+            factor[:size, :size] = np.linalg.cholesky(self.gram[np.ix_(self.active, self.active)])
+        excess = np.empty(self.ids.size)
+        outcome, size, row, direction = dual_active_set(
+            self.gram, self.right, factor, active, weights, size, excess, tolerance, DEPENDENT, steps
+        )
+        self.active, self.weights = active[:size], weights[:size]
+        proof = np.zeros(self.ids.size)
+        if outcome == CONTRADICTION:
+            proof[self.active] = np.maximum(0.0, -direction[:size])
+            proof[row] = 1.0
+        return outcome, proof
+
+    def point(self) -> Floats:
+        """-rows.T @ multipliers."""
+        return -np.asarray(self.rows[self.active].T @ self.weights)
+
+
+def solve_definite(gram: Floats, right: Floats) -> Floats:
+    return np.asarray(np.linalg.solve(gram, right), dtype=np.float64)
+
+
+def dense(matrix: Any) -> Floats:
+    return np.asarray(matrix.todense()) if sparse.issparse(matrix) else np.asarray(matrix)
+
+
+def independent(gram: Floats, positions: Indices) -> Indices:
+    """A part of the given rows that is linearly independent: pivoted Cholesky, best conditioned first."""
+    from scipy.linalg.lapack import dpstrf
+
+    _, pivots, rank, _ = dpstrf(gram[np.ix_(positions, positions)], tol=1e-9, lower=1)
+    return np.sort(positions[pivots[:rank] - 1])
+
+
+__all__ = ["CONTRADICTION", "SOLVED", "WorkingSet"]
