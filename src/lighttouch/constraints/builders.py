@@ -1,0 +1,85 @@
+"""Functions that return linear constraints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lighttouch.checks import finite_matrix, finite_vector, positive_int, refuse_if_too_large, to_float
+from lighttouch.constraints.linear import LinearConstraints
+from lighttouch.errors import ConstraintError
+
+
+def ordering(dimension: int) -> LinearConstraints:
+    """w_0 <= w_1 <= ... <= w_{d-1}."""
+    places = np.arange(positive_int(dimension, "dimension"))
+    return order(places[:-1], places[1:], dimension=dimension)
+
+
+def order(lower: Any, upper: Any, margin: float | Any = 0.0, *, dimension: int | None = None) -> LinearConstraints:
+    """w[lower_j] + margin <= w[upper_j] for every j; `margin` is one number, or one each.
+
+    The dimension is the largest index plus one unless given.
+    """
+    smaller, larger = (_indices(values, name) for values, name in ((lower, "lower"), (upper, "upper")))
+    if smaller.size != larger.size:
+        raise ConstraintError(f"lower and upper must have the same length, got {smaller.size} and {larger.size}")
+    if np.any(smaller == larger):
+        place = int(np.argmax(smaller == larger))
+        raise ConstraintError(f"a parameter cannot be ordered against itself: pair {place} is ({smaller[place]}, {larger[place]})")
+    largest = int(max(smaller.max(initial=-1), larger.max(initial=-1)))
+    dimension = largest + 1 if dimension is None else positive_int(dimension, "dimension")
+    if largest >= dimension:
+        raise ConstraintError(f"indices must be below the dimension {dimension}, got {largest}")
+    count = smaller.size
+    refuse_if_too_large(count * 60, f"ordering {count:,} pairs", "use fewer pairs, or the lattice families without stored rows", ConstraintError)
+    margins = np.broadcast_to(to_float(margin, "margin", ConstraintError), (count,))
+    rows = np.repeat(np.arange(count), 2)
+    columns = np.column_stack([smaller, larger]).ravel()
+    values = np.tile([1.0, -1.0], count)
+    return LinearConstraints(scipy.sparse.csr_matrix((values, (rows, columns)), shape=(count, dimension)), 0.0 - margins)
+
+
+def bounds(dimension: int, lower: Any = None, upper: Any = None) -> LinearConstraints:
+    """lower <= w <= upper as constraints: numbers, or one a coordinate; None or an infinite side asks for nothing."""
+    dimension = positive_int(dimension, "dimension")
+    sides = []
+    for limit, sign, name in ((lower, -1.0, "lower"), (upper, 1.0, "upper")):
+        if limit is None:
+            continue
+        values = np.broadcast_to(to_float(limit, name, ConstraintError), (dimension,))
+        if np.isnan(values).any():
+            raise ConstraintError(f"{name} must not be NaN: it is, first at coordinate {int(np.argmax(np.isnan(values)))}")
+        kept = np.flatnonzero(np.isfinite(values))
+        matrix = scipy.sparse.csr_matrix((np.full(kept.size, sign), (np.arange(kept.size), kept)), shape=(kept.size, dimension))
+        sides.append((matrix, sign * values[kept]))
+    if not sides:
+        return LinearConstraints(scipy.sparse.csr_matrix((0, dimension)), np.zeros(0))
+    return LinearConstraints(scipy.sparse.vstack([matrix for matrix, _ in sides], format="csr"), np.concatenate([b for _, b in sides]))
+
+
+def canonical_examples(X: Any, y: Any, margin: float = 1.0) -> LinearConstraints:
+    """y_i <w, x_i> >= margin for every row: these examples must always be classified right (y in {-1, +1})."""
+    rows = finite_matrix(X, "X", ConstraintError)
+    labels = finite_vector(y, "y", rows.shape[0], ConstraintError)
+    if not np.all(np.abs(labels) == 1.0):
+        bad = int(np.argmax(np.abs(labels) != 1.0))
+        raise ConstraintError(f"y must hold only -1 and +1, got {labels[bad]} in row {bad}")
+    if scipy.sparse.issparse(rows):
+        signed = scipy.sparse.diags(-labels) @ rows
+    else:
+        signed = -labels[:, None] * rows
+    return LinearConstraints(signed, np.full(rows.shape[0], -float(margin)))
+
+
+def _indices(values: Any, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    array = np.atleast_1d(np.asarray(values))
+    if array.size == 0:
+        return np.zeros(0, np.int64)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ConstraintError(f"{name} must hold whole numbers (indices of parameters), got {array.dtype} of shape {array.shape}")
+    if array.min() < 0:
+        raise ConstraintError(f"{name} must hold indices of at least 0, got {array.min()}")
+    return array.astype(np.int64)

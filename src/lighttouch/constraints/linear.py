@@ -1,0 +1,68 @@
+"""Linear inequalities A w <= b, dense or sparse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lighttouch.checks import Matrix, finite_matrix, finite_vector
+from lighttouch.constraints.base import RecordConstraints
+from lighttouch.errors import ConstraintError
+from lighttouch.interfaces import Vector
+from lighttouch.kernels.constraints import DenseRows, OrderRows, SparseRows
+
+
+class LinearConstraints(RecordConstraints):
+    """A w <= b, with A dense or scipy sparse, one row a constraint; zero rows (no constraint at all) are allowed."""
+
+    def __init__(self, A: Any, b: Any, names: Sequence[str] | None = None) -> None:
+        self.A: Matrix = finite_matrix(A, "A", ConstraintError)
+        self.count, self.dimension = self.A.shape
+        if self.dimension == 0:
+            raise ConstraintError("A must have at least one column, one for each parameter")
+        self.b = finite_vector(b, "b", self.count, ConstraintError)
+        if names is not None and len(names) != self.count:
+            raise ConstraintError(f"names must hold one name for each of the {self.count} rows, got {len(names)}")
+        self.names = None if names is None else tuple(names)
+        self.sparse = scipy.sparse.issparse(self.A)
+        self.cost = max(1.0, self.A.nnz / max(1, self.count)) if self.sparse else float(self.dimension)
+
+    @cached_property
+    def record(self) -> Any:  # type: ignore[override]
+        if not self.sparse:
+            return DenseRows(self.A, self.b)
+        return self.order_rows or SparseRows(self.A.data, self.A.indices, self.A.indptr, self.b)
+
+    @cached_property
+    def order_rows(self) -> OrderRows | None:
+        """The rows as scale (w[smaller] - w[larger]) <= b, if every row has that form."""
+        if not self.sparse or self.count == 0 or not np.all(np.diff(self.A.indptr) == 2):
+            return None
+        data, indices = self.A.data.reshape(-1, 2), self.A.indices.reshape(-1, 2)
+        if not np.all((data[:, 0] == -data[:, 1]) & (data[:, 0] != 0.0)):
+            return None
+        first_is_smaller = data[:, 0] > 0.0
+        scale = np.abs(data[:, 0])
+        return OrderRows(
+            np.where(first_is_smaller, indices[:, 0], indices[:, 1]).astype(indices.dtype),
+            np.where(first_is_smaller, indices[:, 1], indices[:, 0]).astype(indices.dtype),
+            scale[:1].copy() if np.all(scale == scale[0]) else scale,
+            self.b,
+        )
+
+    def row_scales(self) -> Vector:
+        """The norm of each row; 1 for a row of zeros."""
+        squares = np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel() if self.sparse else np.einsum("ij,ij->i", self.A, self.A)
+        return np.where(squares > 0.0, np.sqrt(squares), 1.0)
+
+    def describe(self, j: int) -> str:
+        if self.names:
+            return self.names[j]
+        row = self.A.getrow(j) if self.sparse else scipy.sparse.csr_matrix(self.A[j : j + 1])
+        terms = [f"{value:+.6g} w[{index}]" for index, value in zip(row.indices[:6], row.data[:6], strict=True)]
+        more = " ..." if row.nnz > 6 else ""
+        return f"row {j}: {' '.join(terms) or '0'}{more} <= {self.b[j]:.6g}"

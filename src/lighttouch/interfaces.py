@@ -1,0 +1,100 @@
+"""What every objective, constraint family, domain and solver offers: all that the rest of the package relies on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from lighttouch.kernels.domains import DomainRecord
+
+Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """A convex function: the mean over examples of convex terms, plus (l2/2) ||w||^2."""
+
+    l2: float
+
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def examples(self) -> int: ...
+    @property
+    def record(self) -> Any:
+        """The arrays a kernel reads."""
+    @property
+    def interpreted(self) -> bool:
+        """Whether the record holds Python callables, so that loops must run interpreted."""
+    @property
+    def cost(self) -> float:
+        """Mean operations of one example's gradient."""
+    @property
+    def independent(self) -> bool:
+        """Whether examples are drawn independently rather than in random permutations."""
+    def value(self, w: Vector) -> float: ...
+    def gradient(self, w: Vector) -> Vector: ...
+
+
+@runtime_checkable
+class Constraints(Protocol):
+    """Convex functions g_j with g_j(w) <= 0 required; checked in groups of `group_size` members."""
+
+    @property
+    def count(self) -> int:
+        """How many constraints the algorithms see: groups, when aggregated."""
+    @property
+    def members(self) -> int:
+        """How many single constraints there are."""
+    @property
+    def group_size(self) -> int: ...
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def record(self) -> Any: ...
+    @property
+    def interpreted(self) -> bool: ...
+    @property
+    def cost(self) -> float:
+        """Mean operations of checking one constraint (one group, when aggregated)."""
+    def values(self, w: Vector) -> Vector: ...
+    def describe(self, j: int) -> str:
+        """Constraint j in words."""
+
+
+@runtime_checkable
+class Domain(Protocol):
+    """The simple closed convex set W."""
+
+    def project(self, w: Vector) -> Vector: ...
+    def record(self, dimension: int) -> DomainRecord: ...
+    def objection_to(self, dimension: int) -> str | None: ...
+
+
+class State(Protocol):
+    """Everything a run needs to go on, as arrays and numbers."""
+
+    @property
+    def iteration(self) -> int: ...
+    @property
+    def constraint_checks(self) -> int: ...
+    @property
+    def gradient_samples(self) -> int: ...
+    @property
+    def w(self) -> Vector: ...
+    def copy(self) -> State: ...
+
+
+class Solver(Protocol):
+    """A frozen record of hyperparameters with three verbs."""
+
+    def objection_to(self, problem: Any) -> str | None:
+        """Why this solver cannot take the problem, and what can; None if it can."""
+    def init(self, problem: Any, start: Vector) -> Any: ...
+    def advance(self, problem: Any, state: Any, steps: int, rng: np.random.Generator) -> None: ...
+    def solution(self, state: Any) -> Vector: ...
+    def average(self, state: Any) -> Vector: ...
+    def probabilities(self, state: Any) -> Vector | None: ...
+    def batch_sizes(self, state: Any) -> tuple[int, int, int]: ...

@@ -1,0 +1,237 @@
+"""Constraint families as records, and the two verbs every family offers: the worst of a range, and a subgradient."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from lighttouch.kernels.compiled import kernel, verb
+from lighttouch.kernels.gradient import add, add_dense, dot
+from lighttouch.kernels.objectives import sparse_dot
+
+
+class DenseRows(NamedTuple):
+    """A w <= b with every entry stored."""
+
+    A: np.ndarray
+    b: np.ndarray
+
+
+class SparseRows(NamedTuple):
+    """A w <= b in compressed rows."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    b: np.ndarray
+
+
+class OrderRows(NamedTuple):
+    """scale_j (w[smaller_j] - w[larger_j]) <= b_j; `scale` holds one number a row, or a single one for all."""
+
+    smaller: np.ndarray
+    larger: np.ndarray
+    scale: np.ndarray
+    b: np.ndarray
+
+
+class NormRows(NamedTuple):
+    """||A_j w + b_j|| <= c_j.w + d_j; A holds a matrix a row, one for all, or none (the identity); c may be empty (zero)."""
+
+    A: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    d: np.ndarray
+
+
+class QuadraticRows(NamedTuple):
+    """w'P_j w / 2 + q_j.w + r_j <= 0; P holds a matrix a row, or one for all."""
+
+    P: np.ndarray
+    q: np.ndarray
+    r: np.ndarray
+
+
+class Joined(NamedTuple):
+    """Two families one after the other; `split` is the count of the first."""
+
+    first: NamedTuple
+    second: NamedTuple
+    split: int
+
+
+@verb
+def worst(constraints, start, stop, w):
+    """The largest g_j(w) over start <= j < stop, and its j."""
+
+
+@verb
+def add_subgradient(constraints, member, w, scale, gradient):
+    """Add scale times a subgradient of g_member at w."""
+
+
+@worst.register(DenseRows)
+def _worst_dense(constraints, start, stop, w):
+    best = -math.inf
+    member = start
+    for j in range(start, stop):
+        value = dot(constraints.A[j], w) - constraints.b[j]
+        if value > best:
+            best = value
+            member = j
+    return best, member
+
+
+@add_subgradient.register(DenseRows)
+def _subgradient_dense(constraints, member, w, scale, gradient):
+    add_dense(gradient, constraints.A[member], scale)
+
+
+@worst.register(SparseRows)
+def _worst_sparse(constraints, start, stop, w):
+    best = -math.inf
+    member = start
+    for j in range(start, stop):
+        value = sparse_dot(constraints.data, constraints.indices, constraints.indptr[j], constraints.indptr[j + 1], w) - constraints.b[j]
+        if value > best:
+            best = value
+            member = j
+    return best, member
+
+
+@add_subgradient.register(SparseRows)
+def _subgradient_sparse(constraints, member, w, scale, gradient):
+    for k in range(constraints.indptr[member], constraints.indptr[member + 1]):
+        add(gradient, constraints.indices[k], scale * constraints.data[k])
+
+
+@kernel
+def order_scale(constraints, j):
+    return constraints.scale[j] if constraints.scale.size > 1 else constraints.scale[0]
+
+
+@worst.register(OrderRows)
+def _worst_order(constraints, start, stop, w):
+    best = -math.inf
+    member = start
+    for j in range(start, stop):
+        value = order_scale(constraints, j) * (w[constraints.smaller[j]] - w[constraints.larger[j]]) - constraints.b[j]
+        if value > best:
+            best = value
+            member = j
+    return best, member
+
+
+@add_subgradient.register(OrderRows)
+def _subgradient_order(constraints, member, w, scale, gradient):
+    push = scale * order_scale(constraints, member)
+    add(gradient, constraints.smaller[member], push)
+    add(gradient, constraints.larger[member], -push)
+
+
+@kernel
+def _which(count, j):
+    """The index of the matrix that belongs to row j when there are `count` of them: one for all, or one a row."""
+    return j if count > 1 else 0
+
+
+@kernel
+def norm_residual(constraints, j, w):
+    """A_j w + b_j."""
+    residual = constraints.b[j].copy()
+    if constraints.A.shape[0] == 0:
+        residual += w
+    else:
+        matrix = constraints.A[_which(constraints.A.shape[0], j)]
+        for row in range(residual.size):
+            residual[row] += dot(matrix[row], w)
+    return residual
+
+
+@worst.register(NormRows)
+def _worst_norm(constraints, start, stop, w):
+    best = -math.inf
+    member = start
+    for j in range(start, stop):
+        residual = norm_residual(constraints, j, w)
+        value = math.sqrt(dot(residual, residual)) - constraints.d[j]
+        if constraints.c.shape[0] > 0:
+            value -= dot(constraints.c[j], w)
+        if value > best:
+            best = value
+            member = j
+    return best, member
+
+
+@add_subgradient.register(NormRows)
+def _subgradient_norm(constraints, member, w, scale, gradient):
+    residual = norm_residual(constraints, member, w)
+    size = math.sqrt(dot(residual, residual))
+    if size > 0.0:
+        if constraints.A.shape[0] == 0:
+            add_dense(gradient, residual, scale / size)
+        else:
+            matrix = constraints.A[_which(constraints.A.shape[0], member)]
+            for row in range(residual.size):
+                add_dense(gradient, matrix[row], scale * residual[row] / size)
+    if constraints.c.shape[0] > 0:
+        add_dense(gradient, constraints.c[member], -scale)
+
+
+@worst.register(QuadraticRows)
+def _worst_quadratic(constraints, start, stop, w):
+    best = -math.inf
+    member = start
+    for j in range(start, stop):
+        matrix = constraints.P[_which(constraints.P.shape[0], j)]
+        value = constraints.r[j] + dot(constraints.q[j], w)
+        for row in range(w.size):
+            value += 0.5 * w[row] * dot(matrix[row], w)
+        if value > best:
+            best = value
+            member = j
+    return best, member
+
+
+@add_subgradient.register(QuadraticRows)
+def _subgradient_quadratic(constraints, member, w, scale, gradient):
+    add_dense(gradient, constraints.q[member], scale)
+    matrix = constraints.P[_which(constraints.P.shape[0], member)]
+    for row in range(w.size):
+        gradient.values[row] += scale * dot(matrix[row], w)
+
+
+@worst.register(Joined)
+def _worst_joined(constraints, start, stop, w):
+    split = constraints.split
+    if stop <= split:
+        return worst(constraints.first, start, stop, w)
+    value, member = worst(constraints.second, max(0, start - split), stop - split, w)
+    member += split
+    if start < split:
+        other, candidate = worst(constraints.first, start, split, w)
+        if other >= value:
+            return other, candidate
+    return value, member
+
+
+@add_subgradient.register(Joined)
+def _subgradient_joined(constraints, member, w, scale, gradient):
+    if member < constraints.split:
+        add_subgradient(constraints.first, member, w, scale, gradient)
+    else:
+        add_subgradient(constraints.second, member - constraints.split, w, scale, gradient)
+
+
+@kernel
+def group_stop(group, size, members):
+    return min((group + 1) * size, members)
+
+
+@kernel
+def group_values(constraints, members, size, w, out):
+    """g of every group of `size` members (of every member, for size 1)."""
+    for group in range(out.size):
+        out[group] = worst(constraints, group * size, group_stop(group, size, members), w)[0]

@@ -1,0 +1,109 @@
+"""Objectives and constraints that users write: Python callables run interpreted, records with plain loops run compiled."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from lighttouch.kernels.constraints import add_subgradient, worst
+from lighttouch.kernels.gradient import add_dense
+from lighttouch.kernels.objectives import add_gradient, example_value
+
+
+class PythonObjective(NamedTuple):
+    value: Callable[[int, np.ndarray], float]
+    gradient: Callable[[int, np.ndarray], np.ndarray]
+
+
+class PythonConstraints(NamedTuple):
+    value: Callable[[int, np.ndarray], float]
+    subgradient: Callable[[int, np.ndarray], np.ndarray]
+
+
+@add_gradient.register(PythonObjective)
+def _python_gradient(objective, example, w, scale, gradient):
+    add_dense(gradient, np.asarray(objective.gradient(example, w), dtype=np.float64), scale)
+
+
+@example_value.register(PythonObjective)
+def _python_value(objective, example, w):
+    return float(objective.value(example, w))
+
+
+@worst.register(PythonConstraints)
+def _python_worst(constraints, start, stop, w):
+    best, member = -math.inf, start
+    for j in range(start, stop):
+        value = float(constraints.value(j, w))
+        if value > best:
+            best, member = value, j
+    return best, member
+
+
+@add_subgradient.register(PythonConstraints)
+def _python_subgradient(constraints, member, w, scale, gradient):
+    add_dense(gradient, np.asarray(constraints.subgradient(member, w), dtype=np.float64), scale)
+
+
+_CLASSES: dict[tuple[Any, ...], type] = {}
+
+
+def compiled_objective(record: Any, value: Callable[..., float], gradient: Callable[..., None]) -> Any:
+    """The user's record under a class of its own, for which the verbs call the user's functions."""
+    key = ("objective", type(record), value, gradient)
+    if key not in _CLASSES:
+        _CLASSES[key] = _own_class(record)
+        _register_objective(_CLASSES[key], numba.njit(value), numba.njit(gradient))
+    return _CLASSES[key](*record)
+
+
+def compiled_constraints(record: Any, value: Callable[..., float], subgradient: Callable[..., None]) -> Any:
+    key = ("constraints", type(record), value, subgradient)
+    if key not in _CLASSES:
+        _CLASSES[key] = _own_class(record)
+        _register_constraints(_CLASSES[key], numba.njit(value), numba.njit(subgradient))
+    return _CLASSES[key](*record)
+
+
+def _own_class(record: Any) -> type:
+    if not hasattr(record, "_fields"):
+        raise TypeError(f"record must be a NamedTuple of arrays and numbers, got {type(record).__name__}")
+    own = namedtuple(f"{type(record).__name__}{len(_CLASSES)}", record._fields)  # type: ignore[misc]
+    own.__module__ = "users"  # anything outside the package: its machine code stays in this process
+    return own
+
+
+def _register_objective(own: type, value: Any, gradient: Any) -> None:
+    @add_gradient.register(own)
+    def add_users_gradient(objective, example, w, scale, gradient_):
+        out = np.zeros(w.size)
+        gradient(objective, example, w, out)
+        add_dense(gradient_, out, scale)
+
+    @example_value.register(own)
+    def users_value(objective, example, w):
+        return value(objective, example, w)
+
+
+def _register_constraints(own: type, value: Any, subgradient: Any) -> None:
+    @worst.register(own)
+    def users_worst(constraints, start, stop, w):
+        best = -math.inf
+        member = start
+        for j in range(start, stop):
+            found = value(constraints, j, w)
+            if found > best:
+                best = found
+                member = j
+        return best, member
+
+    @add_subgradient.register(own)
+    def add_users_subgradient(constraints, member, w, scale, gradient):
+        out = np.zeros(w.size)
+        subgradient(constraints, member, w, out)
+        add_dense(gradient, out, scale)

@@ -1,0 +1,259 @@
+"""The learned distribution p over the constraints: exact, in the log domain, and without O(m) work an iteration.
+
+Between two looks at constraint j its log-weight grows linearly in t, with slope rate * mu_j, so only what is looked at
+changes its law. A tree of sums over *upper bounds* of the weights serves the draws: a bound holds until it expires, a
+wheel of expiry times says which bounds to renew, and a draw from the bounds is kept with probability weight / bound.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from lighttouch.kernels.compiled import kernel
+
+WIDTH = 32  # children of a tree node
+WHEEL = 4096  # the longest a bound is trusted, in iterations
+LOG_2 = math.log(2.0)
+TINIEST, LARGEST = -700.0, 600.0  # exponents outside are zero, or ask for a new reference
+LOG_WEIGHT, SINCE, REMEMBERED = 0, 1, 2  # columns of `law`
+NEXT, PREVIOUS, SLOT = 0, 1, 2  # columns of `links`
+
+
+class Distribution(NamedTuple):
+    """p_j is proportional to exp(law[j, LOG_WEIGHT] + (t - law[j, SINCE]) * rate * law[j, REMEMBERED]).
+
+    `tree` holds the bounds and, level by level from `offsets`, their sums; `heads` and `links` are the wheel;
+    `shuffled` is a permutation from which sets S are drawn; `scalars` are [rate, reference exponent];
+    `clock` is [t, rejected draws, renewed bounds, new references].
+    """
+
+    law: np.ndarray
+    tree: np.ndarray
+    offsets: np.ndarray
+    heads: np.ndarray
+    links: np.ndarray
+    shuffled: np.ndarray
+    scalars: np.ndarray
+    clock: np.ndarray
+
+
+def new_distribution(violations: np.ndarray, rate: float) -> Distribution:
+    """The uniform distribution at t = 1, remembering the given max(0, g_j(w)); rate is eta_p * gamma."""
+    count = violations.size
+    sizes = [count]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // WIDTH))
+    offsets = np.cumsum([0] + [-(-size // WIDTH) * WIDTH for size in sizes])
+    index = np.int32 if count < 2**31 - 1 else np.int64
+    law = np.zeros((count, 4))
+    law[:, SINCE] = 1.0
+    law[:, REMEMBERED] = violations
+    distribution = Distribution(
+        law,
+        np.zeros(offsets[-1]),
+        offsets.astype(np.int64),
+        np.full(WHEEL, -1, index),
+        np.full((count, 4), -1, index),
+        np.arange(count, dtype=index),
+        np.array([rate, 0.0]),
+        np.array([1, 0, 0, 0], np.int64),
+    )
+    if count:
+        set_reference(distribution)
+    return distribution
+
+
+def probabilities(distribution: Distribution) -> np.ndarray:
+    """All of p, exactly: O(m), for results and tests."""
+    law, t = distribution.law, distribution.clock[0]
+    logs = law[:, LOG_WEIGHT] + (t - law[:, SINCE]) * (distribution.scalars[0] * law[:, REMEMBERED])
+    if logs.size == 0:
+        return logs
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())
+
+
+@kernel
+def log_weight(distribution, j, t):
+    """ln of the weight of j at time t, up to the common reference."""
+    growth = distribution.scalars[0] * distribution.law[j, REMEMBERED]
+    return distribution.law[j, LOG_WEIGHT] + (t - distribution.law[j, SINCE]) * growth - distribution.scalars[1]
+
+
+@kernel
+def draw(distribution, rng):
+    """One index from p^(t)."""
+    while True:
+        j = descend(distribution, rng.random())
+        if distribution.law[j, REMEMBERED] == 0.0:
+            return j
+        if rng.random() * distribution.tree[j] <= math.exp(log_weight(distribution, j, distribution.clock[0])):
+            return j
+        distribution.clock[1] += 1
+
+
+@kernel
+def descend(distribution, u):
+    """The leaf in which a share u of the sum of all bounds lies."""
+    tree = distribution.tree
+    levels = distribution.offsets.size - 1
+    rest = u * tree[distribution.offsets[levels - 1]]
+    node = 0
+    for level in range(levels - 2, -1, -1):
+        first = distribution.offsets[level] + node * WIDTH
+        child = 0
+        while child < WIDTH - 1 and rest >= tree[first + child]:
+            rest -= tree[first + child]
+            child += 1
+        while child > 0 and tree[first + child] == 0.0:  # rounding may step past the last weight
+            child -= 1
+        node = node * WIDTH + child
+    return node
+
+
+@kernel
+def draw_set(distribution, size, rng):
+    """A uniformly random set of `size` constraints without repetition: the first entries of `shuffled`."""
+    shuffled = distribution.shuffled
+    for place in range(size):
+        chosen = place + int(rng.random() * (shuffled.size - place))
+        other = shuffled[chosen]
+        shuffled[chosen] = shuffled[place]
+        shuffled[place] = other
+
+
+@kernel
+def learn(distribution, j, violation, factor):
+    """Constraint j is in S^(t): ln p_j += rate * (mu_j + factor * (violation - mu_j)), mu_j = violation; valid from t + 1."""
+    law = distribution.law
+    if violation == law[j, REMEMBERED]:
+        return
+    t = distribution.clock[0] + 1
+    rate = distribution.scalars[0]
+    grown = (t - law[j, SINCE]) * (rate * law[j, REMEMBERED])
+    law[j, LOG_WEIGHT] += grown + rate * factor * (violation - law[j, REMEMBERED])
+    law[j, SINCE] = t
+    law[j, REMEMBERED] = violation
+    unlink(distribution, j)
+    renew(distribution, j, t)
+
+
+@kernel
+def tick(distribution):
+    """t becomes t + 1: renew the bounds that have expired, and the reference exponent when it has drifted away."""
+    distribution.clock[0] += 1
+    t = distribution.clock[0]
+    slot = t % WHEEL
+    j = distribution.heads[slot]
+    distribution.heads[slot] = -1
+    while j >= 0:
+        following = distribution.links[j, NEXT]
+        distribution.links[j, SLOT] = -1
+        distribution.clock[2] += 1
+        renew(distribution, j, t)
+        j = following
+    root = distribution.tree[distribution.offsets[distribution.offsets.size - 2]]
+    if root > 1e260 or root < 1e-250:
+        set_reference(distribution)
+
+
+@kernel
+def renew(distribution, j, t):
+    root = distribution.tree[distribution.offsets[distribution.offsets.size - 2]]
+    average = math.log(root / distribution.law.shape[0]) if root > 0.0 else TINIEST
+    set_leaf(distribution, j, expiring_bound(distribution, j, t, average))
+
+
+@kernel
+def expiring_bound(distribution, j, t, average):
+    """A bound on the weight of j that holds until it doubles, or reaches an average weight; entered in the wheel."""
+    now = log_weight(distribution, j, t)
+    growth = distribution.scalars[0] * distribution.law[j, REMEMBERED]
+    if growth > 0.0:
+        span = min(WHEEL - 2.0, math.floor((max(now, average) + LOG_2 - now) / growth))
+        link(distribution, j, (t + int(span) + 1) % WHEEL)
+        now += span * growth
+    # above LARGEST this understates, but the root is then so large that `tick` sets a new reference before the next draw
+    return math.exp(min(now, LARGEST)) if now > TINIEST else 0.0
+
+
+@kernel
+def set_leaf(distribution, j, bound):
+    tree = distribution.tree
+    if tree[j] == bound:
+        return
+    tree[j] = bound
+    node = j
+    for level in range(distribution.offsets.size - 2):
+        node //= WIDTH
+        tree[distribution.offsets[level + 1] + node] = sum_of_children(tree, distribution.offsets[level] + node * WIDTH)
+
+
+@kernel
+def sum_of_children(tree, first):
+    s0 = 0.0
+    s1 = 0.0
+    s2 = 0.0
+    s3 = 0.0
+    for child in range(first, first + WIDTH, 4):
+        s0 += tree[child]
+        s1 += tree[child + 1]
+        s2 += tree[child + 2]
+        s3 += tree[child + 3]
+    return (s0 + s1) + (s2 + s3)
+
+
+@kernel
+def link(distribution, j, slot):
+    links = distribution.links
+    head = distribution.heads[slot]
+    links[j, NEXT] = head
+    links[j, PREVIOUS] = -1
+    links[j, SLOT] = slot
+    if head >= 0:
+        links[head, PREVIOUS] = j
+    distribution.heads[slot] = j
+
+
+@kernel
+def unlink(distribution, j):
+    links = distribution.links
+    slot = links[j, SLOT]
+    if slot < 0:
+        return
+    following = links[j, NEXT]
+    before = links[j, PREVIOUS]
+    if before >= 0:
+        links[before, NEXT] = following
+    else:
+        distribution.heads[slot] = following
+    if following >= 0:
+        links[following, PREVIOUS] = before
+    links[j, SLOT] = -1
+
+
+@kernel
+def set_reference(distribution):
+    """Measure all weights against the largest one, and rebuild every bound: O(m), when exponents have drifted by hundreds."""
+    count = distribution.law.shape[0]
+    t = distribution.clock[0]
+    distribution.clock[3] += 1
+    distribution.scalars[1] = 0.0
+    largest = -math.inf
+    for j in range(count):
+        largest = max(largest, log_weight(distribution, j, t))
+    distribution.scalars[1] = largest
+    distribution.heads[:] = -1
+    distribution.links[:, SLOT] = -1
+    tree = distribution.tree
+    tree[:] = 0.0
+    for j in range(count):
+        tree[j] = expiring_bound(distribution, j, t, -math.log(count))
+    size = count
+    for level in range(distribution.offsets.size - 2):
+        size = (size + WIDTH - 1) // WIDTH
+        for node in range(size):
+            tree[distribution.offsets[level + 1] + node] = sum_of_children(tree, distribution.offsets[level] + node * WIDTH)

@@ -1,0 +1,150 @@
+"""Objectives as records, and the verbs every objective offers: the gradient of one example and its value."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lighttouch.kernels.compiled import kernel, verb
+from lighttouch.kernels.gradient import add, add_dense, dot
+from lighttouch.kernels.losses import loss, slope
+
+
+class DenseExamples(NamedTuple):
+    X: np.ndarray
+    targets: np.ndarray  # one a row, or a single one for all
+    weights: np.ndarray  # of mean 1, or empty
+    kind: int
+    level: float
+
+
+class SparseExamples(NamedTuple):
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+    kind: int
+    level: float
+
+
+class DenseQuadratic(NamedTuple):
+    P: np.ndarray
+    q: np.ndarray
+
+
+class SparseQuadratic(NamedTuple):
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    q: np.ndarray
+
+
+@verb
+def add_gradient(objective, example, w, scale, gradient):
+    """Add scale times a subgradient of one example's term at w."""
+
+
+@verb
+def example_value(objective, example, w):
+    """One example's term at w; the objective is the mean over examples (plus the l2 term)."""
+
+
+@kernel
+def target_of(targets, example):
+    return targets[example] if targets.size > 1 else targets[0]
+
+
+@kernel
+def weight_of(weights, example):
+    return weights[example] if weights.size > 0 else 1.0
+
+
+@kernel
+def sparse_dot(data, indices, start, stop, w):
+    total = 0.0
+    for k in range(start, stop):
+        total += data[k] * w[indices[k]]
+    return total
+
+
+@add_gradient.register(DenseExamples)
+def _dense_gradient(objective, example, w, scale, gradient):
+    row = objective.X[example]
+    steepness = slope(objective.kind, objective.level, dot(row, w), target_of(objective.targets, example))
+    steepness *= weight_of(objective.weights, example) * scale
+    if steepness != 0.0:
+        add_dense(gradient, row, steepness)
+
+
+@example_value.register(DenseExamples)
+def _dense_value(objective, example, w):
+    z = dot(objective.X[example], w)
+    return weight_of(objective.weights, example) * loss(objective.kind, objective.level, z, target_of(objective.targets, example))
+
+
+@add_gradient.register(SparseExamples)
+def _sparse_gradient(objective, example, w, scale, gradient):
+    start = objective.indptr[example]
+    stop = objective.indptr[example + 1]
+    z = sparse_dot(objective.data, objective.indices, start, stop, w)
+    steepness = slope(objective.kind, objective.level, z, target_of(objective.targets, example))
+    steepness *= weight_of(objective.weights, example) * scale
+    if steepness != 0.0:
+        for k in range(start, stop):
+            add(gradient, objective.indices[k], steepness * objective.data[k])
+
+
+@example_value.register(SparseExamples)
+def _sparse_value(objective, example, w):
+    z = sparse_dot(objective.data, objective.indices, objective.indptr[example], objective.indptr[example + 1], w)
+    return weight_of(objective.weights, example) * loss(objective.kind, objective.level, z, target_of(objective.targets, example))
+
+
+@add_gradient.register(DenseQuadratic)
+def _dense_quadratic_gradient(objective, example, w, scale, gradient):
+    add_dense(gradient, objective.q, scale)
+    for j in range(w.size):
+        gradient.values[j] += scale * dot(objective.P[j], w)
+
+
+@example_value.register(DenseQuadratic)
+def _dense_quadratic_value(objective, example, w):
+    total = dot(objective.q, w)
+    for j in range(w.size):
+        total += 0.5 * w[j] * dot(objective.P[j], w)
+    return total
+
+
+@add_gradient.register(SparseQuadratic)
+def _sparse_quadratic_gradient(objective, example, w, scale, gradient):
+    add_dense(gradient, objective.q, scale)
+    for j in range(w.size):
+        gradient.values[j] += scale * sparse_dot(objective.data, objective.indices, objective.indptr[j], objective.indptr[j + 1], w)
+
+
+@example_value.register(SparseQuadratic)
+def _sparse_quadratic_value(objective, example, w):
+    total = dot(objective.q, w)
+    for j in range(w.size):
+        total += 0.5 * w[j] * sparse_dot(objective.data, objective.indices, objective.indptr[j], objective.indptr[j + 1], w)
+    return total
+
+
+@kernel
+def mean_value(objective, examples, l2, w):
+    """The whole objective at w, recomputed from every example."""
+    total = 0.0
+    for example in range(examples):
+        total += example_value(objective, example, w)
+    return total / examples + 0.5 * l2 * dot(w, w)
+
+
+@kernel
+def full_gradient(objective, examples, l2, w, gradient):
+    """Add the gradient of the whole objective at w."""
+    for example in range(examples):
+        add_gradient(objective, example, w, 1.0 / examples, gradient)
+    if l2 > 0.0:
+        add_dense(gradient, w, l2)

@@ -1,0 +1,41 @@
+"""A quadratic form as objective."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lighttouch.checks import Matrix, finite_matrix, finite_vector
+from lighttouch.errors import DataError
+from lighttouch.kernels.objectives import DenseQuadratic, SparseQuadratic
+from lighttouch.objectives.base import RecordObjective
+
+
+class Quadratic(RecordObjective):
+    """w'P w / 2 + q.w, with P symmetric and positive semidefinite, dense or scipy sparse. Its gradient is exact."""
+
+    def __init__(self, P: Any, q: Any) -> None:
+        self.P: Matrix = finite_matrix(P, "P")
+        if self.P.shape[0] != self.P.shape[1] or self.P.shape[0] == 0:
+            raise DataError(f"P must be square and not empty, got shape {self.P.shape}")
+        self.dimension = int(self.P.shape[0])
+        self.q = finite_vector(q, "q", self.dimension)
+        self.examples = 1
+        self._refuse_asymmetric()
+        if scipy.sparse.issparse(self.P):
+            self.record: Any = SparseQuadratic(self.P.data, self.P.indices, self.P.indptr, self.q)
+            self.cost = float(self.P.nnz + self.dimension)
+        else:
+            self.record = DenseQuadratic(self.P, self.q)
+            self.cost = float(self.dimension**2)
+
+    def _refuse_asymmetric(self) -> None:
+        difference = abs(self.P - self.P.T)
+        scale = max(1e-300, float(abs(self.P).max()) if self.P.shape[0] else 0.0)
+        if float(difference.max()) > 1e-9 * scale:
+            raise DataError("P must be symmetric; use (P + P.T) / 2, which gives the same function")
+        diagonal = self.P.diagonal() if scipy.sparse.issparse(self.P) else np.diag(self.P)
+        if (diagonal < -1e-9 * scale).any():
+            raise DataError(f"P must be positive semidefinite; its diagonal holds {float(diagonal.min())}, so the function is not convex")

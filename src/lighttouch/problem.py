@@ -1,0 +1,61 @@
+"""Objective, constraints and domain together, checked once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lighttouch.checks import finite_vector
+from lighttouch.constraints import LinearConstraints
+from lighttouch.domains import Everywhere
+from lighttouch.errors import ConstraintError, DataError
+from lighttouch.interfaces import Constraints, Domain, Objective, Vector
+
+
+class Problem:
+    """Minimise an objective over w in a domain, subject to g_j(w) <= 0 for every constraint."""
+
+    def __init__(self, objective: Objective, constraints: Constraints | None = None, domain: Domain | None = None) -> None:
+        if not isinstance(objective, Objective):
+            raise DataError(f"objective must be an objective such as EmpiricalRisk or Quadratic, got {type(objective).__name__}")
+        self.objective: Objective = objective
+        self.dimension = objective.dimension
+        self.constraints: Any = _none(self.dimension) if constraints is None else constraints
+        self.domain: Any = Everywhere() if domain is None else domain
+        if not isinstance(self.constraints, Constraints):
+            kind = type(self.constraints).__name__
+            raise ConstraintError(f"constraints must be constraints such as LinearConstraints(A, b), got {kind}")
+        if not isinstance(self.domain, Domain):
+            raise DataError(f"domain must be Box, Ball or Everywhere, got {type(self.domain).__name__}")
+        if self.constraints.dimension != self.dimension:
+            raise ConstraintError(
+                f"the constraints speak of {self.constraints.dimension} parameters, the objective has {self.dimension}; they must agree"
+            )
+        objection = self.domain.objection_to(self.dimension)
+        if objection:
+            raise DataError(objection)
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether a Python callable takes part, so that loops run interpreted."""
+        return bool(self.objective.interpreted or self.constraints.interpreted)
+
+    def start(self, start: Any = None) -> Vector:
+        """A point of the domain to start from: the projection of the given one, or of 0. It need not satisfy the constraints."""
+        point = np.zeros(self.dimension) if start is None else finite_vector(start, "start", self.dimension)
+        return np.ascontiguousarray(self.domain.project(point), dtype=np.float64)
+
+    def violation(self, w: Any) -> float:
+        """max(0, max_j g_j(w)), recomputed over all constraints."""
+        if self.constraints.count == 0:
+            return 0.0
+        return max(0.0, float(self.constraints.values(w).max()))
+
+    def __repr__(self) -> str:
+        return f"Problem({type(self.objective).__name__} of {self.dimension} parameters, {self.constraints!r}, {self.domain!r})"
+
+
+def _none(dimension: int) -> LinearConstraints:
+    return LinearConstraints(scipy.sparse.csr_matrix((0, dimension)), np.zeros(0))

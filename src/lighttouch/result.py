@@ -1,0 +1,107 @@
+"""What a run gives back: a point with its proof, how it got there, and what its ending means."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lighttouch.interfaces import Vector
+
+COLUMNS = ("iteration", "seconds", "constraint_checks", "objective", "violation", "loss_batch", "push_batch", "learn_batch")
+
+
+class Status(enum.Enum):
+    """How a run ended; each value reads as advice."""
+
+    CONVERGED = "converged: the point satisfies every constraint and progress has become negligible"
+    ITERATION_LIMIT = "the iteration limit was reached: allow more iterations if the objective still falls"
+    TIME_LIMIT = "the time limit was reached: allow more time if the objective still falls"
+    INTERRUPTED = "interrupted: this is the best result so far; resume from result.state to go on"
+    DIVERGED = "an iterate became infinite: try a smaller step size or a smaller penalty; this is the last finite iterate"
+    INFEASIBLE_CONSTRAINTS = "no point satisfies all constraints: drop or relax one of the conflicting rows"
+    NOT_PROJECTED = "the projection onto the constraints did not succeed: the violation is in the result"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class History:
+    """Equal-length columns, one entry a record: attributes, `history["objective"]`, or `to_frame()`."""
+
+    def __init__(self, rows: list[Mapping[str, float]] | None = None) -> None:
+        self._rows: list[Mapping[str, float]] = list(rows or [])
+
+    def append(self, **values: float) -> None:
+        self._rows.append(values)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, column: str) -> Vector:
+        if column not in COLUMNS:
+            raise KeyError(f"history has the columns {', '.join(COLUMNS)}; got {column!r}")
+        return np.array([row[column] for row in self._rows])
+
+    def __getattr__(self, column: str) -> Vector:
+        if column in COLUMNS:
+            return self[column]
+        raise AttributeError(column)
+
+    def last(self) -> Mapping[str, float]:
+        return self._rows[-1]
+
+    def to_frame(self) -> Any:
+        """As a pandas DataFrame (needs pandas)."""
+        import pandas
+
+        return pandas.DataFrame({column: self[column] for column in COLUMNS})
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} records of {', '.join(COLUMNS)})"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of `solve`.
+
+    `objective` and `violation` are recomputed from `w` over all examples and all constraints. `w` is the projection of
+    the solver's solution onto the constraints (the solution itself with project=False).
+    """
+
+    w: Vector
+    w_average: Vector
+    w_last: Vector
+    objective: float
+    violation: float
+    iterations: int
+    constraint_checks: int
+    gradient_samples: int
+    seconds: float
+    status: Status
+    history: History
+    constraint_probabilities: Vector | None
+    state: Any
+    seed: int | None
+    solver: Any = None
+    projection: str = "none"
+    violation_before_projection: float = 0.0
+    objective_before_projection: float = float("nan")
+    notes: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        lines = [
+            f"objective    {self.objective:.8g}   (before the projection {self.objective_before_projection:.8g})",
+            f"violation    {self.violation:.3g}   (before the projection {self.violation_before_projection:.3g}; {self.projection})",
+            f"iterations   {self.iterations:,}   examples {self.gradient_samples:,}   constraint checks {self.constraint_checks:,}",
+            f"seconds      {self.seconds:.3f}",
+            f"status       {self.status.name}: {self.status.value}",
+            *(f"note         {note}" for note in self.notes),
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Result(objective={self.objective:.8g}, violation={self.violation:.3g}, status={self.status.name})"

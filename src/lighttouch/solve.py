@@ -1,0 +1,258 @@
+"""solve(): the one driver loop. It owns the clock, the history, the ending and the final projection."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lighttouch.checks import positive, positive_int
+from lighttouch.errors import CheckpointMismatchError
+from lighttouch.interfaces import Solver, Vector
+from lighttouch.problem import Problem
+from lighttouch.progress import Interrupts, ProgressBar
+from lighttouch.projections import project as project_onto
+from lighttouch.result import History, Result, Status
+from lighttouch.solvers.default import default_solver
+
+CHUNK_SECONDS = 0.1
+DEFAULT_PASSES = 10
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees; returning True from it stops the run."""
+
+    iteration: int
+    seconds: float
+    constraint_checks: int
+    objective: float
+    violation: float
+    w: Vector
+    w_average: Vector
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A run that can go on: the solver's state, the random generator's, the seconds so far, and what they belong to."""
+
+    solver_state: Any
+    generator: dict[str, Any]
+    seconds: float
+    belongs_to: dict[str, Any]
+
+
+Callback = Callable[[Progress], Any]
+
+
+def solve(
+    problem: Problem,
+    solver: Solver | None = None,
+    *,
+    iterations: int | None = None,
+    time_limit: float | None = None,
+    start: Any = None,
+    seed: int | None = 0,
+    callback: Callback | None = None,
+    progress: bool = False,
+    record_every: int | None = None,
+    resume: RunState | None = None,
+    project: bool = True,
+) -> Result:
+    """Minimise the problem's objective under its constraints; without a solver, by this project's own best method.
+
+    `iterations` counts from the beginning of the run, also when resuming; `time_limit` is in seconds, compilation not
+    included. History is recorded every `record_every` iterations (at powers of four by default), off the clock.
+    With `project`, the returned w is the projection onto the constraints.
+    """
+    if solver is None:
+        solver = default_solver(problem)
+    objection = solver.objection_to(problem)
+    if objection:
+        raise ValueError(f"{type(solver).__name__} cannot take this problem: {objection}")
+    run = _Run(problem, solver, iterations, time_limit, seed, callback, progress, record_every)
+    run.begin(start, resume)
+    with Interrupts() as interrupts:
+        status = run.loop(interrupts)
+    return run.finish(status, project)
+
+
+class _Run:
+    """One run of one solver on one problem."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Any,
+        iterations: int | None,
+        time_limit: float | None,
+        seed: int | None,
+        callback: Callback | None,
+        progress: bool,
+        record_every: int | None,
+    ) -> None:
+        self.problem, self.solver, self.seed, self.callback = problem, solver, seed, callback
+        self.time_limit = math.inf if time_limit is None else positive(time_limit, "time_limit")
+        self.iterations = self._limit(iterations, time_limit)
+        self.record_every = None if record_every is None else positive_int(record_every, "record_every")
+        self.history = History()
+        self.bar = ProgressBar(progress, f"{type(solver).__name__} ")
+        self.seconds = 0.0
+        self.preparation = 0.0
+
+    def _limit(self, iterations: int | None, time_limit: float | None) -> float:
+        if iterations is not None:
+            return positive_int(iterations, "iterations", least=0)
+        if time_limit is not None:
+            return math.inf
+        return min(5_000_000, max(20_000, DEFAULT_PASSES * self.problem.objective.examples))
+
+    def begin(self, start: Any, resume: RunState | None) -> None:
+        if resume is None:
+            self.rng = np.random.default_rng(self.seed)
+            self.state = self.solver.init(self.problem, self.problem.start(start))
+        else:
+            if start is not None:
+                raise ValueError("start and resume cannot be given together: a resumed run goes on from where it was")
+            self._accept(resume)
+        self._compile()
+        self.finite = (self.state.w.copy(), self.solver.average(self.state))
+
+    def _accept(self, resume: RunState) -> None:
+        for name, value in self._belongs_to().items():
+            if resume.belongs_to.get(name) != value:
+                raise CheckpointMismatchError(f"this run cannot be resumed: {name} was {resume.belongs_to.get(name)}, now it is {value}")
+        if self.iterations <= resume.solver_state.iteration and self.iterations < math.inf:
+            raise ValueError(
+                f"iterations counts from the beginning of the run: it must exceed the {resume.solver_state.iteration} already done, "
+                f"got {self.iterations}"
+            )
+        self.state = resume.solver_state.copy()
+        self.rng = np.random.default_rng()
+        self.rng.bit_generator.state = resume.generator
+        self.seconds = resume.seconds
+
+    def _belongs_to(self) -> dict[str, Any]:
+        return {
+            "the solver": repr(self.solver),
+            "the number of parameters": self.problem.dimension,
+            "the number of examples": self.problem.objective.examples,
+            "the number of constraints": self.problem.constraints.count,
+        }
+
+    def _compile(self) -> None:
+        """One iteration on a copy, so that compilation is not on the clock."""
+        if not self.problem.interpreted:
+            began = time.perf_counter()
+            self.solver.advance(self.problem, self.state.copy(), 1, np.random.default_rng(0))
+            self.preparation = time.perf_counter() - began
+
+    def loop(self, interrupts: Interrupts) -> Status:
+        self.began = time.perf_counter()
+        chunk = 16
+        if self.record() or self.state.iteration >= self.iterations:
+            return Status.INTERRUPTED if self.state.iteration < self.iterations else Status.ITERATION_LIMIT
+        while True:
+            steps = self._steps_until_stop(chunk)
+            before = time.perf_counter()
+            self.solver.advance(self.problem, self.state, steps, self.rng)
+            took = time.perf_counter() - before
+            self.seconds += took
+            chunk = int(max(1, min(8 * steps, steps * CHUNK_SECONDS / max(took, 1e-9))))
+            status = self._ending(interrupts)
+            if status is not None:
+                return status
+
+    def _steps_until_stop(self, chunk: int) -> int:
+        steps = min(chunk, self.iterations - self.state.iteration, self._next_record() - self.state.iteration)
+        left = self.time_limit - (time.perf_counter() - self.began)
+        return int(max(1, steps if left > CHUNK_SECONDS else min(steps, chunk * left / CHUNK_SECONDS)))
+
+    def _next_record(self) -> int:
+        done = self.state.iteration
+        if self.record_every is not None:
+            return (done // self.record_every + 1) * self.record_every
+        return int(4 ** (math.floor(math.log(max(done, 1), 4) + 1e-9) + 1)) if done else 1
+
+    def _ending(self, interrupts: Interrupts) -> Status | None:
+        if not np.isfinite(self.state.w).all():
+            return Status.DIVERGED
+        average = self.solver.average(self.state)
+        if not np.isfinite(average).all():
+            return Status.DIVERGED
+        self.finite = (self.state.w.copy(), average)
+        self._show()
+        done = self.state.iteration
+        due = self.record_every is not None and done % self.record_every == 0
+        power = self.record_every is None and done & (done - 1) == 0 and done.bit_length() % 2 == 1
+        if (due or power or done >= self.iterations) and self.record() and done < self.iterations:
+            return Status.INTERRUPTED
+        if done >= self.iterations:
+            return Status.ITERATION_LIMIT
+        if interrupts.raised:
+            return Status.INTERRUPTED
+        return Status.TIME_LIMIT if time.perf_counter() - self.began >= self.time_limit else None
+
+    def _show(self) -> None:
+        by_steps = self.state.iteration / self.iterations if self.iterations < math.inf else 0.0
+        by_time = (time.perf_counter() - self.began) / self.time_limit
+        last = f"objective {self.history.last()['objective']:.6g}" if len(self.history) else ""
+        self.bar.show(max(by_steps, by_time), f"iteration {self.state.iteration:,}  {last}")
+
+    def record(self) -> bool:
+        """Add a row to the history, off the clock; whether the callback asks to stop."""
+        w, sizes = self.state.w, self.solver.batch_sizes(self.state)
+        row = {
+            "iteration": self.state.iteration,
+            "seconds": self.seconds,
+            "constraint_checks": self.state.constraint_checks,
+            "objective": self.problem.objective.value(w),
+            "violation": self.problem.violation(w),
+        }
+        self.history.append(**row, loss_batch=sizes[0], push_batch=sizes[1], learn_batch=sizes[2])
+        if self.callback is None:
+            return False
+        return self.callback(Progress(**row, w=w.copy(), w_average=self.solver.average(self.state))) is True  # type: ignore[arg-type]
+
+    def finish(self, status: Status, project: bool) -> Result:
+        self.bar.show(1.0, f"iteration {self.state.iteration:,}")
+        self.bar.close()
+        last, average = self.finite
+        solution = average if status is Status.DIVERGED else self.solver.solution(self.state)
+        violation_before = self.problem.violation(solution)
+        w, method, projected_in = solution, "not projected", 0.0
+        if project:
+            projected = project_onto(solution, self.problem.constraints, self.problem.domain)
+            w, method, projected_in = projected.w, projected.method, projected.seconds
+        return Result(
+            w=w,
+            w_average=average,
+            w_last=last,
+            objective=self.problem.objective.value(w),
+            violation=self.problem.violation(w),
+            iterations=self.state.iteration,
+            constraint_checks=self.state.constraint_checks,
+            gradient_samples=self.state.gradient_samples,
+            seconds=self.seconds + projected_in,
+            status=status,
+            history=self.history,
+            constraint_probabilities=self.solver.probabilities(self.state),
+            state=RunState(self.state, self.rng.bit_generator.state, self.seconds, self._belongs_to()),
+            seed=self.seed,
+            solver=self.solver,
+            projection=method,
+            violation_before_projection=violation_before,
+            objective_before_projection=self.problem.objective.value(solution),
+            notes=self._notes(project, violation_before),
+        )
+
+    def _notes(self, project: bool, violation: float) -> tuple[str, ...]:
+        notes = [f"compilation and other preparation took {self.preparation:.2f} s, not included in the seconds"]
+        if violation > 0.0:
+            ended = "the projection removed it" if project else "w was not projected (project=False)"
+            notes.append(f"the solution broke a constraint by {violation:.3g}: {ended}; a larger penalty brings it closer to feasible")
+        return tuple(notes)

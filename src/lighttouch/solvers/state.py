@@ -1,0 +1,66 @@
+"""The state of a run: arrays and numbers only, so that saving it is saving the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from lighttouch.interfaces import Vector
+from lighttouch.kernels.batches import Batches
+from lighttouch.kernels.compiled import interpreted
+from lighttouch.kernels.distribution import Distribution
+from lighttouch.kernels.full_touch import CHECKS, ITERATION, SAMPLES
+from lighttouch.kernels.iterate import Iterate, new_iterate
+from lighttouch.kernels.visits import Visits, new_visits
+from lighttouch.problem import Problem
+
+
+@dataclass
+class TouchState:
+    """Iterate, place in the examples, counters [iteration, checks, samples, first averaged iteration], and p if there is one."""
+
+    iterate: Iterate
+    visits: Visits
+    counters: np.ndarray[Any, np.dtype[np.int64]]
+    distribution: Distribution | None = None
+    batches: Batches | None = None
+
+    @property
+    def iteration(self) -> int:
+        return int(self.counters[ITERATION])
+
+    @property
+    def constraint_checks(self) -> int:
+        return int(self.counters[CHECKS])
+
+    @property
+    def gradient_samples(self) -> int:
+        return int(self.counters[SAMPLES])
+
+    @property
+    def w(self) -> Vector:
+        return self.iterate.w
+
+    def copy(self) -> TouchState:
+        return replace(self, **{part.name: copied(getattr(self, part.name)) for part in fields(self)})
+
+
+def copied(value: Any) -> Any:
+    """A deep copy of arrays in (nested) records."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, tuple):
+        return type(value)(*(copied(part) for part in value))
+    return value
+
+
+def first_state(problem: Problem, start: Vector) -> TouchState:
+    visits = new_visits(problem.objective.examples, problem.objective.independent)
+    return TouchState(new_iterate(start), visits, np.zeros(4, np.int64))
+
+
+def runnable(kernel: Any, problem: Problem) -> Any:
+    """The kernel itself, or its interpreted twin where a Python callable takes part."""
+    return interpreted(kernel) if problem.interpreted else kernel
