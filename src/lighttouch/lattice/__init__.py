@@ -1,0 +1,32 @@
+"""Lattices: interpolated look-up tables, and the rules they can be made to obey."""
+
+from lighttouch.lattice.curvature import concave, convex
+from lighttouch.lattice.model import Lattice
+from lighttouch.lattice.orders import bounds, decreasing, increasing, slope, unimodal
+from lighttouch.lattice.pairs import (
+    dominance,
+    edgeworth,
+    joint_monotonicity,
+    range_dominance,
+    submodular,
+    supermodular,
+    trapezoid,
+)
+
+__all__ = [
+    "Lattice",
+    "bounds",
+    "concave",
+    "convex",
+    "decreasing",
+    "dominance",
+    "edgeworth",
+    "increasing",
+    "joint_monotonicity",
+    "range_dominance",
+    "slope",
+    "submodular",
+    "supermodular",
+    "trapezoid",
+    "unimodal",
+]

@@ -1,0 +1,120 @@
+"""A lattice: values at the vertices of a grid, interpolated between them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from lighttouch.checks import refuse_if_too_large, to_float
+from lighttouch.errors import DataError
+from lighttouch.kernels.lattice_features import evaluate_rows, fill_features
+from lighttouch.lattice.checks import Floats, checked_inputs, checked_interpolation, checked_sizes, short
+
+_LARGEST_INT32 = 2**31 - 1
+_LARGEST_PARAMETER = 1e290  # beyond it the exact products of `evaluate` overflow
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A grid with `sizes[d]` vertices along feature d and one parameter a vertex, numbered in C order (the last feature fastest).
+
+    Feature d lies in 0 .. sizes[d] - 1, vertices at the whole numbers (so [0, 1] for size 2); values outside are clamped exactly.
+    """
+
+    sizes: tuple[int, ...]
+    interpolation: str = "simplex"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", checked_sizes(self.sizes))
+        checked_interpolation(self.interpolation)
+
+    @property
+    def parameter_count(self) -> int:
+        """Vertices, that is parameters and columns of `features`."""
+        return math.prod(self.sizes)
+
+    @property
+    def row_width(self) -> int:
+        """The most nonzeros a row of `features` can have: D + 1 (simplex) or 2^D (hypercube)."""
+        return len(self.sizes) + 1 if self.simplex else 2 ** len(self.sizes)
+
+    @property
+    def simplex(self) -> bool:
+        """Whether interpolation is by simplices, as the kernels ask."""
+        return self.interpolation == "simplex"
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """How far apart in parameter numbers two vertices are that are neighbours along each feature."""
+        return tuple(math.prod(self.sizes[feature + 1 :]) for feature in range(len(self.sizes)))
+
+    def predicted_bytes(self, examples: int) -> int:
+        """The most memory `features` of so many examples takes."""
+        index_bytes = self._index_type(examples).itemsize
+        return examples * self.row_width * (8 + index_bytes) + (examples + 1) * index_bytes
+
+    def features(self, X: Any) -> sparse.csr_matrix:
+        """The interpolation weights: one row an example, one column a vertex, so that `features(X) @ theta` interpolates.
+
+        Weights are positive and add up to 1. Refuses, before taking memory, what would not fit.
+        """
+        table = checked_inputs(X, len(self.sizes))
+        examples = table.shape[0]
+        self._refuse_if_too_big(examples)
+        index_type = self._index_type(examples)
+        indptr = np.empty(examples + 1, dtype=index_type)
+        indices = np.empty(examples * self.row_width, dtype=index_type)
+        weights = np.empty(examples * self.row_width)
+        filled = fill_features(table, *self._geometry(), self.simplex, indptr, indices, weights)
+        matrix = sparse.csr_matrix((weights[:filled], indices[:filled], indptr), shape=(examples, self.parameter_count))
+        matrix.has_canonical_format = True
+        return matrix
+
+    def evaluate(self, X: Any, theta: npt.ArrayLike) -> Floats:
+        """The interpolated values, without making features.
+
+        Where theta is monotone, unimodal or bounded, so are these values, to the last bit (why: `docs/lattice.md`).
+        """
+        table = checked_inputs(X, len(self.sizes))
+        parameters = self._checked_parameters(theta)
+        values = np.empty(table.shape[0])
+        evaluate_rows(table, *self._geometry(), self.simplex, parameters, values)
+        return values
+
+    def _geometry(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        return np.array(self.sizes, dtype=np.int64), np.array(self.strides, dtype=np.int64)
+
+    def _index_type(self, examples: int) -> np.dtype[Any]:
+        fits = max(examples * self.row_width, self.parameter_count) <= _LARGEST_INT32
+        return np.dtype(np.int32 if fits else np.int64)
+
+    def _refuse_if_too_big(self, examples: int) -> None:
+        refuse_if_too_large(
+            8 * self.parameter_count,
+            f"a lattice of sizes {short(self.sizes)}, {self.parameter_count:,} parameters,",
+            "use fewer features, smaller sizes or several small lattices",
+        )
+        refuse_if_too_large(
+            self.predicted_bytes(examples),
+            f"a feature matrix of {examples:,} rows with up to {self.row_width:,} nonzeros each",
+            "give the rows in parts" if self.simplex else "give the rows in parts or use interpolation='simplex'",
+        )
+
+    def _checked_parameters(self, theta: npt.ArrayLike) -> Floats:
+        parameters = np.ascontiguousarray(to_float(theta, "theta"))
+        if parameters.shape not in ((self.parameter_count,), self.sizes):
+            raise DataError(f"theta must hold {self.parameter_count} numbers, one a vertex, got shape {parameters.shape}")
+        parameters = parameters.ravel()
+        wrong = ~(np.abs(parameters) <= _LARGEST_PARAMETER)
+        if wrong.any():
+            first = int(wrong.argmax())
+            raise DataError(
+                f"theta must be finite and at most {_LARGEST_PARAMETER:g} in magnitude, got {parameters[first]} at vertex {first} "
+                f"and {int(wrong.sum())} such values in all"
+            )
+        return parameters
