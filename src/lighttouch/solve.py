@@ -41,7 +41,7 @@ class RunState:
     """A run that can go on: the solver's state, the random generator's, the seconds so far, and what they belong to."""
 
     solver_state: Any
-    generator: dict[str, Any]
+    generator: Any
     seconds: float
     belongs_to: dict[str, Any]
 
@@ -173,10 +173,10 @@ class _Run:
         return int(max(1, steps if left > CHUNK_SECONDS else min(steps, chunk * left / CHUNK_SECONDS)))
 
     def _next_record(self) -> int:
-        done = self.state.iteration
+        done = int(self.state.iteration)
         if self.record_every is not None:
             return (done // self.record_every + 1) * self.record_every
-        return int(4 ** (math.floor(math.log(max(done, 1), 4) + 1e-9) + 1)) if done else 1
+        return 4 ** int(math.log(max(done, 1), 4) + 1e-9 + 1) if done else 1
 
     def _ending(self, interrupts: Interrupts) -> Status | None:
         if not np.isfinite(self.state.w).all():
@@ -216,7 +216,7 @@ class _Run:
         self.history.append(**row, loss_batch=sizes[0], push_batch=sizes[1], learn_batch=sizes[2])
         if self.callback is None:
             return False
-        return self.callback(Progress(**row, w=w.copy(), w_average=self.solver.average(self.state))) is True  # type: ignore[arg-type]
+        return self.callback(Progress(**row, w=w.copy(), w_average=self.solver.average(self.state))) is True
 
     def finish(self, status: Status, project: bool) -> Result:
         self.bar.show(1.0, f"iteration {self.state.iteration:,}")

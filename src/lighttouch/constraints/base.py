@@ -56,7 +56,7 @@ class Aggregated(RecordConstraints):
     """The maximum over each group of `size` consecutive constraints of another family."""
 
     def __init__(self, base: RecordConstraints, size: int) -> None:
-        self.base = base.base if isinstance(base, Aggregated) else base
+        self.base: RecordConstraints = base.base if isinstance(base, Aggregated) else base
         self.group_size = size * base.group_size
         self.record = base.record
         self.dimension = base.dimension

@@ -34,7 +34,8 @@ def order(lower: Any, upper: Any, margin: float | Any = 0.0, *, dimension: int |
     if largest >= dimension:
         raise ConstraintError(f"indices must be below the dimension {dimension}, got {largest}")
     count = smaller.size
-    refuse_if_too_large(count * 60, f"ordering {count:,} pairs", "use fewer pairs, or the lattice families without stored rows", ConstraintError)
+    advice = "use fewer pairs, or the lattice families without stored rows"
+    refuse_if_too_large(count * 60, f"ordering {count:,} pairs", advice, ConstraintError)
     margins = np.broadcast_to(to_float(margin, "margin", ConstraintError), (count,))
     rows = np.repeat(np.arange(count), 2)
     columns = np.column_stack([smaller, larger]).ravel()
@@ -67,10 +68,7 @@ def canonical_examples(X: Any, y: Any, margin: float = 1.0) -> LinearConstraints
     if not np.all(np.abs(labels) == 1.0):
         bad = int(np.argmax(np.abs(labels) != 1.0))
         raise ConstraintError(f"y must hold only -1 and +1, got {labels[bad]} in row {bad}")
-    if scipy.sparse.issparse(rows):
-        signed = scipy.sparse.diags(-labels) @ rows
-    else:
-        signed = -labels[:, None] * rows
+    signed = scipy.sparse.diags(-labels) @ rows if scipy.sparse.issparse(rows) else -labels[:, None] * rows
     return LinearConstraints(signed, np.full(rows.shape[0], -float(margin)))
 
 

@@ -32,7 +32,7 @@ class LinearConstraints(RecordConstraints):
         self.cost = max(1.0, self.A.nnz / max(1, self.count)) if self.sparse else float(self.dimension)
 
     @cached_property
-    def record(self) -> Any:  # type: ignore[override]
+    def record(self) -> Any:
         if not self.sparse:
             return DenseRows(self.A, self.b)
         return self.order_rows or SparseRows(self.A.data, self.A.indices, self.A.indptr, self.b)

@@ -58,4 +58,4 @@ def scaled_size(impact, loss_impact, least, most):
         return least
     if 2.0 * impact >= most * loss_impact:
         return most
-    return min(most, max(least, int(math.floor(0.5 + 2.0 * impact / loss_impact))))
+    return min(most, max(least, int(0.5 + 2.0 * impact / loss_impact)))

@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import os
 import re
+import sys
 import tempfile
 import types
 import warnings
@@ -16,7 +17,6 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core import caching
-from numba.core import types as numba_types
 from numba.extending import overload
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -25,18 +25,18 @@ _KERNELS = Path(__file__).parent
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+lighttouch\.kernels(?:\.(\w+))?(?:\s+import\s+(.+))?", re.MULTILINE)
 
 
-def kernel(function: Function) -> Function:
+def kernel(function: Callable[..., Any]) -> Any:
     """Compile on first call, keep the machine code on disk; `interpreted(kernel)` runs the same lines in Python."""
     dispatcher = numba.njit(function, error_model="numpy", nogil=True)
     dispatcher._cache = _open_cache(function)
-    return dispatcher  # type: ignore[no-any-return]
+    return dispatcher
 
 
-def vector_kernel(function: Function) -> Function:
+def vector_kernel(function: Callable[..., Any]) -> Any:
     """A kernel whose maxima may vectorise: NaN and the sign of zero are ignored, so results stay the same bits."""
     dispatcher = numba.njit(function, error_model="numpy", nogil=True, fastmath={"nnan", "nsz"})
     dispatcher._cache = _open_cache(function)
-    return dispatcher  # type: ignore[no-any-return]
+    return dispatcher
 
 
 def verb(stub: Function) -> Any:
@@ -84,7 +84,7 @@ def interpreted(compiled: Callable[..., Any]) -> Callable[..., Any]:
     return _INTERPRETED[id(function)]
 
 
-class _Locator(caching._CacheLocator):  # type: ignore[misc]
+class _Locator(caching._CacheLocator):
     """Finds the folder of a kernel's machine code, named by a digest of every source file the kernel is built from."""
 
     def __init__(self, function: Callable[..., Any], source: str) -> None:
@@ -101,7 +101,7 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
         return f"{self._line}-{self._stamp[:12]}"
 
 
-class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
+class _Implementation(caching.CompileResultCacheImpl):
     def __init__(self, function: Callable[..., Any]) -> None:
         self._lineno = function.__code__.co_firstlineno
         self._locator = _Locator(function, inspect.getfile(function))
@@ -109,10 +109,10 @@ class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
 
     def get_filename_base(self, fullname: str, abiflags: str) -> str:
         short = re.sub(r"[^\w.]", "", fullname.removeprefix("lighttouch.kernels."))
-        return f"{short}-{self._locator.get_disambiguator()}.py{os.sys.version_info.minor}"  # type: ignore[attr-defined]
+        return f"{short}-{self._locator.get_disambiguator()}.py{sys.version_info.minor}"
 
 
-class _Cache(caching.FunctionCache):  # type: ignore[misc]
+class _Cache(caching.FunctionCache):
     """numba's function cache, except that a bad or missing cache warns once and that users' classes stay out of it.
 
     A user's record class in the shared cache would break every program that cannot import it.
@@ -153,13 +153,10 @@ def _foreign(signature: Any) -> bool:
 
 
 def _foreign_type(kind: Any) -> bool:
-    if isinstance(kind, numba_types.BaseNamedTuple):
-        module = kind.instance_class.__module__ or ""
-        if not module.startswith("lighttouch."):
-            return True
-    if isinstance(kind, numba_types.BaseTuple):
-        return any(_foreign_type(part) for part in kind)
-    return False
+    owner = getattr(kind, "instance_class", None)
+    if owner is not None and not (owner.__module__ or "").startswith("lighttouch."):
+        return True
+    return any(_foreign_type(part) for part in getattr(kind, "types", ()))
 
 
 @functools.cache
