@@ -1,6 +1,6 @@
 """lighttouch: train models that must obey rules, thousands to millions of them, about as fast as models that obey none."""
 
-from lighttouch import lattice
+from lighttouch import lattice, theory
 from lighttouch.constraints import (
     ConvexConstraints,
     LinearConstraints,
@@ -29,5 +29,5 @@ __all__ = [
     "EmpiricalRisk", "Everywhere", "FullTouch", "History", "InfeasibleConstraintsError", "InverseSqrt", "InverseTime", "Lattice",
     "LightTouch", "LinearConstraints", "MidTouch", "ModelFileError", "NormConstraints", "PairwiseRisk", "PracticalLightTouch",
     "Problem", "Progress", "Projected", "Quadratic", "QuadraticConstraints", "Quantile", "Result", "Status", "bounds",
-    "canonical_examples", "lattice", "order", "ordering", "project", "solve", "stack",
+    "canonical_examples", "lattice", "order", "ordering", "project", "solve", "stack", "theory",
 ]  # fmt: skip

@@ -1,19 +1,19 @@
-"""The theory's numbers against separate arithmetic, against substitution into the bounds, and against small problems."""
+"""The theory's numbers against separate arithmetic and against substitution into the bounds; what it refuses."""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import brentq, isotonic_regression, linprog, nnls
+from scipy.optimize import brentq
 
+import lighttouch as lt
 from lighttouch import theory
-from lighttouch.theory import Constants, Sizes
+from lighttouch.theory import Constants
 
 EXAMPLE = Constants(
     constraints=100,
@@ -60,6 +60,7 @@ def test_full_bound_and_step_size() -> None:
 
 def test_light_bound_batch_and_step_size() -> None:
     assert theory.light_constraint_batch(100, 10**12, 0.1) == 4
+    assert theory.light_constraint_batch(24_576, 10**15, 0.05) == 317
     assert theory.light_bound(EXAMPLE, 10**12, 0.1) == pytest.approx(1.3260321207e-2, rel=1e-9)
     assert theory.light_bound(EXAMPLE, 10**12, 0.1, constraint_batch=20) == pytest.approx(1.4042656981e-3, rel=1e-9)
     assert theory.light_step_size(EXAMPLE, 10**12) == pytest.approx(2.05871657599e-7, rel=1e-9)
@@ -234,6 +235,12 @@ def test_a_penalty_at_most_the_lipschitz_ratio_is_refused(penalty: float) -> Non
         theory.distance_to_feasible(1.0, penalty, 0.5, 2.0)
 
 
+def test_a_penalty_that_only_rounding_lifts_above_the_ratio_is_refused() -> None:
+    assert 0.7 / 0.3 * 0.3 > 0.7
+    with pytest.raises(ValueError, match="penalty must be above"):
+        theory.distance_to_feasible(1.0, 0.7 / 0.3, 0.3, 0.7)
+
+
 def test_constants_need_a_penalty_or_what_it_follows_from() -> None:
     with pytest.raises(ValueError, match="penalty or boundary_gradient"):
         dataclasses.replace(EXAMPLE, penalty=None, boundary_gradient=None)
@@ -300,198 +307,13 @@ def test_an_interior_point_is_strictly_feasible(value: float) -> None:
         theory.penalty_from_interior_point(value, 2.0, 1.0)
 
 
-# Penalties: the boundary subgradients of small problems, and minimizers of their relaxed objectives.
-
-
-def least_subgradient_norm(active_gradients: np.ndarray) -> float:
-    """The least norm over all convex combinations, which are the subgradients of the maximum of the active constraints."""
-    weight = 1e5
-    sum_to_one = np.full((1, len(active_gradients)), weight)
-    p, _ = nnls(np.vstack([active_gradients.T, sum_to_one]), np.r_[np.zeros(active_gradients.shape[1]), weight])
-    return float(np.linalg.norm(active_gradients.T @ (p / p.sum())))
-
-
-def ordering_rows(dimension: int) -> np.ndarray:
-    return (np.eye(dimension)[:-1] - np.eye(dimension)[1:]) / math.sqrt(2)
-
-
-def relaxed_minimizer(slope: np.ndarray, A: np.ndarray, b: np.ndarray, penalty: float, half_width: float) -> np.ndarray:
-    """The minimizer of slope.w + penalty max(0, max(A w - b)) in a box around 0, by linear programming."""
-    dimension = len(slope)
-    bounds = [(-half_width, half_width)] * dimension + [(0, None)]
-    answer = linprog(np.r_[slope, penalty], A_ub=np.c_[A, -np.ones(len(A))], b_ub=b, bounds=bounds)
-    return answer.x[:dimension]
-
-
-def unit(vector: np.ndarray) -> np.ndarray:
-    return vector / np.linalg.norm(vector)
-
-
-@pytest.mark.parametrize("dimension", [1, 2, 3, 4])
-def test_no_boundary_subgradient_of_a_box_is_shorter_than_rho(dimension: int) -> None:
-    rho = theory.box_boundary_gradient(dimension)
-    norms = []
-    for side in itertools.product((-1, 0, 1), repeat=dimension):
-        active = np.diag(side)[np.array(side) != 0].astype(float)
-        if len(active):
-            norms.append(least_subgradient_norm(active))
-    assert min(norms) == pytest.approx(rho, rel=1e-6)
-    assert theory.box_penalty(dimension, 3.0, margin=1e-9) == pytest.approx(3 * math.sqrt(dimension), rel=1e-8)
-
-
-@pytest.mark.parametrize("dimension", [2, 3, 4, 6, 9])
-def test_no_boundary_subgradient_of_an_ordering_is_shorter_than_rho(dimension: int) -> None:
-    rho, rows = theory.ordering_boundary_gradient(dimension), ordering_rows(dimension)
-    subsets = itertools.product((False, True), repeat=dimension - 1)
-    norms = [least_subgradient_norm(rows[np.array(active)]) for active in subsets if any(active)]
-    assert min(norms) == pytest.approx(rho, rel=1e-6)
-    assert rho <= 1 / (dimension - 1) + 1e-12
-
-
-def test_no_boundary_subgradient_of_a_polytope_is_shorter_than_rho() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        A, b = np.array([unit(row) for row in rng.normal(size=(8, 3))]), rng.uniform(0.3, 1, size=8)
-        radius = 3.0
-        rho = theory.linear_boundary_gradient(radius, b.min())
-        assert rho == pytest.approx(b.min() / 6)
-        corners = (np.linalg.solve(A[list(rows)], b[list(rows)]) for rows in itertools.combinations(range(8), 3))
-        boundary = [w for w in corners if np.all(b + 1e-9 >= A @ w) and np.linalg.norm(w) <= radius]
-        for w in boundary:
-            assert least_subgradient_norm(A[A @ w >= b - 1e-9]) >= rho
-
-
-@pytest.mark.parametrize("dimension", [2, 5, 9])
-def test_with_these_penalties_a_relaxed_minimizer_is_feasible(dimension: int) -> None:
-    rng = np.random.default_rng(dimension)
-    box = np.vstack([-np.eye(dimension), np.eye(dimension)]), np.ones(2 * dimension)
-    ordering = ordering_rows(dimension), np.zeros(dimension - 1)
-    rows = np.array([unit(row) for row in rng.normal(size=(3 * dimension, dimension))])
-    linear = rows, rng.uniform(0.2, 1, size=len(rows))
-    half_width = 2.0
-    diameter = 2 * half_width * math.sqrt(dimension)
-    for _ in range(10):
-        lipschitz = rng.uniform(0.1, 10)
-        slope = lipschitz * unit(rng.normal(size=dimension))
-        for (A, b), penalty in (
-            (box, theory.box_penalty(dimension, lipschitz)),
-            (ordering, theory.ordering_penalty(dimension, lipschitz)),
-            (linear, theory.linear_penalty(diameter / 2, linear[1].min(), lipschitz)),
-            (linear, theory.penalty_from_interior_point(float(np.max(-linear[1])), diameter, lipschitz)),
-        ):
-            assert np.max(A @ relaxed_minimizer(slope, A, b, penalty, half_width) - b) <= 1e-7
-
-
-def test_the_norm_of_the_average_gradient_is_no_sufficient_rho_for_an_ordering() -> None:
-    """The paper's Section 2.2 sets gamma just above (d - 1) L_f; here is an f for which that is too small and ours is not."""
-    dimension = 11
-    rows, m = ordering_rows(dimension), dimension - 1
-    slope = -unit(rows.T @ (np.arange(1, m + 1) * np.arange(m, 0, -1)))
-    averaged = relaxed_minimizer(slope, rows, np.zeros(m), 1.01 * m, 1.0)
-    ours = relaxed_minimizer(slope, rows, np.zeros(m), theory.ordering_penalty(dimension, 1.0), 1.0)
-    assert np.max(rows @ averaged) > 0.1
-    assert np.max(rows @ ours) <= 1e-9
-
-
-def test_the_distance_to_the_feasible_set_is_within_its_bound() -> None:
-    rng = np.random.default_rng(1)
-    dimension, lipschitz = 6, 2.0
-    rows = ordering_rows(dimension)
-    rho, penalty = theory.ordering_boundary_gradient(dimension), theory.ordering_penalty(dimension, lipschitz, margin=0.5)
-    for _ in range(200):
-        w, slope = rng.normal(size=dimension), lipschitz * unit(rng.normal(size=dimension))
-        nearest = isotonic_regression(w).x
-        excess = slope @ w + penalty * max(0.0, np.max(rows @ w)) - slope @ nearest
-        assert np.linalg.norm(w - nearest) <= theory.distance_to_feasible(excess, penalty, rho, lipschitz) + 1e-12
-
-
-# The coupon lemma, simulated.
-
-
-def longest_gap(rng: np.random.Generator, constraints: int, batch: int, iterations: int) -> int:
-    last, longest = np.zeros(constraints, dtype=int), 0
-    for t in range(1, iterations + 1):
-        longest = max(longest, t - int(last.min()))
-        last[rng.choice(constraints, size=batch, replace=False)] = t
-    return longest
-
-
-@pytest.mark.parametrize(("constraints", "batch"), [(12, 3), (30, 1), (5, 5)])
-def test_no_index_waits_longer_than_the_coupon_bound(constraints: int, batch: int) -> None:
-    rng = np.random.default_rng(constraints)
-    iterations, failure, runs = 300, 0.2, 100
-    bound = theory.staleness_bound(constraints, batch, iterations, failure)
-    gaps = np.array([longest_gap(rng, constraints, batch, iterations) for _ in range(runs)])
-    assert np.mean(gaps > bound) <= failure
-    if batch < constraints:
-        assert np.median(gaps) >= bound / 6
-    else:
-        assert set(gaps) == {1}
-
-
-# Tables 2 and 3.
-
-TABLE = Sizes(constraints=1000, penalty=3.0, diameter=2.0, epsilon=0.01, dimension=50, oracle_ratio=1.5)
-LOG = math.log(1000)
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "iterations", "checks"),
-    [
-        ("FullTouch", 9 * 4 / 1e-4, 1000 * 9 * 4 / 1e-4),
-        ("LightTouch", LOG * 9 * 16 / 1e-4, LOG * 9 * 16 / 1e-4 + 1000 * LOG**1.5 * 3**1.5 * 8 / 1e-3),
-        ("ProjectedSGD", 4 / 1e-4, "projection"),
-        ("OnlineFrankWolfe", 8 / 1e-6, "linear optimization"),
-        ("LocalFrankWolfe", 50 * 2.25 * 4 / 1e-4, "local linear oracle"),
-        ("LLO-FW", 50 * 2.25 * 4 / 1e-4, "local linear oracle"),
-    ],
-)
-def test_table_2(algorithm: str, iterations: float, checks: float | str) -> None:
-    assert theory.iterations_table(algorithm, TABLE) == pytest.approx(iterations, rel=1e-12)
-    found = theory.checks_table(algorithm, TABLE)
-    assert found == checks if isinstance(checks, str) else found == pytest.approx(checks, rel=1e-12)
-
-
-def mid_entry(first_power: int) -> float:
-    m, penalty, diameter, convexity, epsilon = 1000, 3.0, 2.0, 0.5, 0.01
-    return (
-        LOG * penalty**2 * diameter**2 / (convexity**2 * epsilon)
-        + m**1.5 * LOG**1.5 * penalty**1.5 * diameter**1.5 / (convexity**1.5 * epsilon**0.75)
-        + m**first_power * LOG ** (2 / 3) * penalty ** (4 / 3) * diameter ** (4 / 3) / (convexity ** (4 / 3) * epsilon ** (2 / 3))
-        + m ** (first_power + 1) * LOG * penalty * diameter / (convexity * math.sqrt(epsilon))
+def test_each_plan_builds_the_solver_it_recommends() -> None:
+    full, light, mid = theory.plan_full(EXAMPLE, 0.5), theory.plan_light(EXAMPLE, 0.01), theory.plan_mid(EXAMPLE, 0.01)
+    assert full.solver() == lt.FullTouch(penalty=5.0, step_size=full.step_size)
+    assert light.solver() == lt.LightTouch(
+        penalty=5.0, step_size=light.step_size, constraint_batch=light.constraint_batch, weight_step_size=light.step_size
     )
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "iterations", "checks"),
-    [
-        ("FullTouch", 9 * 4 / (0.25 * 0.01), 1000 * 9 * 4 / (0.25 * 0.01)),
-        ("MidTouch", mid_entry(1), mid_entry(2)),
-        ("ProjectedSGD", 4 / (0.25 * 0.01), "projection"),
-        ("LLO-FW", 50 * 2.25 * 4 / (0.25 * 0.01), "local linear oracle"),
-    ],
-)
-def test_table_3(algorithm: str, iterations: float, checks: float | str) -> None:
-    sizes = dataclasses.replace(TABLE, strong_convexity=0.5)
-    assert theory.iterations_table(algorithm, sizes) == pytest.approx(iterations, rel=1e-12)
-    found = theory.checks_table(algorithm, sizes)
-    assert found == checks if isinstance(checks, str) else found == pytest.approx(checks, rel=1e-12)
-
-
-def test_tables_refuse_algorithms_they_do_not_hold() -> None:
-    with pytest.raises(ValueError, match=r"Table 2, got 'MidTouch'; try one of FullTouch, LightTouch"):
-        theory.iterations_table("MidTouch", TABLE)
-    with pytest.raises(ValueError, match=r"Table 3 .* got 'OnlineFrankWolfe'"):
-        theory.checks_table("OnlineFrankWolfe", dataclasses.replace(TABLE, strong_convexity=0.5))
-    with pytest.raises(ValueError, match="epsilon"):
-        dataclasses.replace(TABLE, epsilon=0.0)
-
-
-def test_the_whole_table_prints_aligned() -> None:
-    rows = theory.comparison_table(dataclasses.replace(TABLE, dimension=None))
-    assert [row.algorithm for row in rows] == ["FullTouch", "LightTouch", "ProjectedSGD", "OnlineFrankWolfe", "LocalFrankWolfe"]
-    assert rows[-1].iterations is None
-    assert str(rows[0]) == "FullTouch              3.6e+05  3.6e+08"
-    assert str(rows[-1]) == "LocalFrankWolfe                 N/A (local linear oracle)"
-    strong = theory.comparison_table(dataclasses.replace(TABLE, strong_convexity=0.5))
-    assert [row.algorithm for row in strong] == ["FullTouch", "MidTouch", "ProjectedSGD", "LocalFrankWolfe"]
+    assert mid.solver() == lt.MidTouch(
+        penalty=5.0, strong_convexity=0.1, first_phase=mid.first_phase, weight_step_size=theory.mid_weight_step_size(EXAMPLE)
+    )
+    assert theory.plan_light(EXAMPLE, 1e3).solver() == lt.FullTouch(penalty=5.0, step_size=theory.plan_light(EXAMPLE, 1e3).step_size)

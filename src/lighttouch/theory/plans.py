@@ -136,7 +136,7 @@ def plan_light(constants: Constants, epsilon: float, failure_probability: float 
 
 def _cheaper(full: Plan, light_checks: int) -> str | None:
     """Say so where FullTouch is proven with fewer checks, as LightTouch's large constants make it until epsilon is very small."""
-    return f"plan_full needs {full.expected_checks:,} checks" if full.expected_checks < light_checks else None
+    return f"plan_full needs {_shown(full.expected_checks)} checks" if full.expected_checks < light_checks else None
 
 
 def _light_plan(constants: Constants, epsilon: float, failure_probability: float, iterations: int, k: int, note: str | None) -> Plan:
