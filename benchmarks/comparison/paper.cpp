@@ -149,81 +149,121 @@ struct Worst {
     int32_t row;
 };
 
-// w[lower_j] - w[upper_j] <= 0, in groups of consecutive rows. Where both ends of consecutive rows are consecutive vertices they form a run,
-// which is two vector loads and no index reads.
+// Eight numbers at once; the compiler maps them onto whatever registers the machine has.
+typedef double Vector __attribute__((vector_size(64)));
+typedef int64_t Lanes __attribute__((vector_size(64)));
+
+inline Vector load(const double *from) {
+    Vector vector;
+    std::memcpy(&vector, from, sizeof vector);
+    return vector;
+}
+inline Vector larger(Vector a, Vector b) { return a > b ? a : b; }
+inline Vector all(double x) { return Vector{x, x, x, x, x, x, x, x}; }
+
+// w[lower_j] - w[upper_j] <= 0, in groups of consecutive rows.
+//
+// Rows along one feature of a 2^D lattice follow a pattern: `stride` consecutive lower vertices, then their upper neighbours `stride` further
+// on, then again. A group that follows it is read as vectors without looking at the index arrays; any other group is read through them.
 class Constraints {
   public:
     Constraints(const Options &options, int32_t group_size)
         : lower(read_file<int32_t>(options.text("lower"))), upper(read_file<int32_t>(options.text("upper"))), group_size_(group_size) {
+        const bool blocks = options.text("layout") == "blocks";
         for (int32_t first = 0; first < rows(); first += group_size) {
-            starts_.push_back(static_cast<int32_t>(segments_.size()));
-            add_segments(first, std::min(rows(), first + group_size));
+            const int32_t count = std::min(rows(), first + group_size) - first;
+            groups_.push_back({first, count, lower[first], blocks && follows_pattern(first, count) ? upper[first] - lower[first] : 0});
         }
-        starts_.push_back(static_cast<int32_t>(segments_.size()));
     }
     int32_t rows() const { return static_cast<int32_t>(lower.size()); }
-    int32_t groups() const { return static_cast<int32_t>(starts_.size()) - 1; }
+    int32_t groups() const { return static_cast<int32_t>(groups_.size()); }
     int32_t members(int32_t group) const { return std::min(group_size_, rows() - group * group_size_); }
     double row_value(int32_t row, const double *w) const { return w[lower[row]] - w[upper[row]]; }
 
-    double worst_value(int32_t group, const double *w) const {
-        double worst = -1e300;
-        for (int32_t s = starts_[group]; s < starts_[group + 1]; ++s) worst = std::max(worst, segment_worst(segments_[s], 0, segments_[s].rows, w));
-        return worst;
+    double worst_value(int32_t index, const double *w) const {
+        const Group &group = groups_[index];
+        switch (group.stride) {
+        case 0: return worst_of_rows(group, w).value;
+        case 1: return worst_value_of_block<1>(group, w);
+        case 2: return worst_value_of_block<2>(group, w);
+        case 4: return worst_value_of_block<4>(group, w);
+        default: return worst_value_of_block<8>(group, w);
+        }
     }
-    // The first row of the group that attains the value found by worst_value at the same w.
-    int32_t find(int32_t group, double value, const double *w) const {
-        for (int32_t s = starts_[group]; s < starts_[group + 1]; ++s)
-            for (int32_t from = 0; from < segments_[s].rows; from += SCAN) {
-                const int32_t to = std::min(segments_[s].rows, from + SCAN);
-                if (segment_worst(segments_[s], from, to, w) >= value)
-                    for (int32_t row = segments_[s].first + from; row < segments_[s].first + to; ++row)
-                        if (row_value(row, w) >= value) return row;
-            }
-        throw std::logic_error("the worst member of a group was not found again");
+    // The first row of the group that has the largest value.
+    Worst worst(int32_t index, const double *w) const {
+        const Group &group = groups_[index];
+        switch (group.stride) {
+        case 0: return worst_of_rows(group, w);
+        case 1: return worst_of_block<1>(group, w);
+        case 2: return worst_of_block<2>(group, w);
+        case 4: return worst_of_block<4>(group, w);
+        default: return worst_of_block<8>(group, w);
+        }
     }
 
     Array<int32_t> lower, upper;
 
   private:
-    struct Segment {
-        int32_t first, rows;
-        bool run;
+    struct Group {
+        int32_t first, rows, vertex, stride; // stride 0: read through the index arrays
     };
-    static constexpr int32_t SHORTEST_RUN = 8, SCAN = 32;
 
-    int32_t run_length(int32_t first, int32_t last) const {
-        int32_t row = first + 1;
-        while (row < last && lower[row] == lower[row - 1] + 1 && upper[row] == upper[row - 1] + 1) ++row;
-        return row - first;
+    bool follows_pattern(int32_t first, int32_t count) const {
+        const int32_t stride = upper[first] - lower[first];
+        if (stride < 1 || (stride & (stride - 1)) || count % 16) return false;
+        for (int32_t i = 0; i < count; ++i)
+            if (lower[first + i] != lower[first] + i + (i & -stride) || upper[first + i] != lower[first + i] + stride) return false;
+        return true;
     }
-    void add_segments(int32_t first, int32_t last) {
-        const size_t start = segments_.size();
-        while (first < last) {
-            const int32_t length = run_length(first, last);
-            const bool run = length >= SHORTEST_RUN;
-            if (!run && segments_.size() > start && !segments_.back().run)
-                segments_.back().rows += length;
-            else
-                segments_.push_back({first, length, run});
-            first += length;
+    // Values of rows i .. i + 7 of a group whose first lower vertex is w[0]; i is a multiple of 8 and Stride 8 stands for all from 8 on.
+    template <int Stride> static Vector values(const double *w, int32_t stride, int32_t i) {
+        if constexpr (Stride == 8) {
+            const double *low = w + i + (i & -stride);
+            return load(low) - load(low + stride);
+        } else {
+            constexpr int64_t s = Stride;
+            constexpr Lanes low = {0, 1 + (1 & -s), 2 + (2 & -s), 3 + (3 & -s), 4 + (4 & -s), 5 + (5 & -s), 6 + (6 & -s), 7 + (7 & -s)};
+            constexpr Lanes high = {s, 1 + (1 & -s) + s, 2 + (2 & -s) + s, 3 + (3 & -s) + s, 4 + (4 & -s) + s, 5 + (5 & -s) + s, 6 + (6 & -s) + s, 7 + (7 & -s) + s};
+            const Vector first = load(w + 2 * i), second = load(w + 2 * i + 8);
+            return __builtin_shuffle(first, second, low) - __builtin_shuffle(first, second, high);
         }
     }
-    double segment_worst(const Segment &segment, int32_t from, int32_t to, const double *w) const {
-        double worst = -1e300;
-        if (segment.run) {
-            const double *low = w + lower[segment.first], *high = w + upper[segment.first];
-            for (int32_t i = from; i < to; ++i) worst = std::max(worst, low[i] - high[i]);
-        } else {
-            const int32_t *low = lower.data() + segment.first, *high = upper.data() + segment.first;
-            for (int32_t i = from; i < to; ++i) worst = std::max(worst, w[low[i]] - w[high[i]]);
+    template <int Stride> static double worst_value_of_block(const Group &group, const double *w) {
+        Vector even = all(-1e300), odd = even;
+        for (int32_t i = 0; i < group.rows; i += 16) {
+            even = larger(even, values<Stride>(w + group.vertex, group.stride, i));
+            odd = larger(odd, values<Stride>(w + group.vertex, group.stride, i + 8));
+        }
+        even = larger(even, odd);
+        double worst = even[0];
+        for (int lane = 1; lane < 8; ++lane) worst = std::max(worst, even[lane]);
+        return worst;
+    }
+    template <int Stride> static Worst worst_of_block(const Group &group, const double *w) {
+        Vector best = all(-1e300);
+        Lanes where = {};
+        for (int64_t i = 0; i < group.rows; i += 8) {
+            const Vector value = values<Stride>(w + group.vertex, group.stride, static_cast<int32_t>(i));
+            where = value > best ? Lanes{i, i, i, i, i, i, i, i} : where;
+            best = larger(best, value);
+        }
+        int first = 0;
+        for (int lane = 1; lane < 8; ++lane)
+            if (best[lane] > best[first] || (best[lane] == best[first] && where[lane] < where[first])) first = lane;
+        return {best[first], group.first + static_cast<int32_t>(where[first]) + first};
+    }
+    Worst worst_of_rows(const Group &group, const double *w) const {
+        Worst worst{-1e300, group.first};
+        for (int32_t row = group.first; row < group.first + group.rows; ++row) {
+            const double value = row_value(row, w);
+            if (value > worst.value) worst = {value, row};
         }
         return worst;
     }
 
     int32_t group_size_;
-    std::vector<Segment> segments_;
-    std::vector<int32_t> starts_;
+    std::vector<Group> groups_;
 };
 
 // ------------------------------------------------------------------------------------------------------------------------- the w side: a step
@@ -496,7 +536,7 @@ class FullTouch final : public Algorithm {
             const double value = constraints_.worst_value(group, iterate_.w());
             if (value > worst) worst = value, worst_group = group;
         }
-        return {worst, worst > 0 ? constraints_.find(worst_group, worst, iterate_.w()) : 0};
+        return constraints_.worst(worst_group, iterate_.w());
     }
     void clip(const Worst &worst) {
         batch_.clip(iterate_);
@@ -592,9 +632,9 @@ template <bool Single, bool Timed> class LightTouch final : public Algorithm {
         violated_ = 0;
         for (int32_t q = 0; q < sizes_.k_g; ++q) {
             const int32_t group = p_.draw(random_);
-            const double worst = value(group);
+            const Worst worst = Single ? Worst{value(group), group} : constraints_.worst(group, iterate_.w());
             checks += constraints_.members(group);
-            if (worst > 0) drawn_[violated_++] = Single ? group : constraints_.find(group, worst, iterate_.w());
+            if (worst.value > 0) drawn_[violated_++] = worst.row;
         }
     }
     const int32_t *look_at_set() {

@@ -118,10 +118,12 @@ def _utility(x: Array, population: Population) -> Array:
     total = np.zeros(x.shape[1:])
     for k, weight in enumerate(population.weights):
         total += weight * x[k]
-    for k in np.flatnonzero(population.products):
-        total += population.products[k] * (x[k] * x[k + 1])
-    for k in np.flatnonzero(population.weaker_of_two):
-        total += population.weaker_of_two[k] * np.minimum(x[k], x[k + 1])
+    for k, weight in enumerate(population.products):
+        if weight:
+            total += weight * (x[k] * x[k + 1])
+    for k, weight in enumerate(population.weaker_of_two):
+        if weight:
+            total += weight * np.minimum(x[k], x[k + 1])
     return total
 
 
