@@ -102,7 +102,7 @@ def refine_weights(gram, right, factor, active, weights, size):
 def dual_active_set(gram, right, factor, active, weights, size, excess, tolerance, dependent, steps):
     """From a dual-feasible start (factor, active, weights, size) to the solution, in place.
 
-    Returns (outcome, size, row, direction); on a contradiction row - sum(direction[i] * active[i]) is a zero row with a negative right side.
+    Returns (outcome, size, row, direction); on a contradiction row - sum(direction[i] active[i]) is zero with a negative right side.
     """
     direction = np.zeros(factor.shape[0])
     row_excess(gram, right, active, weights, size, excess)

@@ -29,7 +29,7 @@ class Flow(NamedTuple):
     total: np.ndarray
     members: np.ndarray
     state: np.ndarray
-    child: np.ndarray
+    child: np.ndarray  # number of a block's lower part (its upper part follows), or the node that stands for it
 
 
 @kernel
@@ -50,6 +50,21 @@ def new_flow(nodes):
         np.zeros(blocks, np.uint8),
         np.zeros(blocks, np.int32),
     )
+
+
+@kernel
+def load_flow(graph, flow, v, multiplier, blocks):
+    """Let the multipliers flow; those between blocks are dropped."""
+    flow.supply[:] = v
+    for e in range(graph.lower.size):
+        if multiplier[e] > 0.0:
+            i = graph.lower[e]
+            j = graph.upper[e]
+            if blocks.root[i] != blocks.root[j]:
+                multiplier[e] = 0.0
+            else:
+                flow.supply[i] -= multiplier[e]
+                flow.supply[j] += multiplier[e]
 
 
 @kernel
@@ -154,18 +169,37 @@ def discharge(graph, flow, multiplier, i, tail, size, tolerance):
 
 
 @kernel
+def keep_busy_blocks(graph, flow, size, busy_count):
+    """Blocks with nothing queued have their maximum flow: move their nodes behind those of the others; returns how many stay in front."""
+    for t in range(busy_count):
+        flow.state[flow.block[flow.live[t]]] = 0
+    for q in range(size):
+        flow.state[flow.block[flow.queue[q]]] = 1
+    front = 0
+    for t in range(busy_count):
+        i = flow.live[t]
+        if flow.state[flow.block[i]] == 1:
+            flow.live[t] = flow.live[front]
+            flow.live[front] = i
+            front += 1
+    return front
+
+
+@kernel
 def push_everything(graph, flow, multiplier, live_count, tolerance):
     """Maximum flow in all live blocks at once: first in, first out, with exact heights renewed after as many relabels as nodes."""
     nodes = graph.start.size - 1
+    busy_count = live_count
     while True:
-        relabel_all(graph, flow, multiplier, live_count, tolerance)
-        size = queue_excess(graph, flow, live_count, tolerance)
+        relabel_all(graph, flow, multiplier, busy_count, tolerance)
+        size = queue_excess(graph, flow, busy_count, tolerance)
         if size == 0:
             return
+        busy_count = keep_busy_blocks(graph, flow, size, busy_count)
         head = 0
         tail = size if size < nodes else 0
         relabels = 0
-        while size > 0 and relabels <= live_count:
+        while size > 0 and relabels <= busy_count:
             i = flow.queue[head]
             head = head + 1 if head + 1 < nodes else 0
             size -= 1
@@ -192,12 +226,11 @@ def mark_splits(graph, flow, live_count, tolerance):
 
 
 @kernel
-def split_blocks(graph, flow, v, w, live_count, blocks):
-    """Write final blocks to w and give the two parts of every split block new numbers; returns (live nodes, blocks, split blocks)."""
+def split_blocks(graph, flow, v, w, live_count, numbers):
+    """Write final blocks to w and give the two parts of every other one new numbers; returns (live nodes, numbers used so far)."""
     top = graph.start.size + 4
     kept = 0
-    splits = 0
-    first_new = blocks
+    first_new = numbers
     for t in range(live_count):
         i = flow.live[t]
         k = flow.block[i]
@@ -205,20 +238,19 @@ def split_blocks(graph, flow, v, w, live_count, blocks):
             w[i] = flow.mean[k]
             continue
         if flow.child[k] == -1:
-            flow.child[k] = blocks
-            flow.total[blocks : blocks + 2] = 0.0
-            flow.members[blocks : blocks + 2] = 0
-            blocks += 2
-            splits += 1
+            flow.child[k] = numbers
+            flow.total[numbers : numbers + 2] = 0.0
+            flow.members[numbers : numbers + 2] = 0
+            numbers += 2
         part = flow.child[k] + (1 if flow.height[i] == top else 0)
         flow.block[i] = part
         flow.total[part] += v[i]
         flow.members[part] += 1
         flow.live[kept] = i
         kept += 1
-    for k in range(first_new, blocks):
+    for k in range(first_new, numbers):
         flow.mean[k] = flow.total[k] / flow.members[k]
-    return kept, blocks, splits
+    return kept, numbers
 
 
 @kernel
@@ -236,42 +268,44 @@ def settle_single_nodes(flow, v, w, live_count):
 
 
 @kernel
-def load_flow(graph, flow, v, multiplier, parent):
-    """Start from the partition `parent` (representatives); multipliers between blocks are dropped."""
-    flow.supply[:] = v
-    flow.total[: v.size] = 0.0
-    flow.members[: v.size] = 0
-    for e in range(graph.lower.size):
-        if multiplier[e] != 0.0:
-            i = graph.lower[e]
-            j = graph.upper[e]
-            if parent[i] != parent[j]:
-                multiplier[e] = 0.0
-            else:
-                flow.supply[i] -= multiplier[e]
-                flow.supply[j] += multiplier[e]
-    for i in range(v.size):
-        flow.live[i] = i
-        flow.block[i] = parent[i]
-        flow.total[parent[i]] += v[i]
-        flow.members[parent[i]] += 1
-    for k in range(v.size):
-        if flow.members[k] > 0:
-            flow.mean[k] = flow.total[k] / flow.members[k]
+def open_unsettled(flow, blocks):
+    """Number the blocks by the nodes that stand for them; the nodes of unsettled ones are live. Returns how many those are."""
+    live_count = 0
+    for i in range(blocks.root.size):
+        top = blocks.root[i]
+        flow.block[i] = top
+        if blocks.unsettled[top] == 1:
+            flow.live[live_count] = i
+            live_count += 1
+            flow.mean[top] = blocks.total[top] / blocks.members[top]
+            flow.members[top] = blocks.members[top]
+    return live_count
 
 
 @kernel
-def divide_and_conquer(graph, flow, v, multiplier, parent, w, tolerance):
-    """The exact solution inside every block of the partition; returns how many of its blocks had to split."""
-    load_flow(graph, flow, v, multiplier, parent)
-    live_count = settle_single_nodes(flow, v, w, v.size)
-    blocks = v.size
-    first_splits = -1
+def close_settled(flow, blocks):
+    """Write the partition reached so far back to the blocks, all of them settled."""
+    for i in range(blocks.root.size):
+        flow.child[flow.block[i]] = -1
+    for i in range(blocks.root.size):
+        k = flow.block[i]
+        if k == blocks.root[i] and blocks.unsettled[k] == 0:
+            continue
+        if flow.child[k] == -1:
+            flow.child[k] = i
+    for i in range(blocks.root.size):
+        if flow.child[flow.block[i]] >= 0:
+            blocks.root[i] = flow.child[flow.block[i]]
+
+
+@kernel
+def divide_and_conquer(graph, flow, v, multiplier, blocks, w, tolerance):
+    """The exact solution inside every unsettled block, written to w; flow.supply must hold v after the multipliers have flowed."""
+    live_count = open_unsettled(flow, blocks)
+    numbers = v.size
     while live_count > 0:
         push_everything(graph, flow, multiplier, live_count, tolerance)
         mark_splits(graph, flow, live_count, tolerance)
-        live_count, blocks, splits = split_blocks(graph, flow, v, w, live_count, blocks)
-        if first_splits < 0:
-            first_splits = splits
+        live_count, numbers = split_blocks(graph, flow, v, w, live_count, numbers)
         live_count = settle_single_nodes(flow, v, w, live_count)
-    return max(0, first_splits)
+    return numbers > v.size

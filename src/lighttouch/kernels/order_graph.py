@@ -21,60 +21,91 @@ class OrderGraph(NamedTuple):
     sequence: np.ndarray  # nodes, each after every node that must not exceed it
 
 
+class Blocks(NamedTuple):
+    """A partition of the nodes: root[i] leads to the node that stands for i's block, where its sum and size are kept."""
+
+    root: np.ndarray
+    total: np.ndarray
+    members: np.ndarray
+    unsettled: np.ndarray  # 1 where a block has not yet been proven to be one
+
+
 @kernel
-def root_of(parent, node):
-    """The representative of a node's block; paths are halved on the way."""
-    while parent[node] != node:
-        parent[node] = parent[parent[node]]
-        node = parent[node]
+def new_blocks(nodes):
+    return Blocks(np.zeros(nodes, np.int32), np.zeros(nodes), np.zeros(nodes, np.int32), np.zeros(nodes, np.uint8))
+
+
+@kernel
+def find(root, node):
+    """The node that stands for a node's block; paths are halved on the way."""
+    while root[node] != node:
+        root[node] = root[root[node]]
+        node = root[node]
     return node
 
 
 @kernel
-def join_tied(graph, multiplier, parent):
-    """Join the ends of every edge with a positive multiplier."""
+def tie_blocks(graph, v, multiplier, blocks):
+    """The blocks joined by edges with a positive multiplier, none of them settled."""
+    root = blocks.root
+    for i in range(v.size):
+        root[i] = i
     for e in range(graph.lower.size):
         if multiplier[e] > 0.0:
-            i = root_of(parent, graph.lower[e])
-            j = root_of(parent, graph.upper[e])
+            i = find(root, graph.lower[e])
+            j = find(root, graph.upper[e])
             if i != j:
-                parent[i] = j
+                root[i] = j
+    measure_blocks(v, blocks)
 
 
 @kernel
-def block_means(v, parent, total, count):
-    """Sum and size of every block at its representative; afterwards parent[i] is the representative itself."""
-    total[:] = 0.0
-    count[:] = 0
+def one_block(v, blocks):
+    """All nodes in one block."""
+    blocks.root[:] = 0
+    measure_blocks(v, blocks)
+
+
+@kernel
+def measure_blocks(v, blocks):
+    blocks.total[:] = 0.0
+    blocks.members[:] = 0
     for i in range(v.size):
-        root = root_of(parent, i)
-        parent[i] = root
-        total[root] += v[i]
-        count[root] += 1
+        top = find(blocks.root, i)
+        blocks.root[i] = top
+        blocks.total[top] += v[i]
+        blocks.members[top] += 1
+    for i in range(v.size):
+        blocks.unsettled[i] = 1 if blocks.members[i] > 1 else 0
 
 
 @kernel
-def join_violated(graph, parent, total, count):
-    """Join blocks whose means break an edge between them, pooling their sums at once; returns how many were joined."""
-    joined = 0
-    for e in range(graph.lower.size):
-        i = root_of(parent, graph.lower[e])
-        j = root_of(parent, graph.upper[e])
-        if i != j and total[i] * count[j] > total[j] * count[i]:
-            parent[i] = j
-            total[j] += total[i]
-            count[j] += count[i]
-            joined += 1
-    return joined
+def write_means(v, blocks, w):
+    for i in range(v.size):
+        top = blocks.root[i]
+        w[i] = v[i] if blocks.members[top] == 1 else blocks.total[top] / blocks.members[top]
 
 
 @kernel
-def worst_descent(graph, w):
-    """The largest w[lower] - w[upper] over all edges, at least 0."""
-    worst = 0.0
-    for e in range(graph.lower.size):
-        worst = max(worst, w[graph.lower[e]] - w[graph.upper[e]])
-    return worst
+def join_descending(graph, blocks):
+    """Join blocks whose means break an edge between them until none does; returns how many joins that took."""
+    root, total, members = blocks.root, blocks.total, blocks.members
+    joins = 0
+    before = -1
+    while joins != before:
+        before = joins
+        for e in range(graph.lower.size):
+            i = find(root, graph.lower[e])
+            j = find(root, graph.upper[e])
+            if i != j and total[i] * members[j] > total[j] * members[i]:
+                root[i] = j
+                total[j] += total[i]
+                members[j] += members[i]
+                blocks.unsettled[j] = 1
+                joins += 1
+    for i in range(root.size):
+        root[i] = find(root, i)
+    return joins
 
 
 @kernel
@@ -100,11 +131,12 @@ def duality_gap(graph, v, w, multiplier):
     rest = w - v
     gap = 0.0
     for e in range(graph.lower.size):
-        i = graph.lower[e]
-        j = graph.upper[e]
-        rest[i] += multiplier[e]
-        rest[j] -= multiplier[e]
-        gap += multiplier[e] * (w[j] - w[i])
+        if multiplier[e] > 0.0:
+            i = graph.lower[e]
+            j = graph.upper[e]
+            rest[i] += multiplier[e]
+            rest[j] -= multiplier[e]
+            gap += multiplier[e] * (w[j] - w[i])
     for i in range(v.size):
         gap += 0.5 * rest[i] * rest[i]
     return gap

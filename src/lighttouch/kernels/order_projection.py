@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from lighttouch.kernels.compiled import kernel
-from lighttouch.kernels.order_flow import divide_and_conquer, new_flow
-from lighttouch.kernels.order_graph import block_means, duality_gap, join_tied, join_violated, lift, worst_descent
-from lighttouch.kernels.order_sweeps import sweep
+from lighttouch.kernels.order_flow import close_settled, divide_and_conquer, load_flow, new_flow
+from lighttouch.kernels.order_graph import duality_gap, join_descending, lift, new_blocks, one_block, tie_blocks, write_means
+from lighttouch.kernels.order_sweeps import any_descent, sweep
 
 
 @kernel
@@ -20,53 +20,73 @@ def apply_multipliers(graph, v, multiplier, w):
 
 
 @kernel
-def guess_blocks(graph, v, multiplier, parent, total, count):
-    """Blocks tied by multipliers, joined further until their means keep every order between them."""
-    for i in range(v.size):
-        parent[i] = i
-    join_tied(graph, multiplier, parent)
-    block_means(v, parent, total, count)
-    joined = 0
-    while True:
-        more = join_violated(graph, parent, total, count)
-        joined += more
-        if more == 0:
-            break
-    for i in range(v.size):
-        root = i
-        while parent[root] != root:
-            root = parent[root]
-        parent[i] = root
-    return joined
+def repair_blocks(graph, runs, flow, v, multiplier, blocks, w, repairs, tolerance):
+    """Settle the guessed blocks, join those that break an order, settle again; True once all orders hold, so that w is the projection.
+
+    w must hold the means of the blocks. No multiplier crosses blocks and each block is solved exactly, so nothing but feasibility is missing.
+    """
+    load_flow(graph, flow, v, multiplier, blocks)
+    for _ in range(repairs):
+        if any_descent(w, graph, runs):
+            join_descending(graph, blocks)
+        split = divide_and_conquer(graph, flow, v, multiplier, blocks, w, tolerance)
+        if not split or not any_descent(w, graph, runs):
+            return True
+        close_settled(flow, blocks)
+        remeasure(v, blocks)
+    return False
 
 
 @kernel
-def project_order(graph, runs, v, multiplier, rounds, sweeps, relaxation, tolerance):
+def remeasure(v, blocks):
+    """Sums and sizes after a settling."""
+    blocks.total[:] = 0.0
+    blocks.members[:] = 0
+    blocks.unsettled[:] = 0
+    for i in range(v.size):
+        top = blocks.root[i]
+        blocks.total[top] += v[i]
+        blocks.members[top] += 1
+
+
+@kernel
+def sweep_until_ordered(graph, runs, v, multiplier, first_goal, most_sweeps, blocks, swept, w):
+    """Sweep until the means of the tied blocks keep every order, looking after 1, 2, 4, ... times the first goal; then flow has least left to do.
+
+    A mild over-relaxation is best for the first sweeps, a stronger one where they turn out to be many (measured on lattices).
+    """
+    made = 0
+    goal = first_goal
+    while made < most_sweeps:
+        sweep(swept, multiplier, graph, runs, goal - made, 1.5 if made < 40 else 1.7)
+        made = goal
+        tie_blocks(graph, v, multiplier, blocks)
+        write_means(v, blocks, w)
+        if not any_descent(w, graph, runs):
+            return made
+        goal = min(2 * goal, most_sweeps)
+    return made
+
+
+@kernel
+def project_order(graph, runs, v, multiplier, first_goal, most_sweeps, repairs, tolerance):
     """The projection of v and its multipliers (in place; zero or a warm start).
 
-    Returns (w, gap, rise of the last sweep, sweeps made, rounds used, 1 where the guessed blocks were right).
+    Returns (w, gap, rise of the last sweep, sweeps made, whether the guessed blocks could be repaired).
     """
-    nodes = v.size
-    w = np.empty(nodes)
-    swept = np.empty(nodes)
-    parent = np.empty(nodes, np.int32)
-    total = np.empty(nodes)
-    count = np.empty(nodes, np.int32)
-    flow = new_flow(nodes)
-    trial = multiplier.copy()
+    w = np.empty(v.size)
+    swept = np.empty(v.size)
+    blocks = new_blocks(v.size)
+    flow = new_flow(v.size)
     apply_multipliers(graph, v, multiplier, swept)
-    made = 0
-    for attempt in range(rounds):
-        made += sweep(swept, multiplier, graph, runs, sweeps, relaxation, 1e-3 * tolerance)
-        guess_blocks(graph, v, multiplier, parent, total, count)
-        trial[:] = multiplier
-        divide_and_conquer(graph, flow, v, trial, parent, w, tolerance)
-        if worst_descent(graph, w) <= 4.0 * tolerance:  # no multiplier crosses a block, so feasible means optimal
-            rise = lift(graph, w)
-            multiplier[:] = trial
-            return w, duality_gap(graph, v, w, multiplier), rise, made, attempt + 1, 1
-        sweeps *= 2
-    parent[:] = 0
-    divide_and_conquer(graph, flow, v, multiplier, parent, w, tolerance)
-    rise = lift(graph, w)
-    return w, duality_gap(graph, v, w, multiplier), rise, made, rounds, 0
+    made = sweep_until_ordered(graph, runs, v, multiplier, first_goal, most_sweeps, blocks, swept, w)
+    trial = multiplier.copy()
+    proven = repair_blocks(graph, runs, flow, v, trial, blocks, w, repairs, tolerance)
+    if proven:
+        multiplier[:] = trial
+    else:
+        one_block(v, blocks)
+        load_flow(graph, flow, v, multiplier, blocks)
+        divide_and_conquer(graph, flow, v, multiplier, blocks, w, tolerance)
+    rise = lift(graph, w) if any_descent(w, graph, runs) else 0.0
+    return w, duality_gap(graph, v, w, multiplier), rise, made, proven

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiled import kernel, vector_kernel
+from lighttouch.kernels.compiled import kernel
 
 
 class Runs(NamedTuple):
@@ -24,9 +24,9 @@ class Runs(NamedTuple):
     offset: np.ndarray
 
 
-@vector_kernel
+@kernel
 def sweep_chunks(w, multiplier, first, stride, chunk, period, repeats, half):
-    largest = 0.0
+    """No largest move is kept: that alone would stop the loop from becoming a vector one."""
     for c in range(repeats):
         base = first + c * period
         low = w[base : base + chunk]
@@ -37,14 +37,11 @@ def sweep_chunks(w, multiplier, first, stride, chunk, period, repeats, half):
             tie[t] += move
             low[t] -= move
             high[t] += move
-            largest = max(largest, abs(move))
-    return largest
 
 
-@vector_kernel
+@kernel
 def sweep_pairs(w, multiplier, first, stride, period, repeats, half):
     """Chunks of one edge: the innermost dimension of a lattice."""
-    largest = 0.0
     for c in range(repeats):
         i = first + c * period
         low = w[i]
@@ -53,55 +50,21 @@ def sweep_pairs(w, multiplier, first, stride, period, repeats, half):
         multiplier[c] += move
         w[i] = low - move
         w[i + stride] = high + move
-        largest = max(largest, abs(move))
-    return largest
-
-
-@vector_kernel
-def sweep_double_pairs(w, multiplier, first, stride, period, repeats, half):
-    """Chunks of two edges."""
-    largest = 0.0
-    for c in range(repeats):
-        i = first + c * period
-        low = w[i]
-        high = w[i + stride]
-        move = max(half * (low - high), -multiplier[2 * c])
-        multiplier[2 * c] += move
-        w[i] = low - move
-        w[i + stride] = high + move
-        low = w[i + 1]
-        high = w[i + 1 + stride]
-        other = max(half * (low - high), -multiplier[2 * c + 1])
-        multiplier[2 * c + 1] += other
-        w[i + 1] = low - other
-        w[i + 1 + stride] = high + other
-        largest = max(largest, abs(move), abs(other))
-    return largest
 
 
 @kernel
 def sweep_runs(w, multiplier, runs, half):
-    largest = 0.0
     for r in range(runs.first.size):
-        first = runs.first[r]
-        stride = runs.stride[r]
         chunk = runs.chunk[r]
-        period = runs.period[r]
-        repeats = runs.repeats[r]
-        ties = multiplier[runs.offset[r] : runs.offset[r] + chunk * repeats]
+        ties = multiplier[runs.offset[r] : runs.offset[r] + chunk * runs.repeats[r]]
         if chunk == 1:
-            moved = sweep_pairs(w, ties, first, stride, period, repeats, half)
-        elif chunk == 2:
-            moved = sweep_double_pairs(w, ties, first, stride, period, repeats, half)
+            sweep_pairs(w, ties, runs.first[r], runs.stride[r], runs.period[r], runs.repeats[r], half)
         else:
-            moved = sweep_chunks(w, ties, first, stride, chunk, period, repeats, half)
-        largest = max(largest, moved)
-    return largest
+            sweep_chunks(w, ties, runs.first[r], runs.stride[r], chunk, runs.period[r], runs.repeats[r], half)
 
 
 @kernel
 def sweep_edges(w, multiplier, lower, upper, half):
-    largest = 0.0
     for e in range(lower.size):
         i = lower[e]
         j = upper[e]
@@ -110,19 +73,40 @@ def sweep_edges(w, multiplier, lower, upper, half):
             multiplier[e] += move
             w[i] -= move
             w[j] += move
-            largest = max(largest, abs(move))
-    return largest
 
 
 @kernel
-def sweep(w, multiplier, graph, runs, sweeps, relaxation, tolerance):
-    """At most `sweeps` sweeps, fewer when the largest move falls to the tolerance; returns how many were made."""
+def sweep(w, multiplier, graph, runs, sweeps, relaxation):
+    """The given number of sweeps over all edges."""
     half = 0.5 * relaxation
-    for made in range(sweeps):
+    for _ in range(sweeps):
         if runs.first.size > 0:
-            largest = sweep_runs(w, multiplier, runs, half)
+            sweep_runs(w, multiplier, runs, half)
         else:
-            largest = sweep_edges(w, multiplier, graph.lower, graph.upper, half)
-        if largest <= tolerance:
-            return made + 1
-    return sweeps
+            sweep_edges(w, multiplier, graph.lower, graph.upper, half)
+
+
+@kernel
+def descents_in_chunks(w, first, stride, chunk, period, repeats):
+    descents = 0
+    for c in range(repeats):
+        base = first + c * period
+        low = w[base : base + chunk]
+        high = w[base + stride : base + stride + chunk]
+        for t in range(chunk):
+            descents += low[t] > high[t]
+    return descents
+
+
+@kernel
+def any_descent(w, graph, runs):
+    """Whether some edge has w[lower] > w[upper]."""
+    for r in range(runs.first.size):
+        if descents_in_chunks(w, runs.first[r], runs.stride[r], runs.chunk[r], runs.period[r], runs.repeats[r]) > 0:
+            return True
+    if runs.first.size > 0:
+        return False
+    for e in range(graph.lower.size):
+        if w[graph.lower[e]] > w[graph.upper[e]]:
+            return True
+    return False

@@ -19,11 +19,11 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PreparedOrder:
-    """Orders ready to be projected onto; `edge_of_row[r]` is the edge of the r-th given pair (pairs may repeat)."""
+    """Orders ready to be projected onto; `row_of_edge[e]` is the first given pair that is edge e (pairs may repeat)."""
 
     graph: OrderGraph
     runs: Runs
-    edge_of_row: Indices
+    row_of_edge: Indices
     potential: Floats | None
     tied_nodes: int
     chains: tuple[Indices, Indices] | None
@@ -36,23 +36,20 @@ def prepare_order(dimension: int, lower: Indices, upper: Indices, margin: Floats
         potential = potential_of(dimension, lower, upper, margin)
         if potential is None:
             return None
-    lower, upper, edge_of_row = distinct_edges(dimension, lower, upper)
+    row_of_edge = distinct_edges(dimension, lower, upper)
+    lower, upper = lower[row_of_edge], upper[row_of_edge]
     sequence, tied = topological_sequence(dimension, lower, upper)
     start, neighbour, edge, upward = arcs_of(dimension, lower, upper)
     graph = OrderGraph(lower.astype(np.int32), upper.astype(np.int32), start, neighbour, edge, upward, sequence.astype(np.int32))
     chains = None if tied else chains_of(dimension, lower, upper, sequence)
-    return PreparedOrder(graph, vector_runs(lower, upper), edge_of_row, potential, tied, chains)
+    return PreparedOrder(graph, vector_runs(lower, upper), row_of_edge, potential, tied, chains)
 
 
-def distinct_edges(dimension: int, lower: Indices, upper: Indices) -> tuple[Indices, Indices, Indices]:
-    """Each pair once, longest stride last, and the edge of every given pair (-1 for a pair of a node with itself)."""
-    real = lower != upper
+def distinct_edges(dimension: int, lower: Indices, upper: Indices) -> Indices:
+    """The first of every group of equal pairs, short strides first (no row has both ends in one node)."""
     key = (upper - lower + dimension) * np.int64(2 * dimension) + lower
-    _, first, inverse = np.unique(key[real], return_index=True, return_inverse=True)
-    edge_of_row = np.full(lower.size, -1, dtype=np.int64)
-    edge_of_row[real] = inverse
-    chosen = np.flatnonzero(real)[first]
-    return lower[chosen], upper[chosen], edge_of_row
+    _, first = np.unique(key, return_index=True)
+    return np.asarray(first)
 
 
 def arcs_of(dimension: int, lower: Indices, upper: Indices) -> tuple[Any, ...]:

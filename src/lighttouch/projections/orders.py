@@ -16,9 +16,10 @@ from lighttouch.projections.order_graphs import PreparedOrder, prepare_order
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import LinearSet
 
-ROUNDS = 4
-SWEEPS = 10
-RELAXATION = 1.5
+FIRST_SWEEPS = 10
+FIRST_SWEEPS_WHEN_WARM = 4
+MOST_SWEEPS = 160
+REPAIRS = 8
 ROUNDING = 1e-13  # excess a block may keep, relative to the largest coordinate
 
 
@@ -56,7 +57,8 @@ class OrderEngine:
         known = isinstance(warm, np.ndarray) and warm.shape == graph.lower.shape
         ties = np.array(warm) if known else np.zeros(graph.lower.size)
         tolerance = ROUNDING * float(np.abs(v).max(initial=0.0))
-        w, gap, _, _, _, guessed = project_order(graph, runs, v, ties, ROUNDS, SWEEPS, RELAXATION, tolerance)
+        first = FIRST_SWEEPS_WHEN_WARM if known else FIRST_SWEEPS
+        w, gap, _, _, guessed = project_order(graph, runs, v, ties, first, MOST_SWEEPS, REPAIRS, tolerance)
         how = "certified by maximum flow" if guessed else "then divide and conquer by maximum flow"
         method = f"Dykstra sweeps {'by dimension ' if runs.first.size else ''}{how}"
         if self.order.tied_nodes:
@@ -64,12 +66,9 @@ class OrderEngine:
         return w, method, float(gap), ties
 
     def _multipliers(self, ties: Vector) -> Vector:
-        """Multipliers of the rows as given: repeated rows leave all weight to the first."""
-        edge = self.order.edge_of_row
-        first = np.full(ties.size, -1, dtype=np.int64)
-        first[edge[edge >= 0][::-1]] = np.flatnonzero(edge >= 0)[::-1]
+        """Multipliers of the rows as given: of repeated rows the first carries all."""
         multipliers = np.zeros(self.rows.count)
-        multipliers[self.rows.orders.source[first]] = ties
+        multipliers[self.rows.orders.source[self.order.row_of_edge]] = ties / self.rows.orders.scale[self.order.row_of_edge]
         return multipliers
 
     def _with_margins(self, w: Vector) -> Vector:

@@ -31,11 +31,12 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Orders:
-    """w[lower] + margin <= w[upper], one entry a row of `source`."""
+    """Row source[k] reads scale[k] (w[lower[k]] + margin[k] - w[upper[k]]) <= 0."""
 
     lower: Indices
     upper: Indices
     margin: Floats
+    scale: Floats
     source: Indices
 
 
@@ -156,12 +157,12 @@ def read_orders(matrix: Any, right: Floats, rows: Indices) -> tuple[Orders, Indi
     """Rows c w_i - c w_j <= -c margin as orders, and the rows of two nonzeros that are not of that form."""
     nothing = np.empty(0, dtype=np.int64)
     if not rows.size:
-        return Orders(nothing, nothing, np.empty(0), nothing), rows
+        return Orders(nothing, nothing, np.empty(0), np.empty(0), nothing), rows
     columns, values = entries(matrix, rows, 2)
     opposite = values[:, 0] == -values[:, 1]
     source, columns, values = rows[opposite], columns[opposite], values[opposite]
     first_is_lower = values[:, 0] > 0
     lower = np.where(first_is_lower, columns[:, 0], columns[:, 1])
     upper = np.where(first_is_lower, columns[:, 1], columns[:, 0])
-    margin = -right[source] / np.abs(values[:, 0]) + 0.0
-    return Orders(lower, upper, margin, source), rows[~opposite]
+    scale = np.abs(values[:, 0])
+    return Orders(lower, upper, 0.0 - right[source] / scale, scale, source), rows[~opposite]
