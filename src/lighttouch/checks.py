@@ -31,7 +31,9 @@ def finite_matrix(values: Any, name: str, error: type[ValueError] = DataError) -
     """A float64 matrix without NaN or infinity: CSR if it was sparse, dense in C order otherwise."""
     if scipy.sparse.issparse(values):
         matrix = scipy.sparse.csr_matrix(values, dtype=np.float64)
-        matrix.sum_duplicates()
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()  # the caller's arrays are not ours to sort
+            matrix.sum_duplicates()
         bad = ~np.isfinite(matrix.data)
         if bad.any():
             first = int(np.argmax(bad))
@@ -71,16 +73,24 @@ def _not_finite(name: str, count: int, place: str, value: float) -> str:
 
 def positive(value: Any, name: str, zero: bool = False) -> float:
     """A finite number above zero (or zero itself, if allowed)."""
-    number = float(value)
+    number = _number(value, name)
     if not math.isfinite(number) or number < 0.0 or (number == 0.0 and not zero):
         raise ValueError(f"{name} must be {'non-negative' if zero else 'positive'} and finite, got {value}")
     return number
 
 
 def positive_int(value: Any, name: str, least: int = 1) -> int:
-    if not math.isfinite(value) or int(value) != value or value < least:
+    number = _number(value, name)
+    if not math.isfinite(number) or int(value) != value or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")
     return int(value)
+
+
+def _number(value: Any, name: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {value!r}") from None
 
 
 def refuse_if_too_large(needed: int, what: str, advice: str, error: type[ValueError] = DataError) -> None:

@@ -69,19 +69,19 @@ def verb(stub: Function) -> Any:
     return call
 
 
-_INTERPRETED: dict[int, Callable[..., Any]] = {}
+_INTERPRETED: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 def interpreted(compiled: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, and every kernel it calls, as ordinary Python: for records that hold Python callables."""
     function = getattr(compiled, "py_func", compiled)
-    if id(function) not in _INTERPRETED:
+    if function not in _INTERPRETED:
         names = {}
         twin = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
-        _INTERPRETED[id(function)] = twin
+        _INTERPRETED[function] = twin
         for name, value in function.__globals__.items():
             names[name] = interpreted(value) if hasattr(value, "py_func") else value
-    return _INTERPRETED[id(function)]
+    return _INTERPRETED[function]
 
 
 class _Locator(caching._CacheLocator):

@@ -27,7 +27,7 @@ class PythonConstraints(NamedTuple):
 
 @add_gradient.register(PythonObjective)
 def _python_gradient(objective, example, w, scale, gradient):
-    add_dense(gradient, np.asarray(objective.gradient(example, w), dtype=np.float64), scale)
+    add_dense(gradient, _vector(objective.gradient(example, w), w.size, "gradient"), scale)
 
 
 @example_value.register(PythonObjective)
@@ -47,7 +47,19 @@ def _python_worst(constraints, start, stop, w):
 
 @add_subgradient.register(PythonConstraints)
 def _python_subgradient(constraints, member, w, scale, gradient):
-    add_dense(gradient, np.asarray(constraints.subgradient(member, w), dtype=np.float64), scale)
+    add_dense(gradient, _vector(constraints.subgradient(member, w), w.size, "subgradient"), scale)
+
+
+def _vector(values: Any, dimension: int, name: str) -> np.ndarray:
+    """What a user's function returned, checked: a compiled loop would read past the end of a shorter array."""
+    vector = np.ascontiguousarray(values, dtype=np.float64)
+    if np.shape(values) != (dimension,):
+        raise ValueError(f"{name} must return an array of {dimension} numbers, one for each parameter; got shape {np.shape(values)}")
+    return vector
+
+
+def _compilable(function: Callable[..., Any]) -> Any:
+    return function if hasattr(function, "py_func") else numba.njit(function)
 
 
 _CLASSES: dict[tuple[Any, ...], type] = {}
@@ -58,7 +70,7 @@ def compiled_objective(record: Any, value: Callable[..., float], gradient: Calla
     key = ("objective", type(record), value, gradient)
     if key not in _CLASSES:
         _CLASSES[key] = _own_class(record)
-        _register_objective(_CLASSES[key], numba.njit(value), numba.njit(gradient))
+        _register_objective(_CLASSES[key], _compilable(value), _compilable(gradient))
     return _CLASSES[key](*record)
 
 
@@ -66,7 +78,7 @@ def compiled_constraints(record: Any, value: Callable[..., float], subgradient: 
     key = ("constraints", type(record), value, subgradient)
     if key not in _CLASSES:
         _CLASSES[key] = _own_class(record)
-        _register_constraints(_CLASSES[key], numba.njit(value), numba.njit(subgradient))
+        _register_constraints(_CLASSES[key], _compilable(value), _compilable(subgradient))
     return _CLASSES[key](*record)
 
 

@@ -54,6 +54,8 @@ def move(iterate, gradient, domain, rule, eta, t):
             continue
         if rule == ADAGRAD:
             iterate.squares[j] += value * value
+            if iterate.squares[j] == 0.0:  # the square of a gradient below 1e-162 vanishes; so may its step
+                continue
             length = eta / math.sqrt(iterate.squares[j])
         settle(iterate, j, t)
         iterate.w[j] = clamp(domain, j, iterate.w[j] - length * value)

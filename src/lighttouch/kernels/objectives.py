@@ -138,7 +138,8 @@ def mean_value(objective, examples, l2, w):
     total = 0.0
     for example in range(examples):
         total += example_value(objective, example, w)
-    return total / examples + 0.5 * l2 * dot(w, w)
+    mean = total / examples
+    return mean + 0.5 * l2 * dot(w, w) if l2 > 0.0 else mean
 
 
 @kernel

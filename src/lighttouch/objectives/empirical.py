@@ -43,7 +43,7 @@ class EmpiricalRisk(RecordObjective):
     def _record(self) -> DenseExamples | SparseExamples:
         kind, level = kind_and_level(self.loss)
         targets = self.y[:1] if np.all(self.y == self.y[0]) else self.y
-        weights = np.zeros(0) if self.sample_weight is None else self.sample_weight * (self.examples / self.sample_weight.sum())
+        weights = np.zeros(0) if self.sample_weight is None else _of_mean_one(self.sample_weight)
         if scipy.sparse.issparse(self.X):
             return SparseExamples(self.X.data, self.X.indices, self.X.indptr, targets, weights, kind, level)
         return DenseExamples(self.X, targets, weights, kind, level)
@@ -69,6 +69,11 @@ def _weights(sample_weight: Any, examples: int) -> Vector:
     if (weights < 0).any():
         row = int(np.argmax(weights < 0))
         raise DataError(f"sample_weight must not be negative, got {weights[row]} in row {row}")
-    if weights.sum() <= 0.0:
+    if not weights.any():
         raise DataError("sample_weight must not be zero everywhere: give at least one example a positive weight")
     return weights
+
+
+def _of_mean_one(weights: Vector) -> Vector:
+    relative = weights / weights.max()  # first, so that no sum of weights overflows
+    return np.asarray(relative * (relative.size / relative.sum()))
