@@ -20,14 +20,15 @@ LOG_2 = math.log(2.0)
 TINIEST, LARGEST = -700.0, 600.0  # exponents outside are zero, or ask for a new reference
 LOG_WEIGHT, SINCE, REMEMBERED = 0, 1, 2  # columns of `law`
 NEXT, PREVIOUS, SLOT = 0, 1, 2  # columns of `links`
+NOW, REJECTED, RENEWED, REFERENCES, WORK = 0, 1, 2, 3, 4  # entries of `clock`
 
 
 class Distribution(NamedTuple):
     """p_j is proportional to exp(law[j, LOG_WEIGHT] + (t - law[j, SINCE]) * rate * law[j, REMEMBERED]).
 
     `tree` holds the bounds and, level by level from `offsets`, their sums; `heads` and `links` are the wheel;
-    `shuffled` is a permutation from which sets S are drawn; `scalars` are [rate, reference exponent];
-    `clock` is [t, rejected draws, renewed bounds, new references].
+    `shuffled` is a permutation from which sets S are drawn; `scalars` are [rate, reference exponent, log of a share 1/m];
+    `clock` is [t, rejected draws, renewed bounds, new references, rejections and renewals since the last of these].
     """
 
     law: np.ndarray
@@ -58,8 +59,8 @@ def new_distribution(violations: np.ndarray, rate: float) -> Distribution:
         np.full(WHEEL, -1, index),
         np.full((count, 4), -1, index),
         np.arange(count, dtype=index),
-        np.array([rate, 0.0]),
-        np.array([1, 0, 0, 0], np.int64),
+        np.array([rate, 0.0, -math.log(max(1, count))]),
+        np.array([1, 0, 0, 0, 0], np.int64),
     )
     if count:
         set_reference(distribution)
@@ -68,7 +69,7 @@ def new_distribution(violations: np.ndarray, rate: float) -> Distribution:
 
 def probabilities(distribution: Distribution) -> np.ndarray:
     """All of p, exactly: O(m), for results and tests."""
-    law, t = distribution.law, distribution.clock[0]
+    law, t = distribution.law, distribution.clock[NOW]
     logs = law[:, LOG_WEIGHT] + (t - law[:, SINCE]) * (distribution.scalars[0] * law[:, REMEMBERED])
     if logs.size == 0:
         return logs
@@ -90,9 +91,18 @@ def draw(distribution, rng):
         j = descend(distribution, rng.random())
         if distribution.law[j, REMEMBERED] == 0.0:
             return j
-        if rng.random() * distribution.tree[j] <= math.exp(log_weight(distribution, j, distribution.clock[0])):
+        if rng.random() * distribution.tree[j] <= math.exp(log_weight(distribution, j, distribution.clock[NOW])):
             return j
-        distribution.clock[1] += 1
+        distribution.clock[REJECTED] += 1
+        distribution.clock[WORK] += 1
+        if overdue(distribution):
+            set_reference(distribution)
+
+
+@kernel
+def overdue(distribution):
+    """Whether more draws were rejected and bounds renewed than a new reference, with tight bounds, costs."""
+    return distribution.clock[WORK] > max(64, distribution.law.shape[0])
 
 
 @kernel
@@ -131,10 +141,13 @@ def learn(distribution, j, violation, factor):
     law = distribution.law
     if violation == law[j, REMEMBERED]:
         return
-    t = distribution.clock[0] + 1
+    t = distribution.clock[NOW] + 1
     rate = distribution.scalars[0]
     grown = (t - law[j, SINCE]) * (rate * law[j, REMEMBERED])
-    law[j, LOG_WEIGHT] += grown + rate * factor * (violation - law[j, REMEMBERED])
+    learnt = law[j, LOG_WEIGHT] + grown + rate * factor * (violation - law[j, REMEMBERED])
+    if not math.isfinite(learnt):  # w has diverged; the driver sees that after this chunk, until then p must stay one
+        return
+    law[j, LOG_WEIGHT] = learnt
     law[j, SINCE] = t
     law[j, REMEMBERED] = violation
     unlink(distribution, j)
@@ -144,36 +157,39 @@ def learn(distribution, j, violation, factor):
 @kernel
 def tick(distribution):
     """t becomes t + 1: renew the bounds that have expired, and the reference exponent when it has drifted away."""
-    distribution.clock[0] += 1
-    t = distribution.clock[0]
+    distribution.clock[NOW] += 1
+    t = distribution.clock[NOW]
     slot = t % WHEEL
     j = distribution.heads[slot]
     distribution.heads[slot] = -1
     while j >= 0:
         following = distribution.links[j, NEXT]
         distribution.links[j, SLOT] = -1
-        distribution.clock[2] += 1
+        distribution.clock[RENEWED] += 1
+        distribution.clock[WORK] += 1
         renew(distribution, j, t)
         j = following
     root = distribution.tree[distribution.offsets[distribution.offsets.size - 2]]
-    if root > 1e260 or root < 1e-250:
+    if root > 1e260 or root < 1e-250 or overdue(distribution):
         set_reference(distribution)
 
 
 @kernel
 def renew(distribution, j, t):
-    root = distribution.tree[distribution.offsets[distribution.offsets.size - 2]]
-    average = math.log(root / distribution.law.shape[0]) if root > 0.0 else TINIEST
-    set_leaf(distribution, j, expiring_bound(distribution, j, t, average))
+    set_leaf(distribution, j, expiring_bound(distribution, j, t))
 
 
 @kernel
-def expiring_bound(distribution, j, t, average):
-    """A bound on the weight of j that holds until it doubles, or reaches an average weight; entered in the wheel."""
+def expiring_bound(distribution, j, t):
+    """A bound on the weight of j that holds until it doubles, or reaches 1/m of the reference; entered in the wheel.
+
+    The 1/m is of the largest weight when the reference was set, so all bounds together were then at most four times all
+    weights. A share of the bounds themselves would feed on itself: every renewal would raise the next.
+    """
     now = log_weight(distribution, j, t)
     growth = distribution.scalars[0] * distribution.law[j, REMEMBERED]
     if growth > 0.0:
-        span = min(WHEEL - 2.0, math.floor((max(now, average) + LOG_2 - now) / growth))
+        span = math.floor(min(WHEEL - 2.0, (max(now, distribution.scalars[2]) + LOG_2 - now) / growth))
         link(distribution, j, (t + int(span) + 1) % WHEEL)
         now += span * growth
     # above LARGEST this understates, but the root is then so large that `tick` sets a new reference before the next draw
@@ -239,8 +255,9 @@ def unlink(distribution, j):
 def set_reference(distribution):
     """Measure all weights against the largest one, and rebuild every bound: O(m), when exponents have drifted by hundreds."""
     count = distribution.law.shape[0]
-    t = distribution.clock[0]
-    distribution.clock[3] += 1
+    t = distribution.clock[NOW]
+    distribution.clock[REFERENCES] += 1
+    distribution.clock[WORK] = 0
     distribution.scalars[1] = 0.0
     largest = -math.inf
     for j in range(count):
@@ -251,7 +268,7 @@ def set_reference(distribution):
     tree = distribution.tree
     tree[:] = 0.0
     for j in range(count):
-        tree[j] = expiring_bound(distribution, j, t, -math.log(count))
+        tree[j] = expiring_bound(distribution, j, t)
     size = count
     for level in range(distribution.offsets.size - 2):
         size = (size + WIDTH - 1) // WIDTH
