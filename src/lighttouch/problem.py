@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lighttouch.checks import finite_vector
+from lighttouch.checks import finite_vector, refuse_if_too_large
 from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
 from lighttouch.errors import ConstraintError, DataError
@@ -18,21 +18,22 @@ class Problem:
     """Minimise an objective over w in a domain, subject to g_j(w) <= 0 for every constraint."""
 
     def __init__(self, objective: Objective, constraints: Constraints | None = None, domain: Domain | None = None) -> None:
-        if not isinstance(objective, Objective):
-            raise DataError(f"objective must be an objective such as EmpiricalRisk or Quadratic, got {type(objective).__name__}")
+        if not _is_a(objective, Objective):
+            raise DataError(f"objective must be an objective such as EmpiricalRisk or Quadratic, got {_kind(objective)}")
         self.objective: Objective = objective
         self.dimension = objective.dimension
         self.constraints: Any = _none(self.dimension) if constraints is None else constraints
         self.domain: Any = Everywhere() if domain is None else domain
-        if not isinstance(self.constraints, Constraints):
-            kind = type(self.constraints).__name__
-            raise ConstraintError(f"constraints must be constraints such as LinearConstraints(A, b), got {kind}")
-        if not isinstance(self.domain, Domain):
-            raise DataError(f"domain must be Box, Ball or Everywhere, got {type(self.domain).__name__}")
+        if not _is_a(self.constraints, Constraints):
+            raise ConstraintError(f"constraints must be constraints such as LinearConstraints(A, b), got {_kind(self.constraints)}")
+        if not _is_a(self.domain, Domain):
+            raise DataError(f"domain must be Box, Ball or Everywhere, got {_kind(self.domain)}")
         if self.constraints.dimension != self.dimension:
             raise ConstraintError(
                 f"the constraints speak of {self.constraints.dimension} parameters, the objective has {self.dimension}; they must agree"
             )
+        count = self.constraints.count
+        refuse_if_too_large(8 * count, f"checking {count:,} constraints", "aggregate them: constraints.aggregated(size)", ConstraintError)
         objection = self.domain.objection_to(self.dimension)
         if objection:
             raise DataError(objection)
@@ -55,6 +56,14 @@ class Problem:
 
     def __repr__(self) -> str:
         return f"Problem({type(self.objective).__name__} of {self.dimension} parameters, {self.constraints!r}, {self.domain!r})"
+
+
+def _is_a(piece: Any, protocol: type) -> bool:
+    return isinstance(piece, protocol) and not isinstance(piece, type)
+
+
+def _kind(piece: Any) -> str:
+    return f"the class {piece.__name__} instead of an instance of it" if isinstance(piece, type) else type(piece).__name__
 
 
 def _none(dimension: int) -> LinearConstraints:

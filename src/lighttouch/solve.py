@@ -20,6 +20,7 @@ from lighttouch.result import History, Result, Status
 from lighttouch.solvers.default import default_solver
 
 CHUNK_SECONDS = 0.1
+BLOWN_UP = 1e150  # beyond it squares overflow: such a w is as good as infinite
 DEFAULT_PASSES = 10
 
 
@@ -44,6 +45,7 @@ class RunState:
     generator: Any
     seconds: float
     belongs_to: dict[str, Any]
+    seed: int | None = None
 
 
 Callback = Callable[[Progress], Any]
@@ -79,6 +81,10 @@ def solve(
     with Interrupts() as interrupts:
         status = run.loop(interrupts)
     return run.finish(status, project)
+
+
+def _blown_up(w: Vector) -> bool:
+    return not float(np.abs(w).max()) < BLOWN_UP
 
 
 class _Run:
@@ -134,7 +140,7 @@ class _Run:
         self.state = resume.solver_state.copy()
         self.rng = np.random.default_rng()
         self.rng.bit_generator.state = resume.generator
-        self.seconds = resume.seconds
+        self.seconds, self.seed = resume.seconds, resume.seed
 
     def _belongs_to(self) -> dict[str, Any]:
         return {
@@ -145,10 +151,14 @@ class _Run:
         }
 
     def _compile(self) -> None:
-        """One iteration on a copy, so that compilation is not on the clock."""
+        """Everything once, on copies, so that compilation is not on the clock."""
         if not self.problem.interpreted:
             began = time.perf_counter()
             self.solver.advance(self.problem, self.state.copy(), 1, np.random.default_rng(0))
+            if hasattr(self.solver, "prepare"):
+                self.solver.prepare(self.problem, self.state.copy())
+            self.problem.objective.value(self.state.w)
+            self.problem.violation(self.state.w)
             self.preparation = time.perf_counter() - began
 
     def loop(self, interrupts: Interrupts) -> Status:
@@ -176,13 +186,13 @@ class _Run:
         done = int(self.state.iteration)
         if self.record_every is not None:
             return (done // self.record_every + 1) * self.record_every
-        return 4 ** int(math.log(max(done, 1), 4) + 1e-9 + 1) if done else 1
+        return 1 << 2 * ((done.bit_length() + 1) // 2)
 
     def _ending(self, interrupts: Interrupts) -> Status | None:
-        if not np.isfinite(self.state.w).all():
+        if _blown_up(self.state.w):
             return Status.DIVERGED
         average = self.solver.average(self.state)
-        if not np.isfinite(average).all():
+        if _blown_up(average):
             return Status.DIVERGED
         self.finite = (self.state.w.copy(), average)
         self._show()
@@ -205,6 +215,13 @@ class _Run:
 
     def record(self) -> bool:
         """Add a row to the history, off the clock; whether the callback asks to stop."""
+        row = self._add_row()
+        if self.callback is None:
+            return False
+        answer = self.callback(Progress(**row, w=self.state.w.copy(), w_average=self.solver.average(self.state)))
+        return isinstance(answer, bool | np.bool_) and bool(answer)
+
+    def _add_row(self) -> dict[str, Any]:
         w, sizes = self.state.w, self.solver.batch_sizes(self.state)
         row = {
             "iteration": self.state.iteration,
@@ -214,13 +231,13 @@ class _Run:
             "violation": self.problem.violation(w),
         }
         self.history.append(**row, loss_batch=sizes[0], push_batch=sizes[1], learn_batch=sizes[2])
-        if self.callback is None:
-            return False
-        return self.callback(Progress(**row, w=w.copy(), w_average=self.solver.average(self.state))) is True
+        return row
 
     def finish(self, status: Status, project: bool) -> Result:
         self.bar.show(1.0, f"iteration {self.state.iteration:,}")
         self.bar.close()
+        if status is not Status.DIVERGED and self.history.last()["iteration"] < self.state.iteration:
+            self._add_row()
         last, average = self.finite
         solution = average if status is Status.DIVERGED else self.solver.solution(self.state)
         violation_before = self.problem.violation(solution)
@@ -241,7 +258,7 @@ class _Run:
             status=status,
             history=self.history,
             constraint_probabilities=self.solver.probabilities(self.state),
-            state=RunState(self.state, self.rng.bit_generator.state, self.seconds, self._belongs_to()),
+            state=RunState(self.state, self.rng.bit_generator.state, self.seconds, self._belongs_to(), self.seed),
             seed=self.seed,
             solver=self.solver,
             projection=method,

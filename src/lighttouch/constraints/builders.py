@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lighttouch.checks import finite_matrix, finite_vector, positive_int, refuse_if_too_large, to_float
+from lighttouch.checks import finite_matrix, finite_vector, positive_int, refuse_if_too_large, refuse_non_finite, to_float
 from lighttouch.constraints.linear import LinearConstraints
 from lighttouch.errors import ConstraintError
+from lighttouch.interfaces import Vector
 
+BYTES_A_ROW = 60  # of a row with two entries, while it is built
 
 def ordering(dimension: int) -> LinearConstraints:
     """w_0 <= w_1 <= ... <= w_{d-1}."""
-    places = np.arange(positive_int(dimension, "dimension"))
+    _refuse_too_many(positive_int(dimension, "dimension"), "pairs to order")
+    places = np.arange(dimension)
     return order(places[:-1], places[1:], dimension=dimension)
 
 
@@ -34,9 +37,8 @@ def order(lower: Any, upper: Any, margin: float | Any = 0.0, *, dimension: int |
     if largest >= dimension:
         raise ConstraintError(f"indices must be below the dimension {dimension}, got {largest}")
     count = smaller.size
-    advice = "use fewer pairs, or the lattice families without stored rows"
-    refuse_if_too_large(count * 60, f"ordering {count:,} pairs", advice, ConstraintError)
-    margins = np.broadcast_to(to_float(margin, "margin", ConstraintError), (count,))
+    _refuse_too_many(count, "pairs to order")
+    margins = _one_or_each(margin, "margin", count)
     rows = np.repeat(np.arange(count), 2)
     columns = np.column_stack([smaller, larger]).ravel()
     values = np.tile([1.0, -1.0], count)
@@ -46,13 +48,12 @@ def order(lower: Any, upper: Any, margin: float | Any = 0.0, *, dimension: int |
 def bounds(dimension: int, lower: Any = None, upper: Any = None) -> LinearConstraints:
     """lower <= w <= upper as constraints: numbers, or one a coordinate; None or an infinite side asks for nothing."""
     dimension = positive_int(dimension, "dimension")
+    _refuse_too_many(2 * dimension, "bounds")
     sides = []
     for limit, sign, name in ((lower, -1.0, "lower"), (upper, 1.0, "upper")):
         if limit is None:
             continue
-        values = np.broadcast_to(to_float(limit, name, ConstraintError), (dimension,))
-        if np.isnan(values).any():
-            raise ConstraintError(f"{name} must not be NaN: it is, first at coordinate {int(np.argmax(np.isnan(values)))}")
+        values = _one_or_each(limit, name, dimension, infinite=True)
         kept = np.flatnonzero(np.isfinite(values))
         matrix = scipy.sparse.csr_matrix((np.full(kept.size, sign), (np.arange(kept.size), kept)), shape=(kept.size, dimension))
         sides.append((matrix, sign * values[kept]))
@@ -69,7 +70,20 @@ def canonical_examples(X: Any, y: Any, margin: float = 1.0) -> LinearConstraints
         bad = int(np.argmax(np.abs(labels) != 1.0))
         raise ConstraintError(f"y must hold only -1 and +1, got {labels[bad]} in row {bad}")
     signed = scipy.sparse.diags(-labels) @ rows if scipy.sparse.issparse(rows) else -labels[:, None] * rows
-    return LinearConstraints(signed, np.full(rows.shape[0], -float(margin)))
+    return LinearConstraints(signed, 0.0 - _one_or_each(margin, "margin", rows.shape[0]))
+
+
+def _refuse_too_many(count: int, what: str) -> None:
+    refuse_if_too_large(count * BYTES_A_ROW, f"{count:,} {what}", "use fewer, or a family without stored rows", ConstraintError)
+
+
+def _one_or_each(values: Any, name: str, count: int, infinite: bool = False) -> Vector:
+    """A number for all, or one each, none of them NaN (or infinite, unless allowed)."""
+    array = to_float(values, name, ConstraintError)
+    if array.shape not in ((), (count,)):
+        raise ConstraintError(f"{name} must be a number or hold {count} of them, got shape {array.shape}")
+    refuse_non_finite(np.atleast_1d(np.where(np.isinf(array), 0.0, array) if infinite else array), name, ConstraintError)
+    return np.broadcast_to(array, (count,))
 
 
 def _indices(values: Any, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.checks import finite_vector, positive, to_float
+from lighttouch.checks import finite_vector, positive, refuse_non_finite, to_float
 from lighttouch.errors import DataError
 from lighttouch.interfaces import Vector
 from lighttouch.kernels.domains import BALL, BOX, EVERYWHERE, DomainRecord
@@ -45,9 +45,12 @@ class Box:
     def __post_init__(self) -> None:
         for name in ("lower", "upper"):
             values = to_float(getattr(self, name), name)
-            if np.isnan(values).any():
-                raise DataError(f"{name} must not be NaN: it is, first at coordinate {int(np.argmax(np.isnan(values)))}")
-            object.__setattr__(self, name, float(values) if values.ndim == 0 else np.ascontiguousarray(values).ravel())
+            if values.ndim > 1:
+                raise DataError(f"{name} must be a number or one number a coordinate, got shape {values.shape}")
+            refuse_non_finite(np.atleast_1d(np.where(np.isinf(values), 0.0, values)), name)
+            object.__setattr__(self, name, float(values) if values.ndim == 0 else np.ascontiguousarray(values))
+        if np.ndim(self.lower) and np.ndim(self.upper) and np.size(self.lower) != np.size(self.upper):
+            raise DataError(f"lower and upper must have the same length, got {np.size(self.lower)} and {np.size(self.upper)}")
         if np.any(np.greater(self.lower, self.upper)):
             place = int(np.argmax(np.greater(self.lower, self.upper)))
             low, high = (np.broadcast_to(v, max(np.size(self.lower), np.size(self.upper)))[place] for v in (self.lower, self.upper))

@@ -76,7 +76,7 @@ def interpreted(compiled: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, and every kernel it calls, as ordinary Python: for records that hold Python callables."""
     function = getattr(compiled, "py_func", compiled)
     if function not in _INTERPRETED:
-        names = {}
+        names: dict[str, Any] = {}
         twin = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
         _INTERPRETED[function] = twin
         for name, value in function.__globals__.items():

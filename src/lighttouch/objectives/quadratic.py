@@ -12,6 +12,8 @@ from lighttouch.errors import DataError
 from lighttouch.kernels.objectives import DenseQuadratic, SparseQuadratic
 from lighttouch.objectives.base import RecordObjective
 
+LARGEST_DECOMPOSED = 500
+
 
 class Quadratic(RecordObjective):
     """w'P w / 2 + q.w, with P symmetric and positive semidefinite, dense or scipy sparse. Its gradient is exact."""
@@ -39,3 +41,12 @@ class Quadratic(RecordObjective):
         diagonal = self.P.diagonal() if scipy.sparse.issparse(self.P) else np.diag(self.P)
         if (diagonal < -1e-9 * scale).any():
             raise DataError(f"P must be positive semidefinite; its diagonal holds {float(diagonal.min())}, so the function is not convex")
+        self._refuse_nonconvex(scale)
+
+    def _refuse_nonconvex(self, scale: float) -> None:
+        """By the smallest eigenvalue, where that is affordable."""
+        if self.dimension > LARGEST_DECOMPOSED:
+            return
+        smallest = float(np.linalg.eigvalsh(self.P.toarray() if scipy.sparse.issparse(self.P) else self.P)[0])
+        if smallest < -1e-9 * scale * self.dimension:
+            raise DataError(f"P must be positive semidefinite; it has the eigenvalue {smallest:.3g}, so the function is not convex")

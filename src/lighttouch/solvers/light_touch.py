@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lighttouch.checks import one_of, positive, positive_int
+from lighttouch.checks import one_of, positive, positive_int, refuse_if_too_large
+from lighttouch.errors import ConstraintError
 from lighttouch.interfaces import Vector
 from lighttouch.kernels.batches import Batches, automatic_batches, fixed_batches
 from lighttouch.kernels.distribution import new_distribution, probabilities
@@ -19,6 +20,8 @@ from lighttouch.solvers.full_touch import touch_all
 from lighttouch.solvers.state import TouchState, first_state, runnable
 from lighttouch.solvers.steps import InverseSqrt, StepSize, rule_and_eta
 
+BYTES_A_CONSTRAINT = 96  # law, bounds, links, order and the values they begin with
+
 
 class _Learning:
     """What the solvers that learn a distribution over the constraints share."""
@@ -27,8 +30,9 @@ class _Learning:
     step_size: StepSize
 
     @property
-    def _weight_step(self) -> float:
-        raise AttributeError
+    def _loss_batch(self) -> int:
+        """Examples a step where no constraint is learnt."""
+        return int(getattr(self, "batch", 2))
 
     def objection_to(self, problem: Problem) -> str | None:
         return None
@@ -43,8 +47,9 @@ class _Learning:
         return None if state.distribution is None else probabilities(state.distribution)
 
     def batch_sizes(self, state: TouchState) -> tuple[int, int, int]:
-        sizes = (0, 0, 0) if state.batches is None else state.batches.sizes
-        return (int(sizes[0]), int(sizes[1]), int(sizes[2]))
+        if state.batches is None:
+            return (self._loss_batch, 0, 0)
+        return (int(state.batches.sizes[0]), int(state.batches.sizes[1]), int(state.batches.sizes[2]))
 
 
 @dataclass(frozen=True)
@@ -132,7 +137,7 @@ class PracticalLightTouch(_Learning):
 
     def advance(self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator) -> None:
         if state.distribution is None:
-            touch_all(problem, state, self.penalty, self.step_size, 2, steps, rng)
+            touch_all(problem, state, self.penalty, self.step_size, self._loss_batch, steps, rng)
             return
         if self.costs == "timed" and state.batches is not None:
             timed_costs(problem, state)
@@ -141,6 +146,8 @@ class PracticalLightTouch(_Learning):
 
 def begin_learning(problem: Problem, state: TouchState, rate: float, batches: Batches) -> None:
     """Algorithm 2, lines 2 and 3: a uniform p, and the violations of every constraint remembered."""
+    count = problem.constraints.count
+    refuse_if_too_large(count * BYTES_A_CONSTRAINT, f"learning which of {count:,} constraints matter", "aggregate them", ConstraintError)
     violations = np.maximum(0.0, problem.constraints.values(state.w))
     state.distribution = new_distribution(violations, rate)
     state.batches = batches

@@ -54,6 +54,11 @@ class MidTouch(_Learning):
         else:
             touch_lightly(problem, state, self.penalty, self._step, self.weight_step_size, steps - full, rng)
 
+    def prepare(self, problem: Problem, state: TouchState) -> None:
+        """Compile the second phase too."""
+        state.counters[0] = max(state.iteration, self.first_phase)
+        self.advance(problem, state, 1, np.random.default_rng(0))
+
     def _begin_second_phase(self, problem: Problem, state: TouchState) -> None:
         """Lines 8-10: go on from the average, with a new average, a uniform p and the violations there."""
         state.iterate.w[:] = average(state.iterate, 0, state.iteration)
