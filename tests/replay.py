@@ -1,0 +1,46 @@
+"""Which examples, constraints and sets a run of the package chose: noted from its interpreted loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest import MonkeyPatch
+
+import reference
+from lighttouch.kernels.compiled import interpreted
+from lighttouch.kernels.full_touch import full_touch
+from lighttouch.kernels.light_touch import look, loss_gradient, push_gradient
+
+
+@dataclass
+class Recording:
+    """The choices in the order in which they were made."""
+
+    examples: list[int] = field(default_factory=list)
+    constraints: list[int] = field(default_factory=list)
+    subsets: list[list[int]] = field(default_factory=list)
+
+    def replay(self) -> reference.Replayed:
+        return reference.Replayed(self.examples, self.constraints, self.subsets)
+
+
+def record(monkeypatch: MonkeyPatch) -> Recording:
+    """From now on, interpreted runs of the paper's algorithms note their choices here."""
+    recording = Recording()
+
+    def noting(name: str, twin: Any, note: Any) -> None:
+        original = twin.__globals__[name]
+
+        def wrapped(*arguments: Any) -> Any:
+            chosen = original(*arguments)
+            note(chosen, *arguments)
+            return chosen
+
+        monkeypatch.setitem(twin.__globals__, name, wrapped)
+
+    for loop in (full_touch, loss_gradient):
+        noting("next_example", interpreted(loop), lambda chosen, *_: recording.examples.append(chosen))
+    noting("draw", interpreted(push_gradient), lambda chosen, *_: recording.constraints.append(chosen))
+    noting("draw_set", interpreted(look), lambda _, p, size, rng: recording.subsets.append([int(j) for j in p.shuffled[:size]]))
+    return recording
