@@ -140,13 +140,13 @@ def _which(count, j):
 @kernel
 def norm_residual(constraints, j, w):
     """A_j w + b_j."""
-    residual = constraints.b[j].copy()
-    if constraints.A.shape[0] == 0:
-        residual += w
-    else:
-        matrix = constraints.A[_which(constraints.A.shape[0], j)]
-        for row in range(residual.size):
-            residual[row] += dot(matrix[row], w)
+    shift = constraints.b[j]
+    residual = np.empty(shift.size)
+    for row in range(shift.size):
+        if constraints.A.shape[0] == 0:
+            residual[row] = shift[row] + w[row]
+        else:
+            residual[row] = shift[row] + dot(constraints.A[_which(constraints.A.shape[0], j), row], w)
     return residual
 
 
