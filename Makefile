@@ -1,24 +1,45 @@
-# Everything happens inside this clone: the environment in .venv, results in results/.
-PYTHON ?= python3
+# Everything happens inside this clone: the environment, its caches and the compiled code in .venv and src, results in results/.
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
+export UV_CACHE_DIR ?= $(CURDIR)/.venv/cache/uv
+export PIP_CACHE_DIR ?= $(CURDIR)/.venv/cache/pip
+export MPLCONFIGDIR ?= $(CURDIR)/.venv/cache/matplotlib
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE  # without bytecode every start would take two seconds longer
 
 .DEFAULT_GOAL := help
 .PHONY: help run test lint bench bench-projection bench-rates clean
 
 help:  ## what there is
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
-.venv/installed: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -q --disable-pip-version-check uv || echo "uv could not be installed; using pip"
-	@if test -x $(BIN)/uv; then VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install -q -e '.[conic,frames,plot]'; \
-	else $(BIN)/python -m pip install -q -e '.[conic,frames,plot]'; fi
+# $(call install,EXTRAS): this package, editable, with its dependencies; by uv, or by pip where uv fails.
+define install
+	@if test -x $(BIN)/uv && $(BIN)/uv pip install --python $(BIN)/python -e '.$(1)'; then :; else \
+		echo "Installing with pip, which takes a little longer"; \
+		$(BIN)/python -m pip install -qq --no-compile -e '.$(1)'; fi
+endef
+
+.venv/ready:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer was not found; name it: make PYTHON=/path/to/python3.11 run"; exit 1; }
+	@echo "Creating the environment in .venv (once)"
+	@$(PYTHON) -m venv --clear .venv 2>/dev/null || { \
+		$(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip --python $(BIN)/python install -qq pip; }
+	@$(BIN)/python -m pip install -qq --no-compile uv || echo "uv could not be installed (see above); pip does its work"
+	@touch $@
+
+.venv/installed: .venv/ready pyproject.toml
+	@echo "Installing lighttouch and what it needs into .venv (once)"
+	$(call install,)
 	@touch $@
 
 .venv/installed-test: .venv/installed
-	@if test -x $(BIN)/uv; then VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install -q -e '.[test,lint]'; \
-	else $(BIN)/python -m pip install -q -e '.[test,lint]'; fi
+	@echo "Installing the tools for tests and benchmarks into .venv (once)"
+	$(call install,[test$(,)lint$(,)conic$(,)frames$(,)plot])
 	@touch $@
+
+, := ,
 
 run: .venv/installed  ## set up everything and run the main job
 	@$(BIN)/python -m lighttouch.demo
@@ -27,19 +48,19 @@ test: .venv/installed-test  ## set up everything and run the tests
 	@$(BIN)/python -m pytest
 
 lint: .venv/installed-test  ## style, types and import rules
-	@$(BIN)/ruff check src tests benchmarks
-	@$(BIN)/mypy
+	@$(BIN)/python -m ruff check src tests benchmarks
+	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
 
-bench: .venv/installed  ## speed against the paper's C++ and unconstrained SGD
+bench: .venv/installed-test  ## speed against the paper's C++ and unconstrained SGD
 	@$(BIN)/python -m benchmarks.speed
 
 bench-projection: .venv/installed-test  ## the projection against general solvers
 	@$(BIN)/python -m benchmarks.projection
 
-bench-rates: .venv/installed  ## Tables 2 and 3 of the paper, measured
+bench-rates: .venv/installed-test  ## Tables 2 and 3 of the paper, measured
 	@$(BIN)/python -m benchmarks.rates
 
 clean:  ## remove the environment, caches and results
-	rm -rf .venv results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
