@@ -20,14 +20,27 @@ from lighttouch.problem import Problem
 from lighttouch.projections import Projected, project
 from lighttouch.result import History, Result, Status
 from lighttouch.solve import Progress, solve
-from lighttouch.solvers import AdaGrad, FullTouch, InverseSqrt, InverseTime, LightTouch, MidTouch, PracticalLightTouch
+from lighttouch.solvers import (
+    AdaGrad,
+    ApproxSGD,
+    FullTouch,
+    InverseSqrt,
+    InverseTime,
+    LightTouch,
+    LocalFrankWolfe,
+    MidTouch,
+    OnlineFrankWolfe,
+    PracticalLightTouch,
+    ProjectedSGD,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "AdaGrad", "Ball", "Box", "CheckpointMismatchError", "ConstraintError", "ConvexConstraints", "CustomObjective", "DataError",
-    "EmpiricalRisk", "Everywhere", "FullTouch", "History", "InfeasibleConstraintsError", "InverseSqrt", "InverseTime", "Lattice",
-    "LightTouch", "LinearConstraints", "MidTouch", "ModelFileError", "NormConstraints", "PairwiseRisk", "PracticalLightTouch",
-    "Problem", "Progress", "Projected", "Quadratic", "QuadraticConstraints", "Quantile", "Result", "Status", "bounds",
-    "canonical_examples", "lattice", "order", "ordering", "project", "solve", "stack", "theory",
+    "AdaGrad", "ApproxSGD", "Ball", "Box", "CheckpointMismatchError", "ConstraintError", "ConvexConstraints", "CustomObjective",
+    "DataError", "EmpiricalRisk", "Everywhere", "FullTouch", "History", "InfeasibleConstraintsError", "InverseSqrt", "InverseTime",
+    "Lattice", "LightTouch", "LinearConstraints", "LocalFrankWolfe", "MidTouch", "ModelFileError", "NormConstraints",
+    "OnlineFrankWolfe", "PairwiseRisk", "PracticalLightTouch", "Problem", "Progress", "Projected", "ProjectedSGD", "Quadratic",
+    "QuadraticConstraints", "Quantile", "Result", "Status", "bounds", "canonical_examples", "lattice", "order", "ordering",
+    "project", "solve", "stack", "theory",
 ]  # fmt: skip

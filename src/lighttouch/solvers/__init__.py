@@ -1,8 +1,15 @@
 """The paper's algorithms and the rivals it compares with."""
 
+from lighttouch.solvers.approx_sgd import ApproxSGD
+from lighttouch.solvers.frank_wolfe import OnlineFrankWolfe
 from lighttouch.solvers.full_touch import FullTouch
 from lighttouch.solvers.light_touch import LightTouch, PracticalLightTouch
+from lighttouch.solvers.local_frank_wolfe import LocalFrankWolfe
 from lighttouch.solvers.mid_touch import MidTouch
+from lighttouch.solvers.projected_sgd import ProjectedSGD
 from lighttouch.solvers.steps import AdaGrad, InverseSqrt, InverseTime
 
-__all__ = ["AdaGrad", "FullTouch", "InverseSqrt", "InverseTime", "LightTouch", "MidTouch", "PracticalLightTouch"]
+__all__ = [
+    "AdaGrad", "ApproxSGD", "FullTouch", "InverseSqrt", "InverseTime", "LightTouch", "LocalFrankWolfe", "MidTouch", "OnlineFrankWolfe",
+    "PracticalLightTouch", "ProjectedSGD",
+]  # fmt: skip

@@ -1,0 +1,125 @@
+"""SGD whose steps slide along the boundary of order constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from lighttouch.checks import positive_int
+from lighttouch.domains import Ball
+from lighttouch.interfaces import Vector
+from lighttouch.kernels.approx_sgd import approx_sgd, tighten_bounds
+from lighttouch.kernels.approx_sgd_groups import OrderLinks
+from lighttouch.kernels.approx_sgd_heaps import new_move
+from lighttouch.kernels.gradient import new_gradient
+from lighttouch.kernels.iterate import average
+from lighttouch.problem import Problem
+from lighttouch.projections import project
+from lighttouch.solvers.linear_rows import LinearRows, linear_rows
+from lighttouch.solvers.state import TouchState, first_state, runnable
+from lighttouch.solvers.steps import StepSize, rule_and_eta
+
+_prepared: WeakKeyDictionary[Any, dict[Any, OrderLinks]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class ApproxSGD:
+    """SGD that moves along each step until an order constraint becomes tight, ties its parameters together, and goes on.
+
+    Tied parameters move by the average of their directions, until the step is used up (Section 6.1, after Gupta et al. 2016).
+    Every iterate is feasible to the last bit; the result of a step is near the projection, not equal to it. For orders of two
+    parameters and bounds on one. Of things that happen at once, the fastest closing constraint is tied first.
+
+    A check is counted for each constraint of each parameter that starts to move in a step.
+    """
+
+    step_size: StepSize
+    batch: int = 1
+
+    def __post_init__(self) -> None:
+        rule_and_eta(self.step_size)
+        positive_int(self.batch, "batch")
+
+    def objection_to(self, problem: Problem) -> str | None:
+        instead = "use ProjectedSGD, which projects onto any constraints, or LightTouch"
+        if isinstance(problem.domain, Ball):
+            return f"it cannot stay in a ball, only in a box (domain=Box(lower, upper)); {instead}"
+        rows = linear_rows(problem)
+        if rows is None:
+            return f"the constraints must be linear, orders between two parameters or bounds on one; {instead}"
+        others = rows.kinds.source
+        if others.size:
+            example = problem.constraints.describe(int(others[0]) // problem.constraints.group_size)
+            return f"{others.size} constraints are neither orders of two parameters nor bounds on one, first {example}; {instead}"
+        return None
+
+    def init(self, problem: Problem, start: Vector) -> TouchState:
+        """A state at the projection of the start, as the method needs a feasible point."""
+        nearest = project(start, problem.constraints, problem.domain)
+        return first_state(problem, np.ascontiguousarray(nearest.w))
+
+    def advance(self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator) -> None:
+        rule, eta = rule_and_eta(self.step_size)
+        objective, links = problem.objective, order_links(problem)
+        runnable(approx_sgd, problem)(
+            objective.record, objective.l2, links, rule, eta, self.batch, state.iterate, state.visits,
+            new_gradient(problem.dimension), new_move(problem.dimension, links.smaller.size), state.counters, steps, rng,
+        )  # fmt: skip
+
+    def solution(self, state: TouchState) -> Vector:
+        return self.average(state)
+
+    def average(self, state: TouchState) -> Vector:
+        return average(state.iterate, 0, state.iteration)
+
+    def probabilities(self, state: TouchState) -> Vector | None:
+        return None
+
+    def batch_sizes(self, state: TouchState) -> tuple[int, int, int]:
+        return (self.batch, 0, 0)
+
+
+def order_links(problem: Problem) -> OrderLinks:
+    """The orders and bounds as the kernel wants them, prepared once for a set of constraints and a box."""
+    known = _prepared.setdefault(problem.constraints, {})
+    if problem.domain not in known:
+        known.clear()
+        rows = linear_rows(problem)
+        assert rows is not None
+        known[problem.domain] = _links(rows)
+    return known[problem.domain]
+
+
+def _links(rows: LinearRows) -> OrderLinks:
+    orders = rows.kinds.orders
+    smaller, larger = orders.lower.astype(np.int64), orders.upper.astype(np.int64)
+    b = rows.right[orders.source]
+    scale = np.asarray(rows.matrix[orders.source, smaller], dtype=np.float64).ravel()
+    room = b / scale + 0.0
+    lower, upper = _inner_bounds(rows)
+    tighten_bounds(smaller, larger, room, lower, upper)
+    start, arcs = _arcs(rows.kinds.dimension, smaller, larger)
+    return OrderLinks(smaller, larger, scale, b, room, start, arcs, lower, upper, int(not np.any(b)))
+
+
+def _inner_bounds(rows: LinearRows) -> tuple[Vector, Vector]:
+    """Bounds that satisfy the rows they come from to the last bit: b / a need not."""
+    bounds = rows.kinds.bounds
+    lower, upper = bounds.lower.copy(), bounds.upper.copy()
+    for bound, source, inward in ((lower, bounds.lower_source, np.inf), (upper, bounds.upper_source, -np.inf)):
+        for i in np.flatnonzero(source >= 0):
+            coefficient, limit = rows.matrix[source[i], i], rows.right[source[i]]
+            while coefficient * bound[i] - limit > 0.0:
+                bound[i] = np.nextafter(bound[i], inward)
+    return lower, upper
+
+
+def _arcs(dimension: int, smaller: Any, larger: Any) -> tuple[Any, Any]:
+    """The arcs of every parameter, in the order of the rows."""
+    node = np.column_stack([smaller, larger]).ravel()
+    start = np.zeros(dimension + 1, np.int64)
+    np.cumsum(np.bincount(node, minlength=dimension), out=start[1:])
+    return start, np.argsort(node, kind="stable").astype(np.int64)

@@ -1,0 +1,108 @@
+"""SGD that projects onto all constraints after every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lighttouch.checks import positive_int
+from lighttouch.domains import Everywhere
+from lighttouch.interfaces import Vector
+from lighttouch.kernels.full_touch import CHECKS, full_touch
+from lighttouch.kernels.gradient import new_gradient
+from lighttouch.kernels.iterate import Iterate, average
+from lighttouch.problem import Problem
+from lighttouch.projections import Projected, project
+from lighttouch.solvers.state import TouchState, first_state, runnable
+from lighttouch.solvers.steps import StepSize, rule_and_eta
+
+Projection = Callable[[Vector, Any, Any], Projected | Vector]
+
+
+@dataclass
+class ProjectedState(TouchState):
+    """The iterate, how often it was projected, and what the last projection hands to the next."""
+
+    projections: int = 0
+    warm: Vector | None = None
+
+
+@dataclass(frozen=True)
+class ProjectedSGD:
+    """SGD with Pi_g, the exact projection onto constraints and domain, after every step.
+
+    `projection` is any callable (w, constraints, domain) that returns the projected point, as an array or as a `Projected`;
+    None is `lighttouch.project`, started from the multipliers of the projection before. A projection looks at every
+    constraint, so each is counted as that many checks; `result.state.solver_state.projections` counts the projections.
+    """
+
+    step_size: StepSize
+    batch: int = 1
+    projection: Projection | None = None
+
+    def __post_init__(self) -> None:
+        rule_and_eta(self.step_size)
+        positive_int(self.batch, "batch")
+        if self.projection is not None and not callable(self.projection):
+            raise TypeError(f"projection must be callable as projection(w, constraints, domain), got {type(self.projection).__name__}")
+
+    def __repr__(self) -> str:
+        """Without the address of the projection, which differs in every process: a run is resumed under the same repr."""
+        chosen = getattr(self.projection, "__qualname__", type(self.projection).__name__) if self.projection else None
+        return f"ProjectedSGD(step_size={self.step_size!r}, batch={self.batch}, projection={chosen})"
+
+    def objection_to(self, problem: Problem) -> str | None:
+        return None
+
+    def init(self, problem: Problem, start: Vector) -> ProjectedState:
+        """A state at the projection of the start."""
+        first = first_state(problem, start)
+        state = ProjectedState(first.iterate, first.visits, first.counters)
+        state.iterate.w[:] = self._nearest(problem, state)
+        return state
+
+    def advance(self, problem: Problem, state: ProjectedState, steps: int, rng: np.random.Generator) -> None:
+        rule, eta = rule_and_eta(self.step_size)
+        objective, constraints = problem.objective, problem.constraints
+        everywhere, gradient = Everywhere().record(problem.dimension), new_gradient(problem.dimension)
+        take_step = runnable(full_touch, problem)
+        for _ in range(steps):
+            take_step(
+                objective.record, objective.l2, constraints.record, 0, everywhere, 0.0, rule, eta, self.batch,
+                state.iterate, state.visits, gradient, state.counters, 1, rng,
+            )  # fmt: skip
+            if not np.isfinite(state.w).all():
+                return
+            put_iterate(state.iterate, self._nearest(problem, state), state.iteration)
+
+    def _nearest(self, problem: Problem, state: ProjectedState) -> Vector:
+        state.projections += 1
+        state.counters[CHECKS] += problem.constraints.members
+        if self.projection is None:
+            found = project(state.w, problem.constraints, problem.domain, warm=state.warm)
+            state.warm = found.warm if isinstance(found.warm, np.ndarray) else None
+            return found.w
+        nearest = self.projection(state.w.copy(), problem.constraints, problem.domain)
+        return nearest.w if isinstance(nearest, Projected) else np.asarray(nearest, dtype=np.float64)
+
+    def solution(self, state: ProjectedState) -> Vector:
+        return self.average(state)
+
+    def average(self, state: ProjectedState) -> Vector:
+        return average(state.iterate, 0, state.iteration)
+
+    def probabilities(self, state: ProjectedState) -> Vector | None:
+        return None
+
+    def batch_sizes(self, state: ProjectedState) -> tuple[int, int, int]:
+        return (self.batch, 0, 0)
+
+
+def put_iterate(iterate: Iterate, w: Vector, t: int) -> None:
+    """Let w be the iterate after t, adding to the sum what every coordinate was until then."""
+    np.add(iterate.total, (t - iterate.summed) * iterate.w, out=iterate.total)
+    iterate.summed[:] = t
+    iterate.w[:] = w
