@@ -1,0 +1,80 @@
+"""The documents tell the truth: their code runs, their links lead somewhere, and every public name is described."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import lighttouch as lt
+
+ROOT = Path(__file__).parents[2]
+WITH_CODE = ("README.md", "docs/README.md", "docs/reference.md")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+
+
+def python_blocks(name: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def ran():
+    """Each document's variables, after running its code from top to bottom."""
+
+    def run(name: str, known: dict[str, dict[str, object]] = {}) -> dict[str, object]:  # noqa: B006
+        if name not in known:
+            known[name] = {"__name__": "document"}
+            for block in python_blocks(name):
+                exec(compile(block, name, "exec"), known[name])
+        return known[name]
+
+    return run
+
+
+@pytest.mark.parametrize("name", WITH_CODE)
+def test_code_runs(name, ran):
+    assert python_blocks(name)
+    ran(name)
+
+
+def test_the_quick_start_keeps_its_rules(ran):
+    names = ran("README.md")
+    result, problem, model = names["result"], names["problem"], names["model"]
+    assert result.violation == 0.0 == problem.violation(result.w)
+    table = result.w.reshape(model.sizes)
+    assert (table[1:] >= table[:-1]).all() and (table[:, 1:] <= table[:, :-1]).all()
+    assert result.objective < 0.52  # half the noise's variance is 0.5, so this is a fit
+
+
+def test_the_quick_start_is_short():
+    lines = [line for line in python_blocks("README.md")[0].splitlines() if line.strip()]
+    assert len(lines) <= 16
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links_lead_somewhere(name):
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", (ROOT / name).read_text("utf-8")):
+        if not target.startswith(("http", "mailto")):
+            assert ((ROOT / name).parent / target).exists(), f"{name} links to {target}"
+
+
+def test_every_public_name_is_in_the_reference():
+    text = (ROOT / "docs/reference.md").read_text("utf-8")
+    missing = [name for name in [*lt.__all__, *lt.lattice.__all__, *lt.theory.__all__] if f"`{name}" not in text and f".{name}`" not in text]
+    assert not missing
+
+
+def test_commands_named_in_the_readme_exist():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = set(re.findall(r"\bmake ([a-z-]+)\b", (ROOT / "README.md").read_text("utf-8") + (ROOT / "CONTRIBUTING.md").read_text()))
+    assert {"run", "test"} <= named <= targets
+
+
+def test_versions_agree():
+    import tomllib
+
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert lt.__version__ == version
+    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
