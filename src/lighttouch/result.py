@@ -18,6 +18,7 @@ class Status(enum.Enum):
     """How a run ended; each value reads as advice."""
 
     CONVERGED = "converged: the point satisfies every constraint and progress has become negligible"
+    STALLED = "the objective has stopped improving: probably near the optimum, but not proven; allow a smaller tolerance to go on"
     ITERATION_LIMIT = "the iteration limit was reached: allow more iterations if the objective still falls"
     TIME_LIMIT = "the time limit was reached: allow more time if the objective still falls"
     INTERRUPTED = "interrupted: this is the best result so far; resume from result.state to go on"

@@ -113,7 +113,7 @@ class _Run:
     def _limit(self, iterations: int | None, time_limit: float | None) -> float:
         if iterations is not None:
             return positive_int(iterations, "iterations", least=0)
-        if time_limit is not None:
+        if time_limit is not None or hasattr(self.solver, "finished"):
             return math.inf
         return min(5_000_000, max(20_000, DEFAULT_PASSES * self.problem.objective.examples))
 
@@ -155,6 +155,7 @@ class _Run:
         if not self.problem.interpreted:
             began = time.perf_counter()
             self.solver.advance(self.problem, self.state.copy(), 1, np.random.default_rng(0))
+            self.problem.objective.value(self.state.w)
             if hasattr(self.solver, "prepare"):
                 self.solver.prepare(self.problem, self.state.copy())
             self.problem.objective.value(self.state.w)
@@ -168,11 +169,12 @@ class _Run:
             return Status.INTERRUPTED if self.state.iteration < self.iterations else Status.ITERATION_LIMIT
         while True:
             steps = self._steps_until_stop(chunk)
-            before = time.perf_counter()
+            iteration, before = self.state.iteration, time.perf_counter()
             self.solver.advance(self.problem, self.state, steps, self.rng)
             took = time.perf_counter() - before
             self.seconds += took
-            chunk = int(max(1, min(8 * steps, steps * CHUNK_SECONDS / max(took, 1e-9))))
+            done = max(1, self.state.iteration - iteration)
+            chunk = int(max(1, min(8 * done, done * CHUNK_SECONDS / max(took, 1e-9))))
             status = self._ending(interrupts)
             if status is not None:
                 return status
@@ -203,6 +205,9 @@ class _Run:
             return Status.INTERRUPTED
         if done >= self.iterations:
             return Status.ITERATION_LIMIT
+        ended: Status | None = self.solver.finished(self.state) if hasattr(self.solver, "finished") else None
+        if ended is not None:
+            return ended
         if interrupts.raised:
             return Status.INTERRUPTED
         return Status.TIME_LIMIT if time.perf_counter() - self.began >= self.time_limit else None
@@ -268,7 +273,8 @@ class _Run:
         )
 
     def _notes(self, project: bool, violation: float) -> tuple[str, ...]:
-        notes = [f"compilation and other preparation took {self.preparation:.2f} s, not included in the seconds"]
+        notes = list(self.solver.notes(self.state)) if hasattr(self.solver, "notes") else []
+        notes += [f"compilation and other preparation took {self.preparation:.2f} s, not included in the seconds"]
         if violation > 0.0:
             ended = "the projection removed it" if project else "w was not projected (project=False)"
             notes.append(f"the solution broke a constraint by {violation:.3g}: {ended}; a larger penalty brings it closer to feasible")

@@ -16,6 +16,7 @@ from lighttouch.kernels.domains import BALL, BOX, EVERYWHERE, DomainRecord
 __all__ = ["Ball", "Box", "Everywhere"]
 
 _NONE = np.zeros(1)
+_LOWEST, _HIGHEST = np.array([-math.inf]), np.array([math.inf])
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Everywhere:
         return np.array(w, dtype=np.float64)
 
     def record(self, dimension: int) -> DomainRecord:
-        return DomainRecord(EVERYWHERE, _NONE, _NONE, _NONE, 0.0)
+        return DomainRecord(EVERYWHERE, _LOWEST, _HIGHEST, _NONE, 0.0)
 
     def objection_to(self, dimension: int) -> str | None:
         return None
@@ -97,7 +98,7 @@ class Ball:
         return np.array(w, dtype=np.float64) if distance <= self.radius else center + away * (self.radius / distance)
 
     def record(self, dimension: int) -> DomainRecord:
-        return DomainRecord(BALL, _NONE, _NONE, self._center(dimension), self.radius)
+        return DomainRecord(BALL, _LOWEST, _HIGHEST, self._center(dimension), self.radius)
 
     def objection_to(self, dimension: int) -> str | None:
         if self.center is not None and self.center.size != dimension:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiled import kernel
+from lighttouch.kernels.compiled import lean_kernel
 
 LOSS, PUSH, LEARN = 0, 1, 2  # the three gradients: k_f, k_g, k_p
 
@@ -32,7 +32,7 @@ def automatic_batches(costs: np.ndarray, memory: float, constraints: int) -> Bat
     return Batches(sizes, np.zeros(3), np.asarray(costs, float), np.zeros(1), memory, True)
 
 
-@kernel
+@lean_kernel
 def remember_variances(batches, of_loss, of_push, of_learning):
     """v-bar^(t+1) is proportional to v^(t) + nu v-bar^(t)."""
     batches.weight[0] = 1.0 + batches.memory * batches.weight[0]
@@ -42,7 +42,7 @@ def remember_variances(batches, of_loss, of_push, of_learning):
     batches.variances[LEARN] += (of_learning - batches.variances[LEARN]) * share
 
 
-@kernel
+@lean_kernel
 def choose_sizes(batches, step, weight_step, constraints):
     """[k_f, k_g, k_p] proportional to sqrt(step * variance / cost), scaled so that k_f = 2, rounded, at least [2, 2, 1]."""
     loss = math.sqrt(step * batches.variances[LOSS] / batches.costs[LOSS])
@@ -52,7 +52,7 @@ def choose_sizes(batches, step, weight_step, constraints):
     batches.sizes[LEARN] = scaled_size(learn, loss, 1, constraints)
 
 
-@kernel
+@lean_kernel
 def scaled_size(impact, loss_impact, least, most):
     if impact == 0.0:
         return least

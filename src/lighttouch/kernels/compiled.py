@@ -32,6 +32,13 @@ def kernel(function: Callable[..., Any]) -> Any:
     return dispatcher
 
 
+def lean_kernel(function: Callable[..., Any]) -> Any:
+    """A kernel that allocates nothing, and so needs no reference counts, which would cost more than the work in a short loop."""
+    dispatcher = numba.njit(function, error_model="numpy", nogil=True, _nrt=False)
+    dispatcher._cache = _open_cache(function)
+    return dispatcher
+
+
 def vector_kernel(function: Callable[..., Any]) -> Any:
     """A kernel whose maxima may vectorise: NaN and the sign of zero are ignored, so results stay the same bits."""
     dispatcher = numba.njit(function, error_model="numpy", nogil=True, fastmath={"nnan", "nsz"})

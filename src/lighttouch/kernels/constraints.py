@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiled import kernel, verb
-from lighttouch.kernels.gradient import add, add_dense, dot
+from lighttouch.kernels.compiled import kernel, lean_kernel, verb
+from lighttouch.kernels.gradient import add, add_dense, add_sparse, dot
 from lighttouch.kernels.objectives import sparse_dot
 
 
@@ -103,11 +103,10 @@ def _worst_sparse(constraints, start, stop, w):
 
 @add_subgradient.register(SparseRows)
 def _subgradient_sparse(constraints, member, w, scale, gradient):
-    for k in range(constraints.indptr[member], constraints.indptr[member + 1]):
-        add(gradient, constraints.indices[k], scale * constraints.data[k])
+    add_sparse(gradient, constraints.data, constraints.indices, constraints.indptr[member], constraints.indptr[member + 1], scale)
 
 
-@kernel
+@lean_kernel
 def order_scale(constraints, j):
     return constraints.scale[j] if constraints.scale.size > 1 else constraints.scale[0]
 
@@ -131,7 +130,7 @@ def _subgradient_order(constraints, member, w, scale, gradient):
     add(gradient, constraints.larger[member], -push)
 
 
-@kernel
+@lean_kernel
 def _which(count, j):
     """The index of the matrix that belongs to row j when there are `count` of them: one for all, or one a row."""
     return j if count > 1 else 0
@@ -225,12 +224,12 @@ def _subgradient_joined(constraints, member, w, scale, gradient):
         add_subgradient(constraints.second, member - constraints.split, w, scale, gradient)
 
 
-@kernel
+@lean_kernel
 def group_stop(group, size, members):
     return min((group + 1) * size, members)
 
 
-@kernel
+@lean_kernel
 def group_values(constraints, members, size, w, out):
     """g of every group of `size` members (of every member, for size 1)."""
     for group in range(out.size):

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from lighttouch.kernels.compiled import kernel
+from lighttouch.kernels.compiled import lean_kernel
 from lighttouch.kernels.constraints import add_subgradient, group_stop, worst
 from lighttouch.kernels.distribution import draw, learn
 from lighttouch.kernels.gradient import clear
 from lighttouch.kernels.objectives import add_gradient
 
 
-@kernel
+@lean_kernel
 def time_losses(objective, examples, w, gradient, repeats, rng):
     for _ in range(repeats):
         clear(gradient)
         add_gradient(objective, int(rng.random() * examples), w, 1.0, gradient)
 
 
-@kernel
+@lean_kernel
 def time_draws(constraints, members, group, w, distribution, gradient, repeats, rng):
     for _ in range(repeats):
         drawn = draw(distribution, rng)
@@ -26,7 +26,7 @@ def time_draws(constraints, members, group, w, distribution, gradient, repeats, 
             add_subgradient(constraints, member, w, 1.0, gradient)
 
 
-@kernel
+@lean_kernel
 def time_learning(constraints, members, group, w, distribution, repeats, rng):
     for _ in range(repeats):
         j = int(rng.random() * distribution.law.shape[0])

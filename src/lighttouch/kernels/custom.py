@@ -12,7 +12,9 @@ import numpy as np
 
 from lighttouch.kernels.constraints import add_subgradient, worst
 from lighttouch.kernels.gradient import add_dense
-from lighttouch.kernels.objectives import add_gradient, example_value
+from lighttouch.kernels.objectives import add_gradient, add_smooth_gradient, example_value
+from lighttouch.kernels.sweeps import sweep, sweep_any
+from lighttouch.kernels.swift_rows import add_any_rows, add_rows, step_on_no_rows, step_on_rows
 
 
 class PythonObjective(NamedTuple):
@@ -62,6 +64,16 @@ def _compilable(function: Callable[..., Any]) -> Any:
     return function if hasattr(function, "py_func") else numba.njit(function)
 
 
+@add_smooth_gradient.register(PythonObjective)
+def _python_smooth_gradient(objective, example, w, scale, width, out):
+    out += scale * np.asarray(objective.gradient(example, w), dtype=np.float64)
+    return float(objective.value(example, w))
+
+
+add_rows.register(PythonObjective)(add_any_rows.py_func)
+step_on_rows.register(PythonObjective)(step_on_no_rows.py_func)
+sweep.register(PythonConstraints)(sweep_any.py_func)
+
 _CLASSES: dict[tuple[Any, ...], type] = {}
 
 
@@ -91,6 +103,9 @@ def _own_class(record: Any) -> type:
 
 
 def _register_objective(own: type, value: Any, gradient: Any) -> None:
+    add_rows.register(own)(add_any_rows.py_func)
+    step_on_rows.register(own)(step_on_no_rows.py_func)
+
     @add_gradient.register(own)
     def add_users_gradient(objective, example, w, scale, gradient_):
         out = np.zeros(w.size)
@@ -101,8 +116,17 @@ def _register_objective(own: type, value: Any, gradient: Any) -> None:
     def users_value(objective, example, w):
         return value(objective, example, w)
 
+    @add_smooth_gradient.register(own)
+    def add_users_smooth_gradient(objective, example, w, scale, width, out):
+        gradient_ = np.zeros(w.size)
+        gradient(objective, example, w, gradient_)
+        out += scale * gradient_
+        return value(objective, example, w)
+
 
 def _register_constraints(own: type, value: Any, subgradient: Any) -> None:
+    sweep.register(own)(sweep_any.py_func)
+
     @worst.register(own)
     def users_worst(constraints, start, stop, w):
         best = -math.inf

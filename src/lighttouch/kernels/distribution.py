@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiled import kernel
+from lighttouch.kernels.compiled import lean_kernel
 
 WIDTH = 32  # children of a tree node
 WHEEL = 4096  # the longest a bound is trusted, in iterations
@@ -77,14 +77,14 @@ def probabilities(distribution: Distribution) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
-@kernel
+@lean_kernel
 def log_weight(distribution, j, t):
     """ln of the weight of j at time t, up to the common reference."""
     growth = distribution.scalars[0] * distribution.law[j, REMEMBERED]
     return distribution.law[j, LOG_WEIGHT] + (t - distribution.law[j, SINCE]) * growth - distribution.scalars[1]
 
 
-@kernel
+@lean_kernel
 def draw(distribution, rng):
     """One index from p^(t)."""
     while True:
@@ -99,13 +99,13 @@ def draw(distribution, rng):
             set_reference(distribution)
 
 
-@kernel
+@lean_kernel
 def overdue(distribution):
     """Whether more draws were rejected and bounds renewed than a new reference, with tight bounds, costs."""
     return distribution.clock[WORK] > max(64, distribution.law.shape[0])
 
 
-@kernel
+@lean_kernel
 def descend(distribution, u):
     """The leaf in which a share u of the sum of all bounds lies."""
     tree = distribution.tree
@@ -124,7 +124,7 @@ def descend(distribution, u):
     return node
 
 
-@kernel
+@lean_kernel
 def draw_set(distribution, size, rng):
     """A uniformly random set of `size` constraints without repetition: the first entries of `shuffled`."""
     shuffled = distribution.shuffled
@@ -135,7 +135,7 @@ def draw_set(distribution, size, rng):
         shuffled[place] = other
 
 
-@kernel
+@lean_kernel
 def learn(distribution, j, violation, factor):
     """Constraint j is in S^(t): ln p_j += rate * (mu_j + factor * (violation - mu_j)), mu_j = violation; valid from t + 1."""
     law = distribution.law
@@ -154,7 +154,7 @@ def learn(distribution, j, violation, factor):
     renew(distribution, j, t)
 
 
-@kernel
+@lean_kernel
 def tick(distribution):
     """t becomes t + 1: renew the bounds that have expired, and the reference exponent when it has drifted away."""
     distribution.clock[NOW] += 1
@@ -174,12 +174,12 @@ def tick(distribution):
         set_reference(distribution)
 
 
-@kernel
+@lean_kernel
 def renew(distribution, j, t):
     set_leaf(distribution, j, expiring_bound(distribution, j, t))
 
 
-@kernel
+@lean_kernel
 def expiring_bound(distribution, j, t):
     """A bound on the weight of j that holds until it doubles, or reaches 1/m of the reference; entered in the wheel.
 
@@ -196,7 +196,7 @@ def expiring_bound(distribution, j, t):
     return math.exp(min(now, LARGEST)) if now > TINIEST else 0.0
 
 
-@kernel
+@lean_kernel
 def set_leaf(distribution, j, bound):
     tree = distribution.tree
     if tree[j] == bound:
@@ -208,7 +208,7 @@ def set_leaf(distribution, j, bound):
         tree[distribution.offsets[level + 1] + node] = sum_of_children(tree, distribution.offsets[level] + node * WIDTH)
 
 
-@kernel
+@lean_kernel
 def sum_of_children(tree, first):
     s0 = 0.0
     s1 = 0.0
@@ -222,7 +222,7 @@ def sum_of_children(tree, first):
     return (s0 + s1) + (s2 + s3)
 
 
-@kernel
+@lean_kernel
 def link(distribution, j, slot):
     links = distribution.links
     head = distribution.heads[slot]
@@ -234,7 +234,7 @@ def link(distribution, j, slot):
     distribution.heads[slot] = j
 
 
-@kernel
+@lean_kernel
 def unlink(distribution, j):
     links = distribution.links
     slot = links[j, SLOT]
@@ -251,7 +251,7 @@ def unlink(distribution, j):
     links[j, SLOT] = -1
 
 
-@kernel
+@lean_kernel
 def set_reference(distribution):
     """Measure all weights against the largest one, and rebuild every bound: O(m), when exponents have drifted by hundreds."""
     count = distribution.law.shape[0]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiled import kernel
+from lighttouch.kernels.compiled import lean_kernel
 
 EVERYWHERE, BOX, BALL = 0, 1, 2
 
@@ -20,17 +20,15 @@ class DomainRecord(NamedTuple):
     radius: float
 
 
-@kernel
+@lean_kernel
 def clamp(domain, coordinate, value):
-    """Projection of one coordinate; the ball needs `pull_factor` afterwards."""
-    if domain.kind != BOX:
-        return value
+    """Projection of one coordinate (bounds are infinite where there is no box); the ball needs `pull_factor` afterwards."""
     lower = domain.lower[coordinate] if domain.lower.size > 1 else domain.lower[0]
     upper = domain.upper[coordinate] if domain.upper.size > 1 else domain.upper[0]
     return min(max(value, lower), upper)
 
 
-@kernel
+@lean_kernel
 def pull_factor(domain, w):
     """By how much the ball shrinks w towards its centre: 1 inside."""
     if domain.kind != BALL:

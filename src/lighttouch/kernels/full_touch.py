@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lighttouch.kernels.compiled import kernel
+from lighttouch.kernels.compiled import lean_kernel
 from lighttouch.kernels.constraints import add_subgradient, worst
 from lighttouch.kernels.gradient import add_dense, clear
 from lighttouch.kernels.iterate import move
@@ -12,7 +12,7 @@ from lighttouch.kernels.visits import next_example
 ITERATION, CHECKS, SAMPLES = 0, 1, 2  # what is counted
 
 
-@kernel
+@lean_kernel
 def full_touch(objective, l2, constraints, members, domain, penalty, rule, eta, batch, iterate, visits, gradient, counters, steps, rng):
     w = iterate.w
     for _ in range(steps):  # line 2

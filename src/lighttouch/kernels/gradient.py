@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiled import kernel
+from lighttouch.kernels.compiled import lean_kernel
 
 
 class Gradient(NamedTuple):
@@ -22,13 +22,13 @@ def new_gradient(dimension: int) -> Gradient:
     return Gradient(np.zeros(dimension), np.zeros(dimension, np.int64), np.zeros(dimension, np.int64), np.zeros(2, np.int64))
 
 
-@kernel
+@lean_kernel
 def clear(gradient):
     gradient.cursor[0] = 0
     gradient.cursor[1] += 1
 
 
-@kernel
+@lean_kernel
 def add(gradient, coordinate, value):
     if gradient.stamp[coordinate] == gradient.cursor[1]:
         gradient.values[coordinate] += value
@@ -39,7 +39,7 @@ def add(gradient, coordinate, value):
         gradient.cursor[0] += 1
 
 
-@kernel
+@lean_kernel
 def add_dense(gradient, vector, scale):
     """Add scale * vector, touching every coordinate."""
     dimension = gradient.values.size
@@ -54,14 +54,35 @@ def add_dense(gradient, vector, scale):
         gradient.values[j] += scale * vector[j]
 
 
-@kernel
+@lean_kernel
+def add_sparse(gradient, data, indices, start, stop, scale):
+    """Add scale times a compressed row; the cursor stays in registers on the way."""
+    values = gradient.values
+    stamp = gradient.stamp
+    touched = gradient.touched
+    count = gradient.cursor[0]
+    now = gradient.cursor[1]
+    for k in range(start, stop):
+        j = indices[k]
+        value = scale * data[k]
+        if stamp[j] == now:
+            values[j] += value
+        else:
+            stamp[j] = now
+            values[j] = value
+            touched[count] = j
+            count += 1
+    gradient.cursor[0] = count
+
+
+@lean_kernel
 def add_gradient_to(target, source, scale):
     for q in range(source.cursor[0]):
         j = source.touched[q]
         add(target, j, scale * source.values[j])
 
 
-@kernel
+@lean_kernel
 def squared_norm(gradient):
     total = 0.0
     for q in range(gradient.cursor[0]):
@@ -70,7 +91,7 @@ def squared_norm(gradient):
     return total
 
 
-@kernel
+@lean_kernel
 def dot(a, b):
     """The inner product, in a fixed order of four partial sums: fast, and the same bits everywhere."""
     s0 = 0.0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiled import kernel
+from lighttouch.kernels.compiled import lean_kernel
 from lighttouch.kernels.domains import BALL, clamp, pull_factor
 
 CONSTANT, INVERSE_SQRT, INVERSE_TIME, ADAGRAD = 0, 1, 2, 3
@@ -26,7 +26,7 @@ def new_iterate(start: np.ndarray) -> Iterate:
     return Iterate(start.copy(), np.zeros_like(start), np.zeros(start.size, np.int64), np.zeros_like(start))
 
 
-@kernel
+@lean_kernel
 def step_length(rule, eta, t):
     """eta^(t); AdaGrad divides by its own roots, coordinate by coordinate, later."""
     if rule == INVERSE_SQRT:
@@ -36,14 +36,14 @@ def step_length(rule, eta, t):
     return eta
 
 
-@kernel
+@lean_kernel
 def settle(iterate, coordinate, t):
     """Add to the sum what the coordinate was in the iterates up to t, before it changes."""
     iterate.total[coordinate] += (t - iterate.summed[coordinate]) * iterate.w[coordinate]
     iterate.summed[coordinate] = t
 
 
-@kernel
+@lean_kernel
 def move(iterate, gradient, domain, rule, eta, t):
     """w^(t+1) = Pi_w(w^(t) - eta^(t) gradient), on the touched coordinates only (all of them outside a ball)."""
     length = step_length(rule, eta, t)
@@ -63,7 +63,7 @@ def move(iterate, gradient, domain, rule, eta, t):
         pull_into_ball(iterate, domain, t)
 
 
-@kernel
+@lean_kernel
 def pull_into_ball(iterate, domain, t):
     factor = pull_factor(domain, iterate.w)
     if factor < 1.0:

@@ -6,7 +6,7 @@ Algorithm 2 is Algorithm 4 with fixed sizes k_f = batch, k_g = 1, k_p = k. Lines
 from __future__ import annotations
 
 from lighttouch.kernels.batches import LEARN, LOSS, PUSH, choose_sizes, remember_variances
-from lighttouch.kernels.compiled import kernel
+from lighttouch.kernels.compiled import lean_kernel
 from lighttouch.kernels.constraints import add_subgradient, group_stop, worst
 from lighttouch.kernels.distribution import REMEMBERED, draw, draw_set, learn, tick
 from lighttouch.kernels.full_touch import CHECKS, ITERATION, SAMPLES
@@ -16,7 +16,7 @@ from lighttouch.kernels.objectives import add_gradient
 from lighttouch.kernels.visits import next_example
 
 
-@kernel
+@lean_kernel
 def light_touch(
     objective, l2, constraints, members, group, domain, penalty, rule, eta, weight_step,
     iterate, visits, distribution, batches, gradient, first, second, found, counters, steps, rng,
@@ -44,7 +44,7 @@ def light_touch(
         counters[SAMPLES] += batches.sizes[LOSS]
 
 
-@kernel
+@lean_kernel
 def loss_gradient(objective, w, visits, batches, gradient, first, second, rng):
     """Line 7 and the first sum of line 9; returns the sample variance of two loss gradients when sizes are automatic."""
     size = batches.sizes[LOSS]
@@ -62,7 +62,7 @@ def loss_gradient(objective, w, visits, batches, gradient, first, second, rng):
     return 2.0 * squared_norm(first)
 
 
-@kernel
+@lean_kernel
 def push_gradient(constraints, members, group, penalty, w, distribution, batches, gradient, single, pushes, counters, rng):
     """Line 8 and the second sum of line 9; returns the sample variance of the constraint gradients when sizes are automatic."""
     size = batches.sizes[PUSH]
@@ -87,7 +87,7 @@ def push_gradient(constraints, members, group, penalty, w, distribution, batches
     return max(0.0, (size * size * squares - size * squared_norm(pushes)) / (size - 1.0))
 
 
-@kernel
+@lean_kernel
 def look(constraints, members, group, penalty, w, distribution, size, found, counters, rng):
     """Line 11: draw S and look at its constraints; returns the variance estimate of the p-gradient."""
     draw_set(distribution, size, rng)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from lighttouch.kernels.compiled import kernel
+from lighttouch.kernels.compiled import lean_kernel
 
 HINGE, LOGISTIC, SQUARED, ABSOLUTE, HUBER, QUANTILE = 0, 1, 2, 3, 4, 5
 
 
-@kernel
+@lean_kernel
 def loss(kind, level, z, y):
     if kind == HINGE:
         return max(0.0, 1.0 - y * z)
@@ -29,7 +29,7 @@ def loss(kind, level, z, y):
     return -level * error if error < 0.0 else (1.0 - level) * error
 
 
-@kernel
+@lean_kernel
 def slope(kind, level, z, y):
     """A subgradient of the loss in z; 0 where a kink allows it."""
     if kind == HINGE:
@@ -48,10 +48,38 @@ def slope(kind, level, z, y):
     return -level if error < 0.0 else 1.0 - level
 
 
-@kernel
+@lean_kernel
 def _logistic_slope(z, y):
     margin = y * z
     if margin > 0.0:
         shrunk = math.exp(-margin)
         return -y * shrunk / (1.0 + shrunk)
     return -y / (1.0 + math.exp(margin))
+
+
+@lean_kernel
+def smooth_loss(kind, level, width, z, y):
+    """A loss with its kink rounded over the given width: value and slope. It lies below the loss, by at most width / 2."""
+    if kind == HINGE:
+        short = 1.0 - y * z
+        if short >= width:
+            return short - 0.5 * width, -y
+        if short <= 0.0:
+            return 0.0, 0.0
+        return 0.5 * short * short / width, -y * short / width
+    if kind == ABSOLUTE:
+        return rounded(z - y, width)
+    if kind == QUANTILE:
+        value, steepness = rounded(z - y, width)
+        lean = 0.5 - level
+        return 0.5 * value + lean * (z - y), 0.5 * steepness + lean
+    return loss(kind, level, z, y), slope(kind, level, z, y)
+
+
+@lean_kernel
+def rounded(error, width):
+    """|error| with its kink rounded."""
+    size = abs(error)
+    if size >= width:
+        return size - 0.5 * width, (1.0 if error > 0.0 else -1.0)
+    return 0.5 * error * error / width, error / width

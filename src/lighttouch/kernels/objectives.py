@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiled import kernel, verb
-from lighttouch.kernels.gradient import add, add_dense, dot
-from lighttouch.kernels.losses import loss, slope
+from lighttouch.kernels.compiled import lean_kernel, verb
+from lighttouch.kernels.gradient import add_dense, add_sparse, dot
+from lighttouch.kernels.losses import loss, slope, smooth_loss
 
 
 class DenseExamples(NamedTuple):
@@ -51,22 +51,36 @@ def example_value(objective, example, w):
     """One example's term at w; the objective is the mean over examples (plus the l2 term)."""
 
 
-@kernel
+@verb
+def add_smooth_gradient(objective, example, w, scale, width, out):
+    """Add scale times the gradient of one example's term, its kinks rounded over `width`, to a dense vector; returns the rounded term."""
+
+
+@lean_kernel
 def target_of(targets, example):
     return targets[example] if targets.size > 1 else targets[0]
 
 
-@kernel
+@lean_kernel
 def weight_of(weights, example):
     return weights[example] if weights.size > 0 else 1.0
 
 
-@kernel
+@lean_kernel
 def sparse_dot(data, indices, start, stop, w):
-    total = 0.0
-    for k in range(start, stop):
-        total += data[k] * w[indices[k]]
-    return total
+    s0 = 0.0
+    s1 = 0.0
+    s2 = 0.0
+    s3 = 0.0
+    whole = stop - (stop - start) % 4
+    for k in range(start, whole, 4):
+        s0 += data[k] * w[indices[k]]
+        s1 += data[k + 1] * w[indices[k + 1]]
+        s2 += data[k + 2] * w[indices[k + 2]]
+        s3 += data[k + 3] * w[indices[k + 3]]
+    for k in range(whole, stop):
+        s0 += data[k] * w[indices[k]]
+    return (s0 + s1) + (s2 + s3)
 
 
 @add_gradient.register(DenseExamples)
@@ -92,8 +106,7 @@ def _sparse_gradient(objective, example, w, scale, gradient):
     steepness = slope(objective.kind, objective.level, z, target_of(objective.targets, example))
     steepness *= weight_of(objective.weights, example) * scale
     if steepness != 0.0:
-        for k in range(start, stop):
-            add(gradient, objective.indices[k], steepness * objective.data[k])
+        add_sparse(gradient, objective.data, objective.indices, start, stop, steepness)
 
 
 @example_value.register(SparseExamples)
@@ -132,7 +145,66 @@ def _sparse_quadratic_value(objective, example, w):
     return total
 
 
-@kernel
+@add_smooth_gradient.register(DenseExamples)
+def _dense_smooth_gradient(objective, example, w, scale, width, out):
+    row = objective.X[example]
+    weight = weight_of(objective.weights, example)
+    value, steepness = smooth_loss(objective.kind, objective.level, width, dot(row, w), target_of(objective.targets, example))
+    steepness *= weight * scale
+    if steepness != 0.0:
+        for j in range(w.size):
+            out[j] += steepness * row[j]
+    return weight * value
+
+
+@add_smooth_gradient.register(SparseExamples)
+def _sparse_smooth_gradient(objective, example, w, scale, width, out):
+    start = objective.indptr[example]
+    stop = objective.indptr[example + 1]
+    weight = weight_of(objective.weights, example)
+    z = sparse_dot(objective.data, objective.indices, start, stop, w)
+    value, steepness = smooth_loss(objective.kind, objective.level, width, z, target_of(objective.targets, example))
+    steepness *= weight * scale
+    if steepness != 0.0:
+        for k in range(start, stop):
+            out[objective.indices[k]] += steepness * objective.data[k]
+    return weight * value
+
+
+@add_smooth_gradient.register(DenseQuadratic)
+def _dense_quadratic_smooth_gradient(objective, example, w, scale, width, out):
+    value = 0.0
+    for j in range(w.size):
+        image = dot(objective.P[j], w)
+        out[j] += scale * (image + objective.q[j])
+        value += w[j] * (0.5 * image + objective.q[j])
+    return value
+
+
+@add_smooth_gradient.register(SparseQuadratic)
+def _sparse_quadratic_smooth_gradient(objective, example, w, scale, width, out):
+    value = 0.0
+    for j in range(w.size):
+        image = sparse_dot(objective.data, objective.indices, objective.indptr[j], objective.indptr[j + 1], w)
+        out[j] += scale * (image + objective.q[j])
+        value += w[j] * (0.5 * image + objective.q[j])
+    return value
+
+
+@lean_kernel
+def smooth_value_and_gradient(objective, examples, l2, width, w, out):
+    """The whole objective with its kinks rounded over `width`, and its gradient in `out`."""
+    total = 0.0
+    out[:] = 0.0
+    for example in range(examples):
+        total += add_smooth_gradient(objective, example, w, 1.0 / examples, width, out)
+    if l2 > 0.0:
+        for j in range(w.size):
+            out[j] += l2 * w[j]
+    return total / examples + 0.5 * l2 * dot(w, w)
+
+
+@lean_kernel
 def mean_value(objective, examples, l2, w):
     """The whole objective at w, recomputed from every example."""
     total = 0.0
@@ -142,10 +214,19 @@ def mean_value(objective, examples, l2, w):
     return mean + 0.5 * l2 * dot(w, w) if l2 > 0.0 else mean
 
 
-@kernel
+@lean_kernel
 def full_gradient(objective, examples, l2, w, gradient):
     """Add the gradient of the whole objective at w."""
     for example in range(examples):
         add_gradient(objective, example, w, 1.0 / examples, gradient)
     if l2 > 0.0:
         add_dense(gradient, w, l2)
+
+
+@lean_kernel
+def sampled_mean(objective, rows, w):
+    """The mean of the given examples' terms."""
+    total = 0.0
+    for example in rows:
+        total += example_value(objective, example, w)
+    return total / rows.size

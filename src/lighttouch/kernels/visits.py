@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiled import kernel
+from lighttouch.kernels.compiled import lean_kernel
 
 
 class Visits(NamedTuple):
@@ -23,7 +23,7 @@ def new_visits(examples: int, independent: bool) -> Visits:
     return Visits(order, np.zeros(1, np.int64), examples)
 
 
-@kernel
+@lean_kernel
 def next_example(visits, rng):
     if visits.order.size == 0:
         return int(rng.random() * visits.examples)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lighttouch.problem import Problem
-from lighttouch.solvers.light_touch import PracticalLightTouch
+from lighttouch.solvers.automatic import Automatic
 
 
-def default_solver(problem: Problem) -> PracticalLightTouch:
-    return PracticalLightTouch()
+def default_solver(problem: Problem) -> Automatic:
+    return Automatic()

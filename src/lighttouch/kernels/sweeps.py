@@ -1,0 +1,92 @@
+"""Constraint steps that never overshoot: every violated member of a range is met exactly, in the metric of the steps.
+
+Each step projects w onto one half-space {g_j + <s, w' - w> <= 0} that holds every feasible point, in the norm in which
+AdaGrad measures distances, so it never moves away from any feasible point.
+"""
+
+from __future__ import annotations
+
+from lighttouch.kernels.compiled import lean_kernel, verb
+from lighttouch.kernels.constraints import (
+    DenseRows,
+    Joined,
+    NormRows,
+    OrderRows,
+    QuadraticRows,
+    SparseRows,
+    add_subgradient,
+    order_scale,
+    worst,
+)
+from lighttouch.kernels.domains import clamp
+from lighttouch.kernels.gradient import clear
+
+
+@verb
+def sweep(constraints, start, stop, w, rates, domain, gradient):
+    """Meet every violated constraint of a range, one after the other; returns the largest violation found on the way.
+
+    rates[j] is how far coordinate j moves for a unit of force: its step length.
+    """
+
+
+@lean_kernel
+def step_back(violation, w, rates, domain, gradient):
+    """Project onto the half-space of the linearised constraint whose subgradient is given."""
+    stiffness = 0.0
+    for q in range(gradient.cursor[0]):
+        j = gradient.touched[q]
+        slope = gradient.values[j]
+        stiffness += slope * slope * rates[j]
+    if stiffness <= 0.0:
+        return
+    force = violation / stiffness
+    for q in range(gradient.cursor[0]):
+        j = gradient.touched[q]
+        if gradient.values[j] != 0.0:
+            w[j] = clamp(domain, j, w[j] - force * gradient.values[j] * rates[j])
+
+
+@lean_kernel
+def sweep_any(constraints, start, stop, w, rates, domain, gradient):
+    largest = 0.0
+    for j in range(start, stop):
+        violation, _ = worst(constraints, j, j + 1, w)
+        if violation > 0.0:
+            largest = max(largest, violation)
+            clear(gradient)
+            add_subgradient(constraints, j, w, 1.0, gradient)
+            step_back(violation, w, rates, domain, gradient)
+    return largest
+
+
+@lean_kernel
+def sweep_order(constraints, start, stop, w, rates, domain, gradient):
+    smaller = constraints.smaller
+    larger = constraints.larger
+    b = constraints.b
+    largest = 0.0
+    for j in range(start, stop):
+        low = smaller[j]
+        high = larger[j]
+        scale = order_scale(constraints, j)
+        violation = scale * (w[low] - w[high]) - b[j]
+        if violation > 0.0:
+            largest = max(largest, violation)
+            part_pair(violation / scale, low, high, w, rates, domain)
+    return largest
+
+
+@lean_kernel
+def part_pair(excess, low, high, w, rates, domain):
+    """Move w[low] down and w[high] up by `excess` together, each by its share."""
+    give = rates[low]
+    take = rates[high]
+    apart = excess / (give + take)
+    w[low] = clamp(domain, low, w[low] - apart * give)
+    w[high] = clamp(domain, high, w[high] + apart * take)
+
+
+sweep.register(OrderRows)(sweep_order.py_func)
+for _family in (DenseRows, SparseRows, NormRows, QuadraticRows, Joined):
+    sweep.register(_family)(sweep_any.py_func)

@@ -1,0 +1,233 @@
+"""The solver that chooses for itself: what `solve(problem)` runs."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from lighttouch.checks import positive
+from lighttouch.interfaces import Vector
+from lighttouch.kernels.distribution import Distribution, new_distribution, probabilities
+from lighttouch.kernels.full_touch import CHECKS, ITERATION, SAMPLES
+from lighttouch.kernels.gradient import new_gradient
+from lighttouch.kernels.objectives import sampled_mean
+from lighttouch.kernels.swift import Pace, Walk, new_walk, set_step, swift
+from lighttouch.kernels.visits import Visits, new_visits
+from lighttouch.problem import Problem
+from lighttouch.projections import project
+from lighttouch.result import Status
+from lighttouch.solvers import accelerated
+from lighttouch.solvers.accelerated import Acceleration
+from lighttouch.solvers.pace import choose_pace, first_eta, full_pass_is_cheap, projection_is_cheap
+from lighttouch.solvers.state import copied, runnable
+
+TRIAL_EXAMPLES = 16384
+ALMOST = 0.01
+SLICE_SECONDS = 0.1
+
+
+@dataclass
+class AutomaticState:
+    """Where the solver stands: the stochastic loop's arrays, the accelerated method's, and the best feasible point so far."""
+
+    phase: str
+    walk: Walk
+    visits: Visits
+    counters: np.ndarray[Any, np.dtype[np.int64]]
+    distribution: Distribution
+    pace: Pace
+    eta: float
+    stage_end: int
+    stage_objectives: list[float] = field(default_factory=list)
+    best: Vector = field(default_factory=lambda: np.zeros(0))
+    best_objective: float = math.inf
+    acceleration: Acceleration | None = None
+    status: Status | None = None
+
+    @property
+    def iteration(self) -> int:
+        return int(self.counters[ITERATION])
+
+    @property
+    def constraint_checks(self) -> int:
+        return int(self.counters[CHECKS])
+
+    @property
+    def gradient_samples(self) -> int:
+        return int(self.counters[SAMPLES])
+
+    @property
+    def w(self) -> Vector:
+        return self.walk.w
+
+    def copy(self) -> AutomaticState:
+        arrays = ("walk", "visits", "counters", "distribution", "best")
+        acceleration = None if self.acceleration is None else self.acceleration.copy()
+        return replace(
+            self,
+            acceleration=acceleration,
+            stage_objectives=list(self.stage_objectives),
+            **{name: copied(getattr(self, name)) for name in arrays},
+        )
+
+
+@dataclass(frozen=True)
+class Automatic:
+    """No parameters: AdaGrad with sweeps over sampled constraints where examples are many, then accelerated projected steps.
+
+    The stochastic phase doubles its length until the projected objective gains less than `tolerance` (relative); the
+    accelerated phase ends when the proven gap is below it. Small problems go to the accelerated phase at once.
+    """
+
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        positive(self.tolerance, "tolerance")
+
+    def objection_to(self, problem: Problem) -> str | None:
+        return None
+
+    def init(self, problem: Problem, start: Vector) -> AutomaticState:
+        pace = choose_pace(problem)
+        groups = -(-problem.constraints.members // pace.group) if problem.constraints.members else 0
+        examples = problem.objective.examples
+        state = AutomaticState(
+            phase="accelerated" if full_pass_is_cheap(problem) and projection_is_cheap(problem) else "stochastic",
+            walk=new_walk(start, pace.runs),
+            visits=new_visits(-(-examples // pace.run), problem.objective.independent),
+            counters=np.zeros(4, np.int64),
+            distribution=new_distribution(np.zeros(groups), 1.0),
+            pace=pace,
+            eta=0.0,
+            stage_end=max(200, examples // (2 * pace.run * pace.runs)),
+            best=start.copy(),
+        )
+        return self._tuned(problem, state) if state.phase == "stochastic" else state
+
+    def _tuned(self, problem: Problem, state: AutomaticState) -> AutomaticState:
+        """The best of a power-of-four grid on short trials, as the paper's authors did by hand; the run goes on from its trial.
+
+        The grid grows while its edge wins. Of steps that do almost equally well the smallest is taken: long runs want it smaller.
+        """
+        base = first_eta(problem)
+        rows = np.random.default_rng(2).integers(problem.objective.examples, size=min(4096, problem.objective.examples))
+        worst = sample_value(problem, state.w, rows)
+        trials: dict[int, tuple[float, AutomaticState]] = {}
+        powers = [-1, 0, 1]
+        while powers:
+            trials |= {power: self._trial(problem, state, base * 4.0**power, rows) for power in powers}
+            best = min(trials, key=lambda power: trials[power][0])
+            powers = [edge for edge in (best - 1, best + 1) if edge not in trials and abs(edge) <= 10]
+        good = trials[best][0] + ALMOST * max(0.0, worst - trials[best][0])
+        return trials[min(power for power in trials if trials[power][0] <= good)][1]
+
+    def _trial(self, problem: Problem, state: AutomaticState, eta: float, rows: Any) -> tuple[float, AutomaticState]:
+        trial = state.copy()
+        trial.eta = eta
+        set_step(trial.walk, eta)
+        self._run(problem, trial, max(20, TRIAL_EXAMPLES // (state.pace.run * state.pace.runs)), np.random.default_rng(1))
+        score = sample_value(problem, trial.w, rows) if np.isfinite(trial.w).all() else math.inf
+        return (score if math.isfinite(score) else math.inf), trial
+
+    def _run(self, problem: Problem, state: AutomaticState, steps: int, rng: np.random.Generator) -> None:
+        objective, constraints = problem.objective, problem.constraints
+        runnable(swift, problem)(
+            objective.record, objective.examples, objective.l2, constraints.record, constraints.members,
+            problem.domain.record(problem.dimension), state.eta, state.pace, state.walk,
+            state.visits, state.distribution, new_gradient(problem.dimension), state.counters, steps, rng,
+        )  # fmt: skip
+
+    def advance(self, problem: Problem, state: AutomaticState, steps: int, rng: np.random.Generator) -> None:
+        """At most `steps` iterations: it returns early at the end of a stage, or after a slice of time (which changes nothing)."""
+        if state.phase == "stochastic":
+            self._run(problem, state, min(steps, state.stage_end - state.iteration), rng)
+            if state.iteration == state.stage_end:
+                self._end_stage(problem, state)
+            return
+        until = time.perf_counter() + SLICE_SECONDS
+        for _ in range(steps):
+            self._accelerate(problem, state)
+            if state.status is not None or time.perf_counter() > until:
+                return
+
+    def _end_stage(self, problem: Problem, state: AutomaticState) -> None:
+        """Project the last iterate and the tail average, keep the better; go on, or to the next phase, or end."""
+        for candidate in (state.w, state.walk.tail[:-1] / max(1.0, state.walk.tail[-1])):
+            projected = project(candidate, problem.constraints, problem.domain).w
+            objective = problem.objective.value(projected)
+            if objective < state.best_objective:
+                state.best, state.best_objective = projected, objective
+        state.walk.tail[:] = 0.0
+        state.stage_objectives.append(state.best_objective)
+        state.stage_end = 2 * state.stage_end
+        recent = state.stage_objectives[-2:]
+        if len(recent) == 2 and recent[0] - recent[1] <= self.tolerance * abs(recent[1]):
+            if full_pass_is_cheap(problem):
+                state.phase = "accelerated"
+            else:
+                state.status = Status.STALLED
+
+    def _accelerate(self, problem: Problem, state: AutomaticState) -> None:
+        if state.acceleration is None:
+            state.acceleration = accelerated.begin(problem, state.best)
+        inner = state.acceleration
+        passes, projections = inner.passes, inner.projections
+        ended = accelerated.step(problem, inner, self.tolerance)
+        state.counters[ITERATION] += 1
+        state.counters[SAMPLES] += (inner.passes - passes) * problem.objective.examples
+        state.counters[CHECKS] += (inner.projections - projections) * problem.constraints.members
+        state.w[:] = inner.x
+        if inner.best_objective < state.best_objective:
+            state.best, state.best_objective = inner.best.copy(), inner.best_objective
+        if ended:
+            proven = inner.gap <= self.tolerance * accelerated.scale_of(problem, inner)
+            state.status = Status.CONVERGED if proven else Status.STALLED
+
+    def finished(self, state: AutomaticState) -> Status | None:
+        return state.status
+
+    def solution(self, state: AutomaticState) -> Vector:
+        return self._candidates(state)[0]
+
+    def _candidates(self, state: AutomaticState) -> list[Vector]:
+        if state.phase == "accelerated" and state.acceleration is not None:
+            inner = state.acceleration
+            return [inner.best if inner.steps % accelerated.CHECK_EVERY == 0 and inner.steps else inner.x]
+        return [state.w if not math.isfinite(state.best_objective) else state.best, state.w]
+
+    def average(self, state: AutomaticState) -> Vector:
+        tail = state.walk.tail
+        return tail[:-1] / tail[-1] if tail[-1] > 0 else state.w.copy()
+
+    def probabilities(self, state: AutomaticState) -> Vector | None:
+        return probabilities(state.distribution) if state.distribution.law.shape[0] else None
+
+    def batch_sizes(self, state: AutomaticState) -> tuple[int, int, int]:
+        return (state.pace.run * state.pace.runs, state.pace.draws, 1)
+
+    def notes(self, state: AutomaticState) -> list[str]:
+        """What was chosen, in words."""
+        told = []
+        if state.eta > 0.0:
+            pace = state.pace
+            told.append(
+                f"stochastic phase: AdaGrad steps of {state.eta:.3g}, {pace.runs} runs of {pace.run} examples a step, "
+                f"{1 + pace.draws} groups of {pace.group} constraints every {pace.every} steps"
+            )
+        if state.acceleration is not None:
+            inner = state.acceleration
+            told.append(
+                f"accelerated projected steps: {inner.steps}, objective proven within {max(0.0, inner.gap):.3g} of the optimum"
+            )
+        return told
+
+
+def sample_value(problem: Problem, w: Vector, rows: Any) -> float:
+    """The mean of some examples' terms."""
+    objective = problem.objective
+    values = runnable(sampled_mean, problem)
+    return float(values(objective.record, rows, w)) + 0.5 * objective.l2 * float(w @ w)
