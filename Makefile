@@ -17,7 +17,7 @@ help:  ## what there is
 # $(call install,EXTRAS): this package, editable, with its dependencies; by uv, or by pip where uv fails.
 define install
 	@if test -x $(BIN)/uv && $(BIN)/uv pip install --python $(BIN)/python -e '.$(1)'; then :; else \
-		echo "Installing with pip, which takes a little longer"; \
+		echo "Installing with pip instead, which takes about a minute"; \
 		$(BIN)/python -m pip install -qq --no-compile -e '.$(1)'; fi
 endef
 
