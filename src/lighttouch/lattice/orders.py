@@ -16,26 +16,27 @@ from lighttouch.lattice.checks import (
     checked_number,
     checked_sizes,
 )
+from lighttouch.lattice.implicit import LatticeMonotonicity
 from lighttouch.lattice.stencils import Stencil, constraints_from, stencil, steps
 
 
 def increasing(sizes: Sizes, features: int | Iterable[int] | None = None, interpolation: str = "simplex") -> LinearConstraints:
     """Let f never fall when one of `features` (None: any feature) rises; rows grouped by feature, then in C order of the lower vertex."""
     checked_interpolation(interpolation)
-    return _monotone("increasing", sizes, features, 1.0)
+    return _monotone(sizes, features, 1.0)
 
 
 def decreasing(sizes: Sizes, features: int | Iterable[int] | None = None, interpolation: str = "simplex") -> LinearConstraints:
     """Let f never rise when one of `features` (None: any feature) rises; rows in the order of `increasing`."""
     checked_interpolation(interpolation)
-    return _monotone("decreasing", sizes, features, -1.0)
+    return _monotone(sizes, features, -1.0)
 
 
-def _monotone(name: str, sizes: Sizes, features: int | Iterable[int] | None, direction: float) -> LinearConstraints:
+def _monotone(sizes: Sizes, features: int | Iterable[int] | None, direction: float) -> LinearConstraints:
     # the one place that decides how monotonicity is represented
     grid = checked_sizes(sizes)
     chosen = checked_features(grid, features)
-    return constraints_from(name, grid, [_ordered(grid, feature, direction, 0, grid[feature] - 1) for feature in chosen])
+    return LatticeMonotonicity(grid, chosen, [direction] * len(chosen))
 
 
 def bounds(sizes: Sizes, lower: float | None = None, upper: float | None = None, interpolation: str = "simplex") -> LinearConstraints:

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from lighttouch.kernels.constraints import OrderRows
+from lighttouch.kernels.lattice_order import LatticeOrder
 from lighttouch.kernels.objectives import SparseExamples
 from lighttouch.kernels.swift import Pace
 from lighttouch.problem import Problem
@@ -24,7 +25,7 @@ def choose_pace(problem: Problem) -> Pace:
     runs = 1 if examples == 1 else (2 if run == 4 else 4)
     budget = CONSTRAINT_SHARE * EXAMPLE_OPERATIONS * run * runs * problem.objective.cost
     member = max(1.0, problem.constraints.cost / problem.constraints.group_size)
-    cheap = isinstance(problem.constraints.record, OrderRows)
+    cheap = isinstance(problem.constraints.record, OrderRows | LatticeOrder)
     draws = 0 if cheap else 1
     affordable = budget / (member * (1 + draws))
     group = int(max(1, min(LARGEST_GROUP, 8 * affordable, problem.constraints.members)))
