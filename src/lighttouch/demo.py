@@ -180,7 +180,7 @@ def _heading(label: str, *cells: str) -> None:
 
 
 def _row(label: str, *cells: str, indent: str = "  ") -> None:
-    print(f"{indent + label:<{LABEL}}" + "".join(f"{cell:>{COLUMN}}" for cell in cells))
+    print((f"{indent + label:<{LABEL}}" + "".join(f"{cell:>{COLUMN}}" for cell in cells)).rstrip())
 
 
 def _conclude(ruled: Trained, free: Trained, compilation: float) -> None:
