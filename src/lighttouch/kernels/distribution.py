@@ -18,6 +18,7 @@ WIDTH = 32  # children of a tree node
 WHEEL = 4096  # the longest a bound is trusted, in iterations
 LOG_2 = math.log(2.0)
 TINIEST, LARGEST = -700.0, 600.0  # exponents outside are zero, or ask for a new reference
+ABSURD = 1e250  # an exponent that only a diverged run learns
 LOG_WEIGHT, SINCE, REMEMBERED = 0, 1, 2  # columns of `law`
 NEXT, PREVIOUS, SLOT = 0, 1, 2  # columns of `links`
 NOW, REJECTED, RENEWED, REFERENCES, WORK = 0, 1, 2, 3, 4  # entries of `clock`
@@ -51,7 +52,7 @@ def new_distribution(violations: np.ndarray, rate: float) -> Distribution:
     index = np.int32 if count < 2**31 - 1 else np.int64
     law = np.zeros((count, 4))
     law[:, SINCE] = 1.0
-    law[:, REMEMBERED] = violations
+    law[:, REMEMBERED] = np.minimum(violations, ABSURD / max(1.0, rate))
     distribution = Distribution(
         law,
         np.zeros(offsets[-1]),
@@ -91,7 +92,7 @@ def draw(distribution, rng):
         j = descend(distribution, rng.random())
         if distribution.law[j, REMEMBERED] == 0.0:
             return j
-        if rng.random() * distribution.tree[j] <= math.exp(log_weight(distribution, j, distribution.clock[NOW])):
+        if not rng.random() * distribution.tree[j] > math.exp(log_weight(distribution, j, distribution.clock[NOW])):
             return j
         distribution.clock[REJECTED] += 1
         distribution.clock[WORK] += 1
@@ -145,7 +146,7 @@ def learn(distribution, j, violation, factor):
     rate = distribution.scalars[0]
     grown = (t - law[j, SINCE]) * (rate * law[j, REMEMBERED])
     learnt = law[j, LOG_WEIGHT] + grown + rate * factor * (violation - law[j, REMEMBERED])
-    if not math.isfinite(learnt):  # w has diverged; the driver sees that after this chunk, until then p must stay one
+    if not abs(learnt) + rate * violation < ABSURD:  # w has diverged; until the driver sees that, p must stay one
         return
     law[j, LOG_WEIGHT] = learnt
     law[j, SINCE] = t
