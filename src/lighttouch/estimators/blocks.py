@@ -1,0 +1,194 @@
+"""Training of medium-sized models: quadratic blocks, each solved under the rules with exact projections.
+
+Every block replaces the loss by a quadratic that touches it, minimises that over the parameters that obey the rules, and is
+accepted only if the objective falls. A block alternates between the quadratic (one Cholesky factor) and `project`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy import sparse
+
+from lighttouch.estimators.losses import PointLoss
+from lighttouch.kernels.gram import weighted_gram
+from lighttouch.projections import project
+
+Floats = NDArray[np.float64]
+RELAXATION = 1.6
+INNER_STEPS = 400
+NARROWING = 0.25
+NARROWEST = 1e-3
+
+
+@dataclass
+class Deadline:
+    """A time limit that may be absent."""
+
+    seconds: float | None
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def passed(self) -> bool:
+        return self.seconds is not None and time.perf_counter() - self.began >= self.seconds
+
+    @property
+    def left(self) -> float | None:
+        return None if self.seconds is None else max(1e-3, self.seconds - (time.perf_counter() - self.began))
+
+
+@dataclass(frozen=True)
+class Penalised:
+    """The weighted mean of a loss of features @ w, plus w' penalty w / 2."""
+
+    features: Any
+    y: Floats
+    weights: Floats  # adding up to 1
+    loss: PointLoss
+    penalty: Any  # sparse, symmetric, positive semidefinite
+
+    def value(self, w: Floats, width: float = 0.0) -> float:
+        return self.value_at(np.asarray(self.features @ w), w, width)
+
+    def value_at(self, z: Floats, w: Floats, width: float = 0.0) -> float:
+        return float(self.weights @ self.loss.values(z, self.y, width) + 0.5 * (w @ (self.penalty @ w)))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training gives back."""
+
+    w: Floats
+    objective: float
+    blocks: int
+    status: str  # "converged", "iteration limit" or "time limit"
+
+
+def gram(features: Any, weights: Floats) -> Floats:
+    """features' diag(weights) features, symmetric and dense."""
+    if not sparse.issparse(features):
+        return np.asarray(features.T @ (weights[:, None] * features))
+    out = np.zeros((features.shape[1], features.shape[1]))
+    weighted_gram(features.data, features.indices, features.indptr, weights, out)
+    return np.asarray(out + np.tril(out, -1).T)
+
+
+class QuadraticBlock:
+    """Minimise w'Hw/2 - c.w over the rules by alternating directions, remembering where it stood for the next block."""
+
+    def __init__(self, rules: Any, dimension: int) -> None:
+        self.rules = rules
+        self.z = np.zeros(dimension)
+        self.push = np.zeros(dimension)  # the scaled multiplier, times `strength`
+        self.strength = 0.0
+        self.warm: Any = None
+
+    def nearest(self, w: Floats) -> Floats:
+        found = project(w, self.rules, warm=self.warm)
+        self.warm = found.warm
+        return found.w
+
+    def minimise(self, H: Floats, c: Floats, tolerance: float, deadline: Deadline) -> Floats:
+        free = _solve(H, c)
+        if self.rules is None or self.rules.count == 0 or float(self.rules.values(free).max()) <= 0.0:
+            self.z = free
+            return free
+        if self.strength == 0.0:
+            self.strength = float(np.trace(H)) / H.shape[0]
+        return self._alternate(H, c, tolerance, deadline)
+
+    def _alternate(self, H: Floats, c: Floats, tolerance: float, deadline: Deadline) -> Floats:
+        factor = _shifted_factor(H, self.strength)
+        z, u = self.z, self.push / self.strength
+        for step in range(1, INNER_STEPS + 1):
+            w = scipy.linalg.cho_solve(factor, c + self.strength * (z - u), check_finite=False)
+            blend = RELAXATION * w + (1.0 - RELAXATION) * z
+            before, z = z, self.nearest(blend + u)
+            u = u + blend - z
+            apart = float(np.linalg.norm(w - z)) / max(1e-12, float(np.linalg.norm(z)), float(np.linalg.norm(w)))
+            size = max(float(np.linalg.norm(c)), self.strength * float(np.linalg.norm(u)), 1e-12)
+            moved = self.strength * float(np.linalg.norm(z - before)) / size
+            if (apart < tolerance and moved < tolerance) or (step % 8 == 0 and deadline.passed):
+                break
+            if step % 10 == 0 and step < INNER_STEPS // 2 and not 0.2 < apart / max(moved, 1e-300) < 5.0:
+                change = min(10.0, max(0.1, math.sqrt(apart / max(moved, 1e-300))))
+                self.strength, u = self.strength * change, u / change
+                factor = _shifted_factor(H, self.strength)
+        self.z, self.push = z, u * self.strength
+        return z
+
+
+def _shifted_factor(H: Floats, shift: float) -> Any:
+    shifted = H.copy()
+    shifted.flat[:: H.shape[0] + 1] += shift
+    return scipy.linalg.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+
+
+def _solve(H: Floats, c: Floats) -> Floats:
+    try:
+        return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(H, lower=True, check_finite=False), c, check_finite=False))
+    except scipy.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(H, c, rcond=None)[0])
+
+
+class BlockTrainer:
+    """The outer loop: one quadratic block after the other until the objective settles."""
+
+    def __init__(self, objective: Penalised, rules: Any, tolerance: float, blocks: int, deadline: Deadline, report: Any = None) -> None:
+        self.objective, self.tolerance, self.most, self.deadline, self.report = objective, tolerance, blocks, deadline, report
+        self.dense_penalty = np.asarray(objective.penalty.todense())
+        self.block = QuadraticBlock(rules, objective.features.shape[1])
+
+    def train(self, start: Floats) -> Trained:
+        w = start
+        z = np.asarray(self.objective.features @ w)
+        width = self._first_width(z)
+        narrowest = NARROWEST * width
+        value = self.objective.value_at(z, w, width)
+        best = (self.objective.value_at(z, w), w)
+        status, done = "iteration limit", 0
+        while done < self.most:
+            done += 1
+            w, z, new_value = self._one_block(w, z, value, width)
+            gain = value - new_value
+            value = new_value
+            best = min(best, (self.objective.value_at(z, w), w), key=lambda pair: pair[0])
+            if self.report is not None:
+                self.report(done, self.most, best[0])
+            if self.deadline.passed:
+                status = "time limit"
+                break
+            if self.objective.loss.name == "squared" or gain <= self.tolerance * max(abs(value), 1e-12):
+                if width <= narrowest:
+                    status = "converged"
+                    break
+                width = max(narrowest, width * NARROWING)
+                value = self.objective.value_at(z, w, width)
+        return Trained(best[1], best[0], done, status)
+
+    def _first_width(self, z: Floats) -> float:
+        if not self.objective.loss.kinked:
+            return 0.0
+        return max(1e-9, 0.3 * float(np.mean(np.abs(self.objective.loss._residual(z, self.objective.y)))))
+
+    def _one_block(self, w: Floats, z: Floats, value: float, width: float) -> tuple[Floats, Floats, float]:
+        objective = self.objective
+        slopes, curvatures = objective.loss.quadratic(z, objective.y, width)
+        H = gram(objective.features, objective.weights * curvatures) + self.dense_penalty
+        gradient = np.asarray(objective.features.T @ (objective.weights * slopes)) + objective.penalty @ w
+        proposed = self.block.minimise(H, H @ w - gradient, min(1e-4, 0.1 * self.tolerance**0.5), self.deadline)
+        z_proposed = np.asarray(objective.features @ proposed)
+        share = 1.0
+        while share > 1e-4:
+            w_new, z_new = w + share * (proposed - w), z + share * (z_proposed - z)
+            new_value = objective.value_at(z_new, w_new, width)
+            if new_value <= value:
+                return w_new, z_new, new_value
+            share *= 0.5
+        return w, z, value

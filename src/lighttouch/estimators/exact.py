@@ -1,0 +1,51 @@
+"""The last step of every fit: parameters that obey every row with no violation at all."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from lighttouch.constraints import LinearConstraints
+from lighttouch.errors import InfeasibleConstraintsError
+from lighttouch.projections import project
+
+Floats = NDArray[np.float64]
+MARGINS = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # relative to the parameters' size
+
+
+def exactly_feasible(w: Floats, rules: LinearConstraints) -> tuple[Floats, float]:
+    """The nearest point without violation, and the violation that is left where rules leave no room to remove it.
+
+    Orders are projected exactly. Other rows are met to rounding errors; asking for a hair more than they ask removes those.
+    """
+    if rules.count == 0 or violation(w, rules) == 0.0:
+        return w, 0.0
+    best = project(w, rules).w
+    left = violation(best, rules)
+    scale = max(float(np.abs(w).max()), 1e-300)
+    for margin in MARGINS:
+        for rows in (_not_orders(rules), np.ones(rules.count, dtype=bool)):
+            if left == 0.0:
+                return best, left
+            try:
+                asked = LinearConstraints(rules.A, rules.b - np.where(rows, margin * scale * rules.row_scales(), 0.0))
+                closer = project(best, asked).w
+            except InfeasibleConstraintsError:
+                continue
+            if violation(closer, rules) < left:
+                best, left = closer, violation(closer, rules)
+    return best, left
+
+
+def violation(w: Floats, rules: LinearConstraints) -> float:
+    return max(0.0, float(rules.values(w).max())) if rules.count else 0.0
+
+
+def _not_orders(rules: LinearConstraints) -> NDArray[np.bool_]:
+    if not rules.sparse:
+        return np.ones(rules.count, dtype=bool)
+    entries = np.diff(rules.A.indptr)
+    sums = np.abs(np.asarray(rules.A.sum(axis=1)).ravel())
+    bound = sparse.csr_matrix(abs(rules.A)).max(axis=1).toarray().ravel()
+    return np.asarray((entries != 2) | (sums > 1e-12 * bound) | (rules.b != 0.0))

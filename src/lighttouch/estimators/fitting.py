@@ -1,0 +1,238 @@
+"""From a checked plan and examples to a model whose parameters obey every rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from lighttouch.constraints import LinearConstraints
+from lighttouch.errors import InfeasibleConstraintsError
+from lighttouch.estimators import planning, smoothing
+from lighttouch.estimators.blocks import BlockTrainer, Deadline, Penalised, Trained, gram
+from lighttouch.estimators.exact import exactly_feasible
+from lighttouch.estimators.losses import PointLoss
+from lighttouch.estimators.pieces import PieceModel
+from lighttouch.estimators.planning import Plan
+from lighttouch.estimators.report import ConstraintReport, make_report
+from lighttouch.estimators.rules import RuleRows, all_rules, stacked
+from lighttouch.estimators.smoothing import SquaredProblem
+from lighttouch.objectives import EmpiricalRisk
+from lighttouch.problem import Problem
+from lighttouch.projections import project
+from lighttouch.solve import solve
+
+Floats = NDArray[np.float64]
+LARGEST_FACTORED = 3000  # parameters; beyond it `lt.solve` trains
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Tables that enter the predictions with a sign: one, or better minus worse; targets in training units."""
+
+    signed_tables: list[tuple[Floats, float]]
+    y: Floats
+    weights: Floats  # adding up to 1
+    scale: float = 1.0  # one training unit in the user's units
+    shift: float = 0.0
+
+    def features(self, model: PieceModel) -> sparse.csr_matrix:
+        parts = [sign * model.features(table) for table, sign in self.signed_tables]
+        total = parts[0] if len(parts) == 1 else sparse.csr_matrix(sum(parts[1:], parts[0]))
+        total.sort_indices()
+        return total
+
+    @property
+    def table(self) -> Floats:
+        return np.vstack([table for table, _ in self.signed_tables])
+
+    @property
+    def table_weights(self) -> Floats:
+        return np.concatenate([self.weights] * len(self.signed_tables))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train."""
+
+    loss: PointLoss
+    smoothing: Any
+    tolerance: float
+    max_iter: int
+    deadline: Deadline
+    rng: np.random.Generator
+    report: Any = None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model, its parameters in the user's units, and the proof."""
+
+    model: PieceModel
+    w: Floats
+    report: ConstraintReport
+    blocks: int
+    status: str
+    smoothing: tuple[float, float]
+
+
+def fit(plan: Plan, examples: Examples, settings: Settings, canonical: Any = None) -> Fitted:
+    """Calibrators first, to find where columns interact; then everything together, under the rules.
+
+    `canonical(model)` gives the rules that come from canonical examples.
+    """
+    table, weights = examples.table, examples.table_weights
+    own = planning.calibrators(plan, table, weights)
+    additive = PieceModel(own)
+    first, strengths = _least_squares(plan, additive, examples, settings.smoothing, None)
+    chosen = _choose_subsets(plan, additive, first, examples, settings.rng)
+    curves = {piece.columns[0]: first[additive.part(place)] for place, piece in enumerate(own)}
+    _keep_category_orders(plan, curves)
+    sizes = planning.lattice_sizes(plan, examples.y.size, chosen)
+    lattices = [planning.lattice_piece(plan, subset, size, table, weights, curves) for subset, size in sizes]
+    model = PieceModel(own + lattices)
+    rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (canonical(model) if canonical else [])
+    return _fit_under_rules(plan, model, rules, examples, settings, (first, strengths))
+
+
+def _least_squares(
+    plan: Plan, model: PieceModel, examples: Examples, wanted: Any, start: tuple[float, float] | None
+) -> tuple[Floats, tuple[float, float]]:
+    """Parameters without rules for squared errors, and the smoothing they were given."""
+    problem = _squared(model, examples)
+    roughness = smoothing.penalties(model, plan.categorical, examples.y.size)
+    strengths = _strengths(problem, roughness, wanted, start)
+    return problem.fit(roughness.total(strengths))[0], strengths
+
+
+def _strengths(problem: SquaredProblem, roughness: Any, wanted: Any, start: tuple[float, float] | None) -> tuple[float, float]:
+    if isinstance(wanted, str):
+        if wanted != "auto":
+            raise ValueError(f"smoothing must be 'auto', a number or a pair of numbers (calibrators, lattices), got {wanted!r}")
+        return smoothing.choose(problem, roughness, None if start is None else start[0])
+    pair = np.broadcast_to(np.asarray(wanted, dtype=np.float64), 2)
+    if not (np.isfinite(pair).all() and (pair >= 0.0).all()):
+        raise ValueError(f"smoothing must not be negative, got {wanted!r}")
+    return float(pair[0]), float(pair[1])
+
+
+def _squared(model: PieceModel, examples: Examples) -> SquaredProblem:
+    features = examples.features(model)
+    moment = np.asarray(features.T @ (examples.weights * examples.y))
+    G = gram(features, examples.weights)
+    if len(examples.signed_tables) > 1:
+        G[0, 0] = 1.0  # the intercept of differences is nothing; keep the matrix definite
+    return SquaredProblem(G, moment, float(examples.weights @ np.square(examples.y)), examples.y.size)
+
+
+def _choose_subsets(
+    plan: Plan, additive: PieceModel, w: Floats, examples: Examples, rng: np.random.Generator
+) -> list[tuple[tuple[int, ...], float]]:
+    """Column subsets, each with how much it promises."""
+    screen = len(plan.columns) > 1 and not plan.single and (isinstance(plan.lattices, str) or np.ndim(plan.lattices) == 0)
+    gains = {}
+    if screen and plan.lattices != 0:
+        residual = examples.y - examples.features(additive) @ w
+        gains = planning.interaction_gains(plan, examples.signed_tables, residual, examples.weights)
+    return planning.promises(planning.subsets(plan, gains, rng), gains)
+
+
+def _keep_category_orders(plan: Plan, curves: dict[int, Floats]) -> None:
+    """Effects of categories that obey the declared order, so that a lattice axis built from them can too."""
+    for bound in plan.shapes:
+        if bound.kind == "CategoryOrder" and bound.pairs:
+            (column,) = bound.places
+            count = curves[column].size
+            A = sparse.csr_matrix((len(bound.pairs), count)).tolil()
+            for row, (low, high) in enumerate(bound.pairs):
+                A[row, low], A[row, high] = 1.0, -1.0
+            curves[column] = project(curves[column], LinearConstraints(A.tocsr(), np.zeros(len(bound.pairs)))).w
+
+
+def _fit_under_rules(
+    plan: Plan, model: PieceModel, rules: list[RuleRows], examples: Examples, settings: Settings, so_far: tuple[Floats, tuple[float, float]]
+) -> Fitted:
+    in_training = _in_training_units(stacked(rules, model.dimension), examples)
+    start, strengths = so_far
+    large = model.dimension > LARGEST_FACTORED
+    if large:
+        start = np.concatenate([start, np.zeros(model.dimension - start.size)])
+    elif model.dimension > start.size:
+        start, strengths = _least_squares(plan, model, examples, settings.smoothing, strengths)
+    penalty = smoothing.penalties(model, plan.categorical, examples.y.size).total(strengths)
+    corner = sparse.csr_matrix(([1e-9], ([0], [0])), shape=penalty.shape)
+    objective = Penalised(examples.features(model), examples.y, examples.weights, settings.loss, sparse.csr_matrix(penalty + corner))
+    try:
+        trained = (_by_solver if large else _by_blocks)(objective, in_training, start, settings)
+        w = _unseen_missing(model, _in_user_units(trained.w, examples), examples.table, examples.table_weights)
+        w, _ = exactly_feasible(w, stacked(rules, model.dimension))
+    except InfeasibleConstraintsError as error:
+        raise named(error, rules) from None
+    report = _report(objective, rules, trained, w, examples, settings, large)
+    return Fitted(model, w, report, trained.blocks, trained.status, strengths)
+
+
+def _by_blocks(objective: Penalised, rules: LinearConstraints, start: Floats, settings: Settings) -> Trained:
+    feasible = project(start, rules).w if rules.count else start
+    trainer = BlockTrainer(objective, rules, settings.tolerance, settings.max_iter, settings.deadline, settings.report)
+    return trainer.train(feasible)
+
+
+def _by_solver(objective: Penalised, rules: LinearConstraints, start: Floats, settings: Settings) -> Trained:
+    """Too many parameters to factor a matrix: the library's own solver, with a ridge in place of smoothing."""
+    ridge = 2.0 / objective.y.size
+    relative = objective.weights * objective.y.size
+    risk = EmpiricalRisk(objective.features, objective.y, objective.loss.of_the_library, l2=ridge, sample_weight=relative)
+    result = solve(Problem(risk, rules), start=start, seed=int(settings.rng.integers(2**31)), time_limit=settings.deadline.left)
+    status = {"CONVERGED": "converged", "STALLED": "converged", "TIME_LIMIT": "time limit"}.get(result.status.name, "iteration limit")
+    return Trained(result.w, objective.value(result.w), max(1, result.iterations), status)
+
+
+def _in_training_units(rules: LinearConstraints, examples: Examples) -> LinearConstraints:
+    """The user's w is scale * w + shift in the intercept."""
+    if rules.count == 0:
+        return rules
+    intercept = np.asarray(rules.A[:, [0]].todense()).ravel()
+    return LinearConstraints(rules.A, (rules.b - examples.shift * intercept) / examples.scale)
+
+
+def _in_user_units(w: Floats, examples: Examples) -> Floats:
+    scaled = w * examples.scale
+    scaled[0] += examples.shift
+    return scaled
+
+
+def _unseen_missing(model: PieceModel, w: Floats, table: Floats, weights: Floats) -> Floats:
+    """A column without missing cells in training: a missing cell later on counts as the column's average effect."""
+    w = w.copy()
+    for place, piece in enumerate(model.pieces):
+        if piece.calibrator and not np.isnan(table[:, piece.columns[0]]).any():
+            effect = piece.evaluate(table, w[model.part(place)])
+            w[model.part(place)][-1] = float(np.average(effect, weights=weights))
+    return w
+
+
+def _report(
+    objective: Penalised, rules: list[RuleRows], trained: Trained, w: Floats, examples: Examples, settings: Settings, large: bool
+) -> ConstraintReport:
+    rows = sum(rule.count for rule in rules)
+    scaled = (w - np.eye(1, w.size)[0] * examples.shift) / examples.scale
+    with_rules = objective.value(scaled)
+    if rows == 0:
+        return make_report(rules, w, with_rules, with_rules)
+    if large:
+        return make_report(rules, w, with_rules, None)
+    trainer = BlockTrainer(objective, None, settings.tolerance, min(20, settings.max_iter), settings.deadline)
+    free = trainer.train(trained.w)
+    return make_report(rules, w, with_rules, min(free.objective, with_rules))
+
+
+def named(error: InfeasibleConstraintsError, rules: list[RuleRows]) -> InfeasibleConstraintsError:
+    """The same error with the rules' names in place of row numbers."""
+    ends = np.cumsum([rule.count for rule in rules])
+    culprits = list(dict.fromkeys(rules[int(np.searchsorted(ends, row, side="right"))].label for row in error.rows if row < ends[-1]))
+    told = f"the rules contradict each other: {'; '.join(culprits)}. Drop or relax one of them" if culprits else str(error)
+    return InfeasibleConstraintsError(told, error.rows)

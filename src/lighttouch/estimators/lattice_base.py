@@ -1,0 +1,187 @@
+"""What the lattice estimators share."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from lighttouch.checks import one_of, positive, positive_int
+from lighttouch.errors import DataError, ModelFileError
+from lighttouch.estimators.blocks import Deadline
+from lighttouch.estimators.checks import as_table, learn_columns, read_monotonic, read_shapes, read_table
+from lighttouch.estimators.columns import Columns
+from lighttouch.estimators.fitting import Examples, Fitted, Settings, fit
+from lighttouch.estimators.losses import PointLoss
+from lighttouch.estimators.pieces import Piece, PieceModel
+from lighttouch.estimators.planning import Plan
+from lighttouch.estimators.report import ConstraintReport, check_rule
+from lighttouch.estimators.rules import RuleRows, all_rules
+from lighttouch.estimators.saving import SavedEstimator, bound_from, bound_state, columns_from, columns_state, rows_from, rows_state
+from lighttouch.progress import ProgressBar
+
+Floats = NDArray[np.float64]
+ROUNDING = 1e-9  # canonical examples are asked for this much more, so that predictions keep them to the last bit
+
+
+class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
+    """Calibrators and lattices fitted together under the rules; subclasses say what is minimised."""
+
+    columns_: Columns
+    model_: PieceModel
+    parameters_: Floats
+    constraint_report_: ConstraintReport
+
+    def _plan(self, X: Any) -> Plan:
+        columns = learn_columns(self, X, self.categorical_features)
+        monotonic = read_monotonic(self.monotonic_cst, columns)
+        shapes = read_shapes(self.shape_constraints, columns, monotonic)
+        size = self.lattice_size if self.lattice_size == "auto" else positive_int(self.lattice_size, "lattice_size", least=2)
+        return Plan(
+            columns=columns,
+            monotonic=monotonic,
+            shapes=shapes,
+            keypoints=positive_int(self.keypoints, "keypoints", least=2),
+            lattices=0 if self.lattices is None else self.lattices,
+            lattice_size=size,
+            columns_per_lattice=positive_int(self.columns_per_lattice, "columns_per_lattice", least=2),
+            interpolation=one_of(self.interpolation, ("auto", "simplex", "hypercube"), "interpolation"),
+        )
+
+    def _settings(self, loss: PointLoss) -> Settings:
+        seed = check_random_state(self.random_state).randint(2**31 - 1) if self.random_state is not None else 0
+        limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
+        return Settings(
+            loss=loss,
+            smoothing=self.smoothing,
+            tolerance=positive(self.tol, "tol"),
+            max_iter=positive_int(self.max_iter, "max_iter"),
+            deadline=Deadline(limit),
+            rng=np.random.default_rng(seed),
+            report=_progress(type(self).__name__) if self.verbose else None,
+        )
+
+    def _train(self, plan: Plan, examples: Examples, loss: PointLoss, canonical: Any = None) -> None:
+        settings = self._settings(loss)
+        _warn_about_constant_columns(plan, examples.table)
+        with threadpool_limits(1, user_api="blas"):  # the same bits for any number of threads, and small matrices are faster so
+            fitted: Fitted = fit(plan, examples, settings, canonical)
+        if settings.report is not None:
+            settings.report.close()
+        self.columns_, self.model_, self.parameters_ = plan.columns, fitted.model, fitted.w
+        self.constraint_report_ = fitted.report
+        self.smoothing_ = fitted.smoothing
+        self.n_iter_ = fitted.blocks
+        self.status_ = fitted.status
+        self._rules = (plan.monotonic, plan.shapes, [] if canonical is None else canonical(fitted.model))
+        if fitted.status != "converged":
+            warnings.warn(f"training ended at its {fitted.status}; raise max_iter or time_limit", ConvergenceWarning, stacklevel=3)
+
+    def _scores(self, X: Any) -> Floats:
+        check_is_fitted(self, "parameters_")
+        return self.model_.evaluate(read_table(self, X, self.columns_), self.parameters_)
+
+    def check_constraints(self, X: Any = None) -> ConstraintReport:
+        """Check every rule again on the stored parameters; with X, also that predictions keep monotonicity from row to row of X.
+
+        X's rows are each compared with the same row, one monotonic column raised to the column's largest value in X.
+        """
+        check_is_fitted(self, "parameters_")
+        monotonic, shapes, canonical = self._rules
+        rules: list[RuleRows] = all_rules(self.model_, self.columns_.names, monotonic, shapes) + canonical
+        checked = [check_rule(rule, self.parameters_) for rule in rules]
+        if X is not None:
+            checked += self._swept(read_table(self, X, self.columns_), monotonic)
+        known = self.constraint_report_
+        return ConstraintReport(tuple(checked), known.objective, known.objective_without_rules)
+
+    def _swept(self, table: Floats, monotonic: dict[int, int]) -> list[Any]:
+        rows = []
+        before = self.model_.evaluate(table, self.parameters_)
+        for column, sign in monotonic.items():
+            raised = table.copy()
+            present = ~np.isnan(table[:, column])
+            raised[present, column] = table[present, column].max(initial=-np.inf)
+            falls = sign * (before - self.model_.evaluate(raised, self.parameters_))
+            label = f"predictions on X monotone in {self.columns_[column].name}"
+            rows.append(check_rule(RuleRows(label, sparse.csr_matrix(falls.reshape(-1, 1)), np.zeros(falls.size)), np.ones(1)))
+        return rows
+
+    def _canonical_rows(self, plan: Plan, X: Any, label: str) -> tuple[Floats, str]:
+        table = as_table(X)
+        given = table.shape[1]
+        if given != len(plan.columns):
+            raise DataError(f"{label} must have the {len(plan.columns)} columns of X, got {given}")
+        return plan.columns.read(table), label
+
+    def _fitted_state(self) -> dict[str, Any]:
+        monotonic, shapes, canonical = self._rules
+        return {
+            "columns": columns_state(self.columns_),
+            "pieces": [piece.state() for piece in self.model_.pieces],
+            "parameters": self.parameters_,
+            "smoothing": list(self.smoothing_),
+            "monotonic": [[column, sign] for column, sign in monotonic.items()],
+            "shapes": [bound_state(shape) for shape in shapes],
+            "canonical": [rows_state(rule) for rule in canonical],
+        }
+
+    def _restore_fitted(self, state: dict[str, Any]) -> None:
+        self.columns_ = columns_from(state["columns"])
+        self.model_ = PieceModel([Piece.from_state(piece) for piece in state["pieces"]])
+        self.parameters_ = state["parameters"]
+        if self.parameters_.shape != (self.model_.dimension,) or not np.isfinite(self.parameters_).all():
+            raise ModelFileError("the parameters do not belong to the model")
+        self.smoothing_ = (float(state["smoothing"][0]), float(state["smoothing"][1]))
+        monotonic = {int(column): int(sign) for column, sign in state["monotonic"]}
+        self._rules = (monotonic, [bound_from(shape) for shape in state["shapes"]], [rows_from(rule) for rule in state["canonical"]])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+class _progress:
+    """A progress bar that training can call."""
+
+    def __init__(self, name: str) -> None:
+        self.bar = ProgressBar(True, f"{name} ")
+
+    def __call__(self, done: int, most: int, objective: float) -> None:
+        self.bar.show(done / most, f"block {done}  objective {objective:.6g}")
+
+    def close(self) -> None:
+        self.bar.show(1.0, "done")
+        self.bar.close()
+
+
+def _warn_about_constant_columns(plan: Plan, table: Floats) -> None:
+    constant = []
+    for place, column in enumerate(plan.columns.columns):
+        present = table[~np.isnan(table[:, place]), place]
+        if present.size == 0 or (table.shape[0] > 1 and present.min() == present.max()):
+            constant.append(column.name)
+    if constant and table.shape[0] > 1:
+        shown = ", ".join(repr(name) for name in constant[:5]) + (" ..." if len(constant) > 5 else "")
+        warnings.warn(f"columns without two different values have no effect: {shown}", UserWarning, stacklevel=4)
+
+
+def limits(label: str, model: PieceModel, table: Floats, least: Floats | None, most: Floats | None) -> RuleRows:
+    """least <= prediction <= most for every row of a table."""
+    features = model.features(table)
+    parts: list[tuple[Any, Floats]] = []
+    if least is not None:
+        parts.append((-features, -(least + ROUNDING * (1.0 + np.abs(least)))))
+    if most is not None:
+        parts.append((features, most - ROUNDING * (1.0 + np.abs(most))))
+    return RuleRows(label, sparse.vstack([A for A, _ in parts], format="csr"), np.concatenate([b for _, b in parts]))

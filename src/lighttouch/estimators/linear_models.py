@@ -1,0 +1,346 @@
+"""Linear models under rules: signs, dominance, orderings, canonical examples, any rows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from lighttouch.checks import positive, positive_int
+from lighttouch.errors import DataError, InfeasibleConstraintsError, ModelFileError
+from lighttouch.estimators.blocks import BlockTrainer, Deadline, Penalised
+from lighttouch.estimators.checks import read_monotonic, read_targets, read_weights, same_length
+from lighttouch.estimators.columns import Column, Columns, refuse_other_columns
+from lighttouch.estimators.exact import exactly_feasible
+from lighttouch.estimators.fitting import named
+from lighttouch.estimators.labels import read_labels
+from lighttouch.estimators.linear_rules import linear_rules
+from lighttouch.estimators.losses import PointLoss, chance, margin_loss, regression_loss
+from lighttouch.estimators.report import ConstraintReport, check_rule, make_report
+from lighttouch.estimators.rules import RuleRows, stacked
+from lighttouch.estimators.saving import SavedEstimator, rows_from, rows_state
+from lighttouch.projections import project
+
+Floats = NDArray[np.float64]
+ROUNDING = 1e-9
+
+
+class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
+    """intercept + x . coef, with rules on coef in the user's units; columns are scaled for training and the rules with them."""
+
+    coef_: Floats
+    intercept_: float
+    constraint_report_: ConstraintReport
+
+    def _read(self, X: Any, reset: bool) -> Any:
+        if not reset and hasattr(self, "_columns"):
+            refuse_other_columns(X, self._columns)
+        table = validate_data(self, X=X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=True)
+        return table
+
+    def _names(self, X: Any) -> Columns:
+        named = hasattr(self, "feature_names_in_")
+        names = [str(n) for n in self.feature_names_in_] if named else [f"x{k}" for k in range(self.n_features_in_)]
+        return Columns(tuple(Column(name) for name in names), named)
+
+    def _train(self, X: Any, y: Floats, weights: Floats, loss: PointLoss, units: tuple[float, float], canonical: Any) -> None:
+        columns = self._names(X)
+        self._columns = columns
+        monotonic = read_monotonic(self.monotonic_cst, columns)
+        rules = linear_rules(columns, monotonic, self.shape_constraints, self.constraints, _ranges(X))
+        rules += canonical() if canonical else []
+        scale, shift = units
+        sizes = _column_sizes(X, weights)
+        features = _scaled(X, sizes)
+        penalty = sparse.diags(np.concatenate([[0.0], np.full(sizes.size, positive(self.alpha, "alpha", zero=True) / y.size)]))
+        corner = sparse.diags(np.full(sizes.size + 1, 1e-10))
+        objective = Penalised(features, y, weights, loss, sparse.csr_matrix(penalty + corner))
+        stretch = np.concatenate([[1.0], sizes]) / scale  # user's (intercept - shift, coef) times this are the training parameters
+        all_rows = stacked(rules, sizes.size + 1)
+        with threadpool_limits(1, user_api="blas"):
+            w, trained = self._solve(objective, rules, all_rows, stretch, shift)
+        self.intercept_, self.coef_ = float(w[0]), w[1:].copy()
+        self.n_iter_, self.status_ = trained.blocks, trained.status
+        self._rules = rules
+        self.constraint_report_ = self._report(objective, rules, w, stretch, shift)
+        if trained.status != "converged":
+            warnings.warn(f"training ended at its {trained.status}; raise max_iter or time_limit", ConvergenceWarning, stacklevel=3)
+
+    def _solve(self, objective: Penalised, rules: list[RuleRows], rows: Any, stretch: Floats, shift: float) -> tuple[Floats, Any]:
+        limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
+        in_training = _stretched(rows, stretch, shift)
+        try:
+            start = project(np.zeros(stretch.size), in_training).w if rows.count else np.zeros(stretch.size)
+            trainer = BlockTrainer(
+                objective, in_training, positive(self.tol, "tol"), positive_int(self.max_iter, "max_iter"), Deadline(limit)
+            )
+            trained = trainer.train(start)
+            w = trained.w / stretch
+            w[0] += shift
+            return exactly_feasible(w, rows)[0], trained
+        except InfeasibleConstraintsError as error:
+            raise named(error, rules) from None
+
+    def _report(self, objective: Penalised, rules: list[RuleRows], w: Floats, stretch: Floats, shift: float) -> ConstraintReport:
+        moved = w.copy()
+        moved[0] -= shift
+        with_rules = objective.value(moved * stretch)
+        if not rules:
+            return make_report(rules, w, with_rules, with_rules)
+        with threadpool_limits(1, user_api="blas"):
+            free = BlockTrainer(objective, None, float(self.tol), int(self.max_iter), Deadline(self.time_limit)).train(moved * stretch)
+        return make_report(rules, w, with_rules, min(with_rules, free.objective))
+
+    def _scores(self, X: Any) -> Floats:
+        """Column after column, so that every row is added up in the same order and rounding keeps order."""
+        check_is_fitted(self, "coef_")
+        table = self._read(X, reset=False)
+        total = np.full(table.shape[0], self.intercept_)
+        if sparse.issparse(table):
+            table = sparse.csc_matrix(table)
+        for column, weight in enumerate(self.coef_):
+            values = table[:, [column]].toarray().ravel() if sparse.issparse(table) else table[:, column]
+            total = total + values * weight
+        return total
+
+    def check_constraints(self, X: Any = None) -> ConstraintReport:
+        """Check every rule again on the stored coefficients (for a linear model that says all there is to say about predictions)."""
+        check_is_fitted(self, "coef_")
+        w = np.concatenate([[self.intercept_], self.coef_])
+        known = self.constraint_report_
+        return ConstraintReport(tuple(check_rule(rule, w) for rule in self._rules), known.objective, known.objective_without_rules)
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return {"coef": self.coef_, "intercept": self.intercept_, "rules": [rows_state(rule) for rule in self._rules]}
+
+    def _restore_fitted(self, state: dict[str, Any]) -> None:
+        self.coef_, self.intercept_ = state["coef"], float(state["intercept"])
+        if self.coef_.shape != (self.n_features_in_,) or not np.isfinite(self.coef_).all():
+            raise ModelFileError("the coefficients do not belong to the model")
+        self._rules = [rows_from(rule) for rule in state["rules"]]
+        self._columns = self._names(None)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _column_sizes(X: Any, weights: Floats) -> Floats:
+    """The root mean square of every column about its mean (dense) or about 0 (sparse); 1 for a column of zeros."""
+    if sparse.issparse(X):
+        size = np.sqrt(np.asarray(X.multiply(X).T @ weights).ravel())
+    else:
+        size = np.sqrt(weights @ np.square(X - weights @ X))
+    largest = np.asarray(abs(X).max(axis=0).todense()).ravel() if sparse.issparse(X) else np.abs(X).max(axis=0, initial=0.0)
+    usable = size > 1e-10 * largest
+    return np.where(usable, size, np.where(largest > 0.0, largest, 1.0))
+
+
+def _scaled(X: Any, sizes: Floats) -> Any:
+    ones = np.ones((X.shape[0], 1))
+    if sparse.issparse(X):
+        matrix = sparse.hstack([sparse.csr_matrix(ones), X @ sparse.diags(1.0 / sizes)], format="csr")
+        matrix.sort_indices()
+        return matrix
+    return np.hstack([ones, X / sizes])
+
+
+def _stretched(rows: Any, stretch: Floats, shift: float) -> Any:
+    """Rules about the user's parameters as rules about the training parameters."""
+    if rows.count == 0:
+        return rows
+    from lighttouch.constraints import LinearConstraints
+
+    intercept = np.asarray(rows.A[:, [0]].todense()).ravel()
+    A = sparse.csr_matrix(rows.A @ sparse.diags(1.0 / stretch))
+    b = rows.b - shift * intercept
+    size = np.maximum(np.asarray(abs(A).max(axis=1).todense()).ravel(), 1e-300)
+    return LinearConstraints(sparse.csr_matrix(sparse.diags(1.0 / size) @ A), b / size)
+
+
+def _ranges(X: Any) -> Floats:
+    if sparse.issparse(X):
+        return np.asarray((X.max(axis=0) - X.min(axis=0)).todense()).ravel()
+    return np.asarray(X.max(axis=0) - X.min(axis=0))
+
+
+class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[misc]
+    """Linear regression under rules on its coefficients.
+
+    Parameters
+    ----------
+    loss : "squared", "absolute", "huber" (threshold: one standard deviation of y) or "quantile"
+    quantile : the level of the quantile loss
+    alpha : ridge, in examples' worth of pull on coefficients of standardised columns
+    monotonic_cst : dict of column name (or position) to -1, 0 or 1, or one number a column: the signs of coefficients
+    shape_constraints : lt.Dominates(a, b): coef[a] >= coef[b] >= 0 · lt.RangeDominates(a, b): the same, times the columns' ranges ·
+        lt.JointlyMonotonic(a, b): coef[a] + coef[b] >= 0 · lt.SlopeBound(a, limit): abs(coef[a]) <= limit
+    constraints : (A, b) or lt.LinearConstraints: A @ coef <= b
+    canonical_examples : (X, y): the prediction for these rows must lie within `canonical_margin` of y
+    canonical_margin : in units of y; None: a tenth of the standard deviation of y
+    max_iter, tol, time_limit : when to stop: quadratic blocks, relative gain of a block, seconds
+
+    Attributes
+    ----------
+    coef_, intercept_, constraint_report_, n_features_in_, feature_names_in_, n_iter_, status_
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: Any = "squared",
+        quantile: float = 0.5,
+        alpha: float = 1e-3,
+        monotonic_cst: Any = None,
+        shape_constraints: Any = None,
+        constraints: Any = None,
+        canonical_examples: Any = None,
+        canonical_margin: float | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        time_limit: float | None = None,
+    ) -> None:
+        self.loss = loss
+        self.quantile = quantile
+        self.alpha = alpha
+        self.monotonic_cst = monotonic_cst
+        self.shape_constraints = shape_constraints
+        self.constraints = constraints
+        self.canonical_examples = canonical_examples
+        self.canonical_margin = canonical_margin
+        self.max_iter = max_iter
+        self.tol = tol
+        self.time_limit = time_limit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedLinearRegressor:
+        """Fit coefficients to rows X with targets y."""
+        loss = regression_loss(self.loss, self.quantile)
+        table = self._read(X, reset=True)
+        targets = read_targets(y, self)
+        same_length(table, targets)
+        weights = read_weights(sample_weight, X, targets.size)
+        shift = float(weights @ targets)
+        spread = float(np.sqrt(weights @ np.square(targets - shift)))
+        scale = spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
+        self._train(table, (targets - shift) / scale, weights, loss, (scale, shift), self._canonical(scale))
+        return self
+
+    def _canonical(self, scale: float) -> Any:
+        if self.canonical_examples is None:
+            return None
+        rows, y = self.canonical_examples
+        wanted = read_targets(y, self)
+        margin = 0.1 * scale if self.canonical_margin is None else positive(self.canonical_margin, "canonical_margin")
+
+        def rules() -> list[RuleRows]:
+            features = _with_intercept(self._read(rows, reset=False))
+            same_length(features, wanted)
+            b = np.concatenate([wanted + margin, margin - wanted])
+            room = ROUNDING * (1.0 + np.abs(b))
+            return [RuleRows("canonical examples", sparse.vstack([features, -features], format="csr"), b - room)]
+
+        return rules
+
+    def predict(self, X: Any) -> Floats:
+        """Predictions, monotone to the last bit in every column."""
+        return self._scores(X)
+
+
+def _with_intercept(table: Any) -> Any:
+    return sparse.csr_matrix(sparse.hstack([np.ones((table.shape[0], 1)), sparse.csr_matrix(table)]))
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    if estimator.loss != "logistic":
+        raise AttributeError("predict_proba needs loss='logistic'; the hinge loss gives no probabilities")
+    return True
+
+
+class ConstrainedLinearClassifier(ClassifierMixin, LinearBase):  # type: ignore[misc]
+    """Linear classification into two classes under rules on its coefficients.
+
+    Parameters are those of ConstrainedLinearRegressor, except `loss`: "logistic" or "hinge". Canonical examples are rows X with
+    labels y that the model must classify right, with a score of at least `canonical_margin` (None: 0.001) on the right side.
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str = "logistic",
+        alpha: float = 1.0,
+        monotonic_cst: Any = None,
+        shape_constraints: Any = None,
+        constraints: Any = None,
+        canonical_examples: Any = None,
+        canonical_margin: float | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        time_limit: float | None = None,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.monotonic_cst = monotonic_cst
+        self.shape_constraints = shape_constraints
+        self.constraints = constraints
+        self.canonical_examples = canonical_examples
+        self.canonical_margin = canonical_margin
+        self.max_iter = max_iter
+        self.tol = tol
+        self.time_limit = time_limit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedLinearClassifier:
+        """Fit coefficients to rows X with two kinds of labels y."""
+        loss = margin_loss(self.loss)
+        table = self._read(X, reset=True)
+        same_length(table, *([] if y is None else [y]))
+        self.classes_, signs = read_labels(y, self, sample_weight)
+        weights = read_weights(sample_weight, X, signs.size)
+        self._train(table, signs, weights, loss, (1.0, 0.0), self._canonical())
+        return self
+
+    def _canonical(self) -> Any:
+        if self.canonical_examples is None:
+            return None
+        rows, y = self.canonical_examples
+        labels = np.asarray(y)
+        unknown = ~np.isin(labels, self.classes_)
+        if unknown.any():
+            raise DataError(f"canonical examples: {labels[unknown][0]!r} is not one of the classes {list(self.classes_)}")
+        margin = 1e-3 if self.canonical_margin is None else positive(self.canonical_margin, "canonical_margin")
+
+        def rules() -> list[RuleRows]:
+            features = _with_intercept(self._read(rows, reset=False))
+            same_length(features, labels)
+            signed = sparse.diags(np.where(labels == self.classes_[1], -1.0, 1.0)) @ features
+            return [RuleRows("canonical examples", sparse.csr_matrix(signed), np.full(labels.size, -margin - ROUNDING))]
+
+        return rules
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores: above 0 means the second class."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Any:
+        """The class of every row."""
+        check_is_fitted(self, "coef_")
+        return self.classes_[(self._scores(X) > 0.0).astype(int)]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the two classes."""
+        second = chance(self._scores(X))
+        return np.column_stack([1.0 - second, second])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,160 @@
+"""Estimators to and from model files."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from lighttouch.errors import ModelFileError
+from lighttouch.estimators.columns import Column, Columns
+from lighttouch.estimators.report import ConstraintReport, RuleReport
+from lighttouch.estimators.rules import BoundShape, RuleRows
+from lighttouch.estimators.shapes import KINDS, ShapeConstraint
+from lighttouch.persistence import read_state, write_state
+
+_SAVEABLE: dict[str, type[Any]] = {}
+_NOT_SAVED = ("canonical_examples", "constraints", "random_state")  # data, not settings; the rows they led to are saved
+
+
+class SavedEstimator:
+    """Adds `save`; a class offers `_fitted_state` and `_restore_fitted`."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _SAVEABLE[cls.__name__] = cls
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a plain file (JSON, arrays, checksum; no pickle); `lt.load` reads it."""
+        check_is_fitted(self)
+        params = {name: _plain(value) for name, value in self.get_params(deep=False).items() if name not in _NOT_SAVED}  # type: ignore[attr-defined]
+        common = {
+            "params": params,
+            "n_features_in": int(self.n_features_in_),  # type: ignore[attr-defined]
+            "names": [str(name) for name in self.feature_names_in_] if hasattr(self, "feature_names_in_") else None,
+            "classes": _classes(getattr(self, "classes_", None)),
+            "n_iter": int(getattr(self, "n_iter_", 0)),
+            "status": str(getattr(self, "status_", "")),
+            "report": report_state(self.constraint_report_),  # type: ignore[attr-defined]
+        }
+        write_state(path, type(self).__name__, common | {"fitted": self._fitted_state()})
+
+    def _fitted_state(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _restore_fitted(self, state: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """A fitted estimator from a file that `save` wrote; any damage to the file is a ModelFileError."""
+    kind, state = read_state(path)
+    if kind not in _SAVEABLE:
+        raise ModelFileError(f"{path} holds a {kind!r}, which this lighttouch does not know")
+    try:
+        return _rebuilt(_SAVEABLE[kind], state)
+    except ModelFileError:
+        raise
+    except Exception as error:
+        raise ModelFileError(f"{path} is not a whole model: {type(error).__name__}: {error}") from None
+
+
+def _rebuilt(kind: type[Any], state: dict[str, Any]) -> Any:
+    estimator = kind(**{name: _living(value) for name, value in state["params"].items()})
+    estimator.n_features_in_ = int(state["n_features_in"])
+    if state["names"] is not None:
+        estimator.feature_names_in_ = np.asarray(state["names"], dtype=object)
+    if state["classes"] is not None:
+        kept = state["classes"]
+        estimator.classes_ = np.array(kept["values"], dtype=np.dtype(kept["type"]))
+    estimator.n_iter_, estimator.status_ = int(state["n_iter"]), str(state["status"])
+    estimator.constraint_report_ = report_from(state["report"])
+    estimator._restore_fitted(state["fitted"])
+    return estimator
+
+
+def _classes(classes: Any) -> Any:
+    if classes is None:
+        return None
+    kind = classes.dtype.str if classes.dtype.kind in "iufbUS" else "O"
+    return {"values": [c.item() if isinstance(c, np.generic) else c for c in classes], "type": kind}
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as plain values; shape constraints by their names and fields."""
+    if isinstance(value, ShapeConstraint):
+        return shape_state(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and type(value).__name__ == "Quantile":
+        return {"__quantile__": value.level}
+    if isinstance(value, dict):
+        return {"__pairs__": [[_plain(key), _plain(part)] for key, part in value.items()]}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.ndarray):
+        return [_plain(part) for part in value.tolist()]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _living(value: Any) -> Any:
+    if isinstance(value, dict) and "__shape__" in value:
+        return shape_from(value)
+    if isinstance(value, dict) and "__quantile__" in value:
+        from lighttouch.objectives import Quantile
+
+        return Quantile(value["__quantile__"])
+    if isinstance(value, dict) and "__pairs__" in value:
+        return {key: _living(part) for key, part in value["__pairs__"]}
+    return [_living(part) for part in value] if isinstance(value, list) else value
+
+
+def shape_state(shape: ShapeConstraint) -> dict[str, Any]:
+    return {"__shape__": type(shape).__name__} | {f.name: _plain(getattr(shape, f.name)) for f in dataclasses.fields(shape)}
+
+
+def shape_from(state: dict[str, Any]) -> ShapeConstraint:
+    return KINDS[state["__shape__"]](**{name: value for name, value in state.items() if name != "__shape__"})
+
+
+def bound_state(bound: BoundShape) -> dict[str, Any]:
+    return {"shape": shape_state(bound.shape), "places": list(bound.places), "pairs": [list(pair) for pair in bound.pairs]}
+
+
+def bound_from(state: dict[str, Any]) -> BoundShape:
+    pairs = tuple((int(low), int(high)) for low, high in state["pairs"])
+    return BoundShape(shape_from(state["shape"]), tuple(int(place) for place in state["places"]), pairs)
+
+
+def columns_state(columns: Columns) -> dict[str, Any]:
+    listed = [[column.name, None if column.categories is None else list(column.categories)] for column in columns.columns]
+    return {"columns": listed, "named": columns.named}
+
+
+def columns_from(state: dict[str, Any]) -> Columns:
+    listed = (Column(str(name), None if categories is None else tuple(categories)) for name, categories in state["columns"])
+    return Columns(tuple(listed), bool(state["named"]))
+
+
+def rows_state(rule: RuleRows) -> dict[str, Any]:
+    A = sparse.csr_matrix(rule.A)
+    return {"label": rule.label, "data": A.data, "indices": A.indices, "indptr": A.indptr, "width": A.shape[1], "b": rule.b}
+
+
+def rows_from(state: dict[str, Any]) -> RuleRows:
+    shape = (state["b"].size, int(state["width"]))
+    A = sparse.csr_matrix((state["data"], state["indices"], state["indptr"]), shape=shape)
+    A.check_format(full_check=True)
+    return RuleRows(str(state["label"]), A, state["b"])
+
+
+def report_state(report: ConstraintReport) -> dict[str, Any]:
+    rules = [{"rule": r.rule, "rows": r.rows, "violation": r.violation, "binding": r.binding} for r in report.rules]
+    return {"rules": rules, "objective": report.objective, "without": report.objective_without_rules}
+
+
+def report_from(state: dict[str, Any]) -> ConstraintReport:
+    rules = tuple(RuleReport(str(r["rule"]), int(r["rows"]), float(r["violation"]), r["binding"]) for r in state["rules"])
+    return ConstraintReport(rules, float(state["objective"]), None if state["without"] is None else float(state["without"]))

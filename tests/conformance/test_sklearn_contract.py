@@ -1,0 +1,26 @@
+"""scikit-learn's own checks of an estimator, for all five."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from lighttouch.estimators import (
+    ConstrainedLinearClassifier,
+    ConstrainedLinearRegressor,
+    LatticeClassifier,
+    LatticeRanker,
+    LatticeRegressor,
+)
+
+ESTIMATORS = [ConstrainedLinearClassifier(), ConstrainedLinearRegressor(), LatticeClassifier(), LatticeRanker(), LatticeRegressor()]
+WEIGHT_CHECKS = {
+    "check_sample_weight_equivalence_on_dense_data": "smoothing counts examples, not weights",
+    "check_sample_weight_equivalence_on_sparse_data": "smoothing counts examples, not weights",
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: WEIGHT_CHECKS)
+def test_contract(estimator, check):
+    check(estimator)
