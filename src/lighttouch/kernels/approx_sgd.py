@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lighttouch.kernels.approx_sgd_groups import examine, found_group, run_events, way_at
+from lighttouch.kernels.approx_sgd_groups import examine, found_group, moves, run_events, way_at
 from lighttouch.kernels.approx_sgd_heaps import EXAMINED, MOVED, ROUND
 from lighttouch.kernels.compiled import kernel
 from lighttouch.kernels.full_touch import CHECKS, ITERATION, SAMPLES
@@ -83,42 +83,61 @@ def write(links, move, iterate, t):
         i = move.moved[q]
         g = parameters.group[i]
         leader = groups.head[g] if links.plain else i  # tied parameters are equal to the last bit
-        w[i] = parameters.before[leader] + (parameters.base[leader] + way_at(groups, g, 1.0))
-    if not remove_rounding(links, w, move.moved, count):
-        for q in range(count):
-            w[move.moved[q]] = parameters.before[move.moved[q]]
+        w[i] = parameters.before[leader] + (parameters.lead[leader] + way_at(groups, g, 1.0))
+    remove_rounding(links, w, move.moved, count)
+    for q in range(count):
+        if breaks_a_rule(links, move, w, move.moved[q]):
+            for k in range(count):
+                w[move.moved[k]] = parameters.before[move.moved[k]]
+            break
 
 
 @kernel
-def excess(links, w, row):
+def breaks_a_rule(links, move, w, i):
+    """Whether a bound or a constraint of a moved parameter is broken, and was not before by as much."""
+    if not links.lower[i] <= w[i] <= links.upper[i]:
+        return True
+    for q in range(links.start[i], links.start[i + 1]):
+        row = links.arcs[q] >> 1
+        found = excess(links, row, w[links.smaller[row]], w[links.larger[row]])
+        if not found <= 0.0:
+            before = excess(links, row, value_before(move, w, links.smaller[row]), value_before(move, w, links.larger[row]))
+            if not found <= before:
+                return True
+    return False
+
+
+@kernel
+def value_before(move, w, i):
+    return move.parameters.before[i] if moves(move, i) else w[i]
+
+
+@kernel
+def excess(links, row, low, high):
     """The constraint in both ways in which it is checked elsewhere, as an order or as a sparse row, operation for operation."""
     scale = links.scale[row]
-    low = w[links.smaller[row]]
-    high = w[links.larger[row]]
     return max(scale * (low - high) - links.b[row], (scale * low - scale * high) - links.b[row])
 
 
 @kernel
 def remove_rounding(links, w, moved, count):
-    """Make the moved parameters feasible to the last bit, moving only them; whether that succeeded.
+    """Make the moved parameters feasible to the last bit, moving only them, if all else is.
 
-    Lowering to what lies above and then raising to what lies below settles for plain orders, as all else was feasible before.
+    Lowering to what lies above and then raising to what lies below settles plain orders for sure; margins between bounds may
+    take more rounds, or have no solution in floating point.
     """
-    for q in range(count):
-        i = moved[q]
-        w[i] = min(max(w[i], links.lower[i]), links.upper[i])
-    for side in range(2):
+    quiet = 0
+    for attempt in range(8):
+        for q in range(count):
+            i = moved[q]
+            w[i] = min(max(w[i], links.least[i]), links.most[i])
         for _ in range(count + 1):
-            if not fit(links, w, moved, count, side):
+            if not fit(links, w, moved, count, attempt % 2):
                 break
-    for q in range(count):
-        i = moved[q]
-        if not links.lower[i] <= w[i] <= links.upper[i]:
-            return False
-        for k in range(links.start[i], links.start[i + 1]):
-            if not excess(links, w, links.arcs[k] >> 1) <= 0.0:
-                return False
-    return True
+            quiet = -1
+        quiet += 1
+        if quiet == 2:
+            break
 
 
 @kernel
@@ -128,25 +147,23 @@ def fit(links, w, moved, count, side):
     for q in range(count):
         i = moved[q]
         for k in range(links.start[i], links.start[i + 1]):
-            arc = links.arcs[k]
-            if arc & 1 == side and excess(links, w, arc >> 1) > 0.0:
-                row = arc >> 1
+            row = links.arcs[k] >> 1
+            if links.arcs[k] & 1 == side and excess(links, row, w[links.smaller[row]], w[links.larger[row]]) > 0.0:
                 if side == 0:
                     w[i] = w[links.larger[row]] + links.room[row]
                 else:
                     w[i] = w[links.smaller[row]] - links.room[row]
-                outward = -math.inf if side == 0 else math.inf
                 for _ in range(4):
-                    if excess(links, w, row) <= 0.0:
+                    if excess(links, row, w[links.smaller[row]], w[links.larger[row]]) <= 0.0:
                         break
-                    w[i] = np.nextafter(w[i], outward)
+                    w[i] = np.nextafter(w[i], -math.inf if side == 0 else math.inf)
                 changed = True
     return changed
 
 
 @kernel
-def tighten_bounds(smaller, larger, room, lower, upper):
-    """Carry bounds along the orders, in place: nothing may rise above what lies over it can reach."""
+def carry_bounds(smaller, larger, room, lower, upper):
+    """Carry bounds along the orders, in place: nothing can rise above what lies over it may reach."""
     rows = smaller.size
     for sweep in range(2 * lower.size + 2):
         changed = False

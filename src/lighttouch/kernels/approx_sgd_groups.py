@@ -32,7 +32,7 @@ from lighttouch.kernels.compiled import kernel
 
 
 class OrderLinks(NamedTuple):
-    """Rows scale (w[smaller] - w[larger]) <= b, the arcs of every parameter, and bounds that no order can push past."""
+    """Rows scale (w[smaller] - w[larger]) <= b, the arcs of every parameter, its bounds, and what orders leave of them."""
 
     smaller: np.ndarray
     larger: np.ndarray
@@ -43,6 +43,8 @@ class OrderLinks(NamedTuple):
     arcs: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
     plain: int  # 1 where every b is zero, so that tied parameters are equal
 
 
@@ -67,7 +69,7 @@ def bring_up_to(groups, g, now):
 def position(move, w, i, now):
     if not moves(move, i):
         return w[i]
-    return w[i] + (move.parameters.base[i] + way_at(move.groups, move.parameters.group[i], now))
+    return w[i] + (move.parameters.lead[i] + way_at(move.groups, move.parameters.group[i], now))
 
 
 @kernel
@@ -112,11 +114,11 @@ def found_group(move, g, i, direction):
 
 
 @kernel
-def start_moving(move, i, g, base):
+def start_moving(move, i, g, lead):
     parameters = move.parameters
     parameters.stamp[i] = move.counts[ROUND]
     parameters.group[i] = g
-    parameters.base[i] = base
+    parameters.lead[i] = lead
     parameters.next[i] = NOTHING
     move.moved[move.counts[MOVED]] = i
     move.counts[MOVED] += 1
@@ -263,7 +265,7 @@ def unite(move, g, h, now):
     i = groups.head[h]
     while i != NOTHING:
         parameters.group[i] = g
-        parameters.base[i] += difference
+        parameters.lead[i] += difference
         i = parameters.next[i]
     parameters.next[groups.tail[g]] = groups.head[h]
     groups.tail[g] = groups.tail[h]

@@ -14,7 +14,7 @@ from lighttouch.kernels.compiled import kernel
 NOTHING = -1
 MOVED, ROUND, EXAMINED, QUEUED, MARK = 0, 1, 2, 3, 4  # what `counts` counts
 
-PARAMETER = np.dtype([("stamp", "i8"), ("group", "i8"), ("next", "i8"), ("base", "f8"), ("before", "f8")], align=True)
+PARAMETER = np.dtype([("stamp", "i8"), ("group", "i8"), ("next", "i8"), ("lead", "f8"), ("before", "f8")], align=True)
 GROUP = np.dtype(
     [(name, "i8") for name in ("head", "tail", "members", "held_above", "held_below", "above", "below", "shared", "version")]
     + [(name, "f8") for name in ("total", "velocity", "way", "since")]

@@ -11,7 +11,7 @@ import numpy as np
 from lighttouch.checks import positive_int
 from lighttouch.domains import Ball
 from lighttouch.interfaces import Vector
-from lighttouch.kernels.approx_sgd import approx_sgd, tighten_bounds
+from lighttouch.kernels.approx_sgd import approx_sgd, carry_bounds, remove_rounding
 from lighttouch.kernels.approx_sgd_groups import OrderLinks
 from lighttouch.kernels.approx_sgd_heaps import new_move
 from lighttouch.kernels.gradient import new_gradient
@@ -58,8 +58,9 @@ class ApproxSGD:
 
     def init(self, problem: Problem, start: Vector) -> TouchState:
         """A state at the projection of the start, as the method needs a feasible point."""
-        nearest = project(start, problem.constraints, problem.domain)
-        return first_state(problem, np.ascontiguousarray(nearest.w))
+        nearest = np.array(project(start, problem.constraints, problem.domain).w)
+        remove_rounding(order_links(problem), nearest, np.arange(problem.dimension), problem.dimension)
+        return first_state(problem, nearest)
 
     def advance(self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator) -> None:
         rule, eta = rule_and_eta(self.step_size)
@@ -97,12 +98,13 @@ def _links(rows: LinearRows) -> OrderLinks:
     orders = rows.kinds.orders
     smaller, larger = orders.lower.astype(np.int64), orders.upper.astype(np.int64)
     b = rows.right[orders.source]
-    scale = np.asarray(rows.matrix[orders.source, smaller], dtype=np.float64).ravel()
+    scale = np.asarray(rows.matrix[orders.source, smaller], dtype=np.float64).ravel() if b.size else b
     room = b / scale + 0.0
     lower, upper = _inner_bounds(rows)
-    tighten_bounds(smaller, larger, room, lower, upper)
+    least, most = lower.copy(), upper.copy()
+    carry_bounds(smaller, larger, room, least, most)
     start, arcs = _arcs(rows.kinds.dimension, smaller, larger)
-    return OrderLinks(smaller, larger, scale, b, room, start, arcs, lower, upper, int(not np.any(b)))
+    return OrderLinks(smaller, larger, scale, b, room, start, arcs, lower, upper, least, most, int(not np.any(b)))
 
 
 def _inner_bounds(rows: LinearRows) -> tuple[Vector, Vector]:

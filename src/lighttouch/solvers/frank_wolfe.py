@@ -93,8 +93,7 @@ class OnlineFrankWolfe(_FrankWolfe):
         find_slope = self._seen_slope if self.memory == "examples" else self._linear_slope
         for t in range(state.iteration + 1, state.iteration + steps + 1):
             slope = find_slope(problem, state, size, rng)
-            if not np.isfinite(slope).all():
-                state.w[:] = np.nan
+            if blown_up(slope, state):
                 return
             step_towards(problem, state, ask(problem, state, oracle, slope), t**-shrinking, oracle)
 
@@ -109,13 +108,21 @@ class OnlineFrankWolfe(_FrankWolfe):
 
     def _linear_slope(self, problem: Problem, state: FrankWolfeState, size: float, rng: np.random.Generator) -> Vector:
         note_gradient(problem, state, self.batch, rng)
-        if size > 0.0:
+        if size > 0.0 and math.isfinite(state.squares):
             t = state.iteration + 1
             state.pull += math.sqrt(state.squares / t) / size * t ** (-1 / 4)
         return state.slopes + 2.0 * state.pull * (state.w - state.first)
 
     def solution(self, state: FrankWolfeState) -> Vector:
         return state.w.copy() if self.memory == "examples" else self.average(state)
+
+
+def blown_up(slope: Vector, state: FrankWolfeState) -> bool:
+    """Whether a slope is not finite; then the iterate is made so, for the driver to see."""
+    if np.isfinite(slope).all():
+        return False
+    state.w[:] = np.nan
+    return True
 
 
 def note_gradient(problem: Problem, state: FrankWolfeState, batch: int, rng: np.random.Generator) -> None:

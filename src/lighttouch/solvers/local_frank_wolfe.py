@@ -15,7 +15,7 @@ from lighttouch.kernels.frank_wolfe import combination
 from lighttouch.kernels.full_touch import ITERATION
 from lighttouch.kernels.iterate import step_length
 from lighttouch.problem import Problem
-from lighttouch.solvers.frank_wolfe import FrankWolfeState, _FrankWolfe, ask, note_gradient
+from lighttouch.solvers.frank_wolfe import FrankWolfeState, _FrankWolfe, ask, blown_up, note_gradient
 from lighttouch.solvers.frank_wolfe_oracle import INSTEAD, LinearOracle, diameter, oracle_for
 from lighttouch.solvers.projected_sgd import put_iterate
 from lighttouch.solvers.state import first_state
@@ -90,11 +90,10 @@ class LocalFrankWolfe(_FrankWolfe):
         size, ratio = diameter(oracle), max(1.0, math.sqrt(problem.dimension) * self.oracle_ratio)
         for _ in range(steps):
             note_gradient(problem, state, self.batch, rng)
+            if blown_up(state.slopes, state):
+                return
             state.visited += state.w
             slope, radius = self._slope_and_radius(state, ratio, size)
-            if not np.isfinite(slope).all():
-                state.w[:] = np.nan
-                return
             vertex = ask(problem, state, oracle, slope)
             mass = min(1.0, ratio * radius / size) if size > 0.0 else 0.0
             move_mass(state, slope, vertex, mass, 0.5 / ratio**2, SAME * size)
