@@ -27,22 +27,25 @@ _IMPORT = re.compile(r"^\s*(?:from|import)\s+lighttouch\.kernels(?:\.(\w+))?(?:\
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile on first call, keep the machine code on disk; `interpreted(kernel)` runs the same lines in Python."""
-    dispatcher = numba.njit(function, error_model="numpy", nogil=True)
-    dispatcher._cache = _open_cache(function)
-    return dispatcher
+    return _compiled(function)
 
 
 def lean_kernel(function: Callable[..., Any]) -> Any:
     """A kernel that allocates nothing, and so needs no reference counts, which would cost more than the work in a short loop."""
-    dispatcher = numba.njit(function, error_model="numpy", nogil=True, _nrt=False)
-    dispatcher._cache = _open_cache(function)
-    return dispatcher
+    return _compiled(function, _nrt=False)
 
 
 def vector_kernel(function: Callable[..., Any]) -> Any:
     """A kernel whose maxima may vectorise: NaN and the sign of zero are ignored, so results stay the same bits."""
-    dispatcher = numba.njit(function, error_model="numpy", nogil=True, fastmath={"nnan", "nsz"})
-    dispatcher._cache = _open_cache(function)
+    return _compiled(function, fastmath={"nnan", "nsz"})
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    dispatcher = numba.njit(function, error_model="numpy", nogil=True, **options)
+    if dispatcher is function:  # NUMBA_DISABLE_JIT: the plain function stands for itself
+        dispatcher.py_func = function
+    else:
+        dispatcher._cache = _open_cache(function)
     return dispatcher
 
 
