@@ -54,6 +54,12 @@ class LinearConstraints(RecordConstraints):
             self.b,
         )
 
+    @cached_property
+    def is_bounds(self) -> bool:
+        """Whether every row bounds one parameter."""
+        nonzeros = np.diff(self.A.indptr) if self.sparse else np.count_nonzero(self.A, axis=1)
+        return bool(np.all(nonzeros <= 1))
+
     def row_scales(self) -> Vector:
         """The norm of each row; 1 for a row of zeros."""
         squares = np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel() if self.sparse else np.einsum("ij,ij->i", self.A, self.A)

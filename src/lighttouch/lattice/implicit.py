@@ -66,6 +66,10 @@ class LatticeMonotonicity(LinearConstraints):
     def b(self) -> Vector:  # type: ignore[override]
         return np.zeros(self.count)
 
+    @property
+    def is_bounds(self) -> bool:  # type: ignore[override]
+        return False
+
     def row_scales(self) -> Vector:
         return np.full(self.count, np.sqrt(2.0))
 

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
+from lighttouch.constraints import LinearConstraints
+from lighttouch.domains import Box, Everywhere
 from lighttouch.interfaces import Vector
 from lighttouch.kernels.objectives import smooth_value_and_gradient
+from lighttouch.objectives import EmpiricalRisk, Quadratic
 from lighttouch.problem import Problem
 from lighttouch.projections import project
-from lighttouch.solvers.state import runnable
+from lighttouch.solvers.state import copied, runnable
 
 CHECK_EVERY = 10
 NARROWING = 4.0
@@ -23,9 +27,11 @@ LOOKAHEAD = (1.0, 10.0, 100.0, 1000.0)
 class Acceleration:
     """The state of the method: feasible point x, search point y, curvature estimate, kink width and the best bounds so far."""
 
-    x: Vector
+    x: Vector  # x, y and start are in units of `scale`: w = scale * x
     y: Vector
     start: Vector
+    scale: Vector
+    reach: Vector
     curvature: float
     width: float
     momentum: float = 1.0
@@ -40,7 +46,7 @@ class Acceleration:
     warm: Any = None
 
     def copy(self) -> Acceleration:
-        return replace(self, x=self.x.copy(), y=self.y.copy(), start=self.start.copy(), best=self.best.copy())
+        return replace(self, x=self.x.copy(), y=self.y.copy(), start=self.start.copy(), best=self.best.copy(), warm=copied(self.warm))
 
     @property
     def gap(self) -> float:
@@ -50,11 +56,54 @@ class Acceleration:
 
 def begin(problem: Problem, start: Vector) -> Acceleration:
     projected = project(start, problem.constraints, problem.domain)
-    state = Acceleration(projected.w.copy(), projected.w.copy(), projected.w.copy(), 1.0, 0.0, warm=projected.warm)
-    state.best, state.best_objective = state.x.copy(), problem.objective.value(state.x)
-    state.width = first_width(problem, state.x)
+    scale = coordinate_scales(problem) if separable(problem) else np.ones(start.size)
+    x = projected.w / scale
+    state = Acceleration(x, x.copy(), x.copy(), scale, natural_reach(problem, projected.w), 1.0, 0.0, warm=projected.warm)
+    state.best, state.best_objective = projected.w.copy(), problem.objective.value(projected.w)
+    state.width = first_width(problem, projected.w)
     state.curvature = first_curvature(problem, state)
     return state
+
+
+def separable(problem: Problem) -> bool:
+    """Whether the feasible set is a box, so that every coordinate may have its own unit."""
+    if not isinstance(problem.domain, Everywhere | Box):
+        return False
+    constraints = problem.constraints
+    if constraints.count == 0:
+        return True
+    return isinstance(constraints, LinearConstraints) and constraints.is_bounds
+
+
+def column_sizes(problem: Problem) -> Vector:
+    """The root mean square of every column of the data (the root of the diagonal, for a quadratic form); 0 where it is unknown."""
+    objective: Any = problem.objective
+    if isinstance(objective, Quadratic):
+        diagonal = objective.P.diagonal() if scipy.sparse.issparse(objective.P) else np.diag(objective.P)
+        return np.sqrt(np.maximum(0.0, diagonal))
+    if not isinstance(objective, EmpiricalRisk):
+        return np.zeros(problem.dimension)
+    squares = objective.X.multiply(objective.X) if scipy.sparse.issparse(objective.X) else np.square(objective.X)
+    return np.sqrt(np.asarray(squares.mean(axis=0)).ravel() + objective.l2)
+
+
+def coordinate_scales(problem: Problem) -> Vector:
+    sizes = column_sizes(problem)
+    known = sizes > 1e-6 * max(1e-300, float(sizes.max(initial=0.0)))
+    return np.where(known, float(sizes.max(initial=1.0)) / np.where(known, sizes, 1.0), 1.0)
+
+
+def natural_reach(problem: Problem, w: Vector) -> Vector:
+    """How far each coordinate may plausibly be from an optimum: what changes predictions by three typical targets."""
+    sizes = column_sizes(problem)
+    objective: Any = problem.objective
+    typical = 1.0
+    if isinstance(objective, EmpiricalRisk):
+        typical = max(float(np.sqrt(np.mean(np.square(objective.y)))), float(np.sqrt(np.mean(np.square(objective.X @ w)))))
+    elif isinstance(objective, Quadratic):
+        known = sizes > 0.0
+        typical = float(np.max(np.abs(objective.q[known]) / sizes[known], initial=0.0))
+    return np.where(sizes > 0.0, 3.0 * typical / np.where(sizes > 0.0, sizes, 1.0), 0.0)
 
 
 def first_width(problem: Problem, x: Vector) -> float:
@@ -72,7 +121,7 @@ def first_curvature(problem: Problem, state: Acceleration) -> float:
     curvature = 1e-12
     for _ in range(6):
         direction /= max(1e-300, float(np.linalg.norm(direction)))
-        length = 1e-3 * (1.0 + float(np.linalg.norm(state.x)))
+        length = 1e-3 * (1e-3 * float(np.linalg.norm(state.reach / state.scale)) + float(np.linalg.norm(state.x)) or 1.0)
         _, moved = evaluate(problem, state.x + length * direction, state)
         change = (moved - base) / length
         size = float(np.linalg.norm(change))
@@ -82,22 +131,24 @@ def first_curvature(problem: Problem, state: Acceleration) -> float:
     return curvature
 
 
-def evaluate(problem: Problem, w: Vector, state: Acceleration) -> tuple[float, Vector]:
+def evaluate(problem: Problem, x: Vector, state: Acceleration) -> tuple[float, Vector]:
     """The rounded objective and its gradient."""
-    out = np.empty(w.size)
+    out = np.empty(x.size)
     objective = problem.objective
     run = runnable(smooth_value_and_gradient, problem)
     state.passes += 1
-    return float(run(objective.record, objective.examples, objective.l2, state.width, np.ascontiguousarray(w), out)), out
+    value = float(run(objective.record, objective.examples, objective.l2, state.width, state.scale * x, out))
+    return value, out * state.scale
 
 
-def nearest(problem: Problem, w: Vector, state: Acceleration) -> Vector:
+def nearest(problem: Problem, x: Vector, state: Acceleration) -> Vector:
+    """The projection, in units of `scale` (which differ only where the feasible set is a box)."""
     state.projections += 1
     if problem.constraints.count == 0:
-        return np.asarray(problem.domain.project(w))
-    projected = project(w, problem.constraints, problem.domain, warm=state.warm)
+        return np.asarray(problem.domain.project(state.scale * x)) / state.scale
+    projected = project(state.scale * x, problem.constraints, problem.domain, warm=state.warm)
     state.warm = projected.warm
-    return projected.w
+    return projected.w / state.scale
 
 
 def step(problem: Problem, state: Acceleration, tolerance: float) -> bool:
@@ -123,9 +174,10 @@ def step(problem: Problem, state: Acceleration, tolerance: float) -> bool:
 
 def renew_bounds(problem: Problem, state: Acceleration, tolerance: float) -> bool:
     """Recompute the best objective and the lower bound; narrow the kinks when rounding dominates the gap."""
-    objective = problem.objective.value(state.x)
+    w = state.scale * state.x
+    objective = problem.objective.value(w)
     if objective < state.best_objective:
-        state.best, state.best_objective = state.x.copy(), objective
+        state.best, state.best_objective = w, objective
     rounded, gradient = evaluate(problem, state.x, state)
     bound = max(lower_bound(problem, state, rounded, gradient, reach) for reach in LOOKAHEAD)
     state.lower_bound = max(state.lower_bound, bound)
@@ -146,22 +198,25 @@ def renew_bounds(problem: Problem, state: Acceleration, tolerance: float) -> boo
 
 def scale_of(problem: Problem, state: Acceleration) -> float:
     """What accuracy is relative to: the objective, or a little of what was gained where the objective is nearly 0."""
-    return max(abs(state.best_objective), 1e-4 * abs(problem.objective.value(state.start) - state.best_objective), 1e-300)
+    return max(abs(state.best_objective), 1e-4 * abs(problem.objective.value(state.scale * state.start) - state.best_objective), 1e-300)
 
 
 def lower_bound(problem: Problem, state: Acceleration, value: float, gradient: Vector, reach: float) -> float:
-    """No feasible point within the search radius has a smaller objective.
+    """No feasible point within reach has a smaller objective.
 
-    Convexity gives f(v) >= value + <gradient, v - x>; with p the projection of x - gradient * length, every feasible v has
-    <gradient, v - p> >= -||x - p|| ||v - p|| / length.
+    Convexity gives f(v) >= value + <gradient, v - x>; with p the projection of x - length * gradient, every feasible v has
+    <gradient, v - p> >= <x - p, v - p> / length >= -sum_j |x_j - p_j| |v_j - p_j| / length.
     """
     length = reach / state.curvature
     p = nearest(problem, state.x - length * gradient, state)
-    residual = float(np.linalg.norm(state.x - p)) / length
-    return value + float(gradient @ (p - state.x)) - residual * radius(problem, state)
+    residual = np.abs(state.x - p) / length
+    return value + float(gradient @ (p - state.x)) - float(residual @ radius(problem, state))
 
 
-def radius(problem: Problem, state: Acceleration) -> float:
-    """How far an optimum may be: ten times the way so far, and no more than the domain is wide."""
-    travelled = float(np.linalg.norm(state.x - state.start))
-    return min(problem.domain.diameter(problem.dimension), 10.0 * travelled + 1e-6 * (1.0 + float(np.linalg.norm(state.x))))
+def radius(problem: Problem, state: Acceleration) -> Vector:
+    """How far an optimum may be in each coordinate: ten times the way so far or its natural reach, within the domain."""
+    travelled = 10.0 * np.abs(state.x - state.start) + state.reach / state.scale
+    domain = problem.domain
+    if isinstance(domain, Box):
+        return np.minimum(travelled, np.subtract(domain.upper, domain.lower) / state.scale)
+    return np.minimum(travelled, domain.diameter(problem.dimension))

@@ -22,7 +22,7 @@ from lighttouch.projections import project
 from lighttouch.result import Status
 from lighttouch.solvers import accelerated
 from lighttouch.solvers.accelerated import Acceleration
-from lighttouch.solvers.pace import choose_pace, first_eta, full_pass_is_cheap, projection_is_cheap
+from lighttouch.solvers.pace import choose_pace, first_eta, full_pass_is_cheap, polishing_pays, projection_is_cheap
 from lighttouch.solvers.state import copied, runnable
 
 TRIAL_EXAMPLES = 16384
@@ -166,7 +166,7 @@ class Automatic:
         state.stage_end = 2 * state.stage_end
         recent = state.stage_objectives[-2:]
         if len(recent) == 2 and recent[0] - recent[1] <= self.tolerance * abs(recent[1]):
-            if full_pass_is_cheap(problem):
+            if polishing_pays(problem):
                 state.phase = "accelerated"
             else:
                 state.status = Status.STALLED
@@ -180,7 +180,7 @@ class Automatic:
         state.counters[ITERATION] += 1
         state.counters[SAMPLES] += (inner.passes - passes) * problem.objective.examples
         state.counters[CHECKS] += (inner.projections - projections) * problem.constraints.members
-        state.w[:] = inner.x
+        state.w[:] = inner.scale * inner.x
         if inner.best_objective < state.best_objective:
             state.best, state.best_objective = inner.best.copy(), inner.best_objective
         if ended:
@@ -196,7 +196,7 @@ class Automatic:
     def _candidates(self, state: AutomaticState) -> list[Vector]:
         if state.phase == "accelerated" and state.acceleration is not None:
             inner = state.acceleration
-            return [inner.best if inner.steps % accelerated.CHECK_EVERY == 0 and inner.steps else inner.x]
+            return [inner.best if inner.steps % accelerated.CHECK_EVERY == 0 and inner.steps else inner.scale * inner.x]
         return [state.w if not math.isfinite(state.best_objective) else state.best, state.w]
 
     def average(self, state: AutomaticState) -> Vector:

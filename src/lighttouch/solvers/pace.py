@@ -12,6 +12,7 @@ from lighttouch.kernels.swift import Pace
 from lighttouch.problem import Problem
 
 CHEAP_PASS = 4e6  # operations of a full gradient that are no reason to sample
+POLISH_PASS = 1.2e7
 CHEAP_CHECK = 2e7  # operations of checking all constraints that are no reason to avoid projections
 EXAMPLE_OPERATIONS = 12.0  # an example's nonzero is read, written and rooted; a constraint's is only read
 CONSTRAINT_SHARE = 0.25
@@ -41,6 +42,11 @@ def record_interval(problem: Problem) -> int:
 
 def full_pass_is_cheap(problem: Problem) -> bool:
     return problem.objective.examples * problem.objective.cost <= CHEAP_PASS or problem.objective.examples == 1
+
+
+def polishing_pays(problem: Problem) -> bool:
+    """Whether accelerated steps on all examples are affordable after the stochastic phase."""
+    return problem.objective.examples * problem.objective.cost <= POLISH_PASS
 
 
 def projection_is_cheap(problem: Problem) -> bool:
