@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiled import kernel, lean_kernel, verb
+from lighttouch.kernels.compiled import lean_kernel, verb
 from lighttouch.kernels.gradient import add, add_dense, add_sparse, dot
 from lighttouch.kernels.objectives import sparse_dot
 
@@ -136,17 +136,22 @@ def _which(count, j):
     return j if count > 1 else 0
 
 
-@kernel
-def norm_residual(constraints, j, w):
-    """A_j w + b_j."""
-    shift = constraints.b[j]
-    residual = np.empty(shift.size)
-    for row in range(shift.size):
-        if constraints.A.shape[0] == 0:
-            residual[row] = shift[row] + w[row]
-        else:
-            residual[row] = shift[row] + dot(constraints.A[_which(constraints.A.shape[0], j), row], w)
-    return residual
+@lean_kernel
+def norm_entry(constraints, j, row, w):
+    """One entry of A_j w + b_j."""
+    if constraints.A.shape[0] == 0:
+        return constraints.b[j, row] + w[row]
+    return constraints.b[j, row] + dot(constraints.A[_which(constraints.A.shape[0], j), row], w)
+
+
+@lean_kernel
+def norm_size(constraints, j, w):
+    """||A_j w + b_j||, without an array for it: these loops cannot free one."""
+    total = 0.0
+    for row in range(constraints.b.shape[1]):
+        entry = norm_entry(constraints, j, row, w)
+        total += entry * entry
+    return math.sqrt(total)
 
 
 @worst.register(NormRows)
@@ -154,8 +159,7 @@ def _worst_norm(constraints, start, stop, w):
     best = -math.inf
     member = start
     for j in range(start, stop):
-        residual = norm_residual(constraints, j, w)
-        value = math.sqrt(dot(residual, residual)) - constraints.d[j]
+        value = norm_size(constraints, j, w) - constraints.d[j]
         if constraints.c.shape[0] > 0:
             value -= dot(constraints.c[j], w)
         if value > best:
@@ -166,15 +170,14 @@ def _worst_norm(constraints, start, stop, w):
 
 @add_subgradient.register(NormRows)
 def _subgradient_norm(constraints, member, w, scale, gradient):
-    residual = norm_residual(constraints, member, w)
-    size = math.sqrt(dot(residual, residual))
+    size = norm_size(constraints, member, w)
     if size > 0.0:
-        if constraints.A.shape[0] == 0:
-            add_dense(gradient, residual, scale / size)
-        else:
-            matrix = constraints.A[_which(constraints.A.shape[0], member)]
-            for row in range(residual.size):
-                add_dense(gradient, matrix[row], scale * residual[row] / size)
+        for row in range(constraints.b.shape[1]):
+            pull = scale * norm_entry(constraints, member, row, w) / size
+            if constraints.A.shape[0] == 0:
+                add(gradient, row, pull)
+            else:
+                add_dense(gradient, constraints.A[_which(constraints.A.shape[0], member), row], pull)
     if constraints.c.shape[0] > 0:
         add_dense(gradient, constraints.c[member], -scale)
 

@@ -60,6 +60,10 @@ def _vector(values: Any, dimension: int, name: str) -> np.ndarray:
     return vector
 
 
+# Around users' functions, which may allocate: the loops that call them are compiled without reference counts.
+_allocating: Any = numba.njit(error_model="numpy", _nrt=True)  # type: ignore[call-overload]
+
+
 def _compilable(function: Callable[..., Any]) -> Any:
     return function if hasattr(function, "py_func") else numba.njit(function)
 
@@ -106,40 +110,60 @@ def _register_objective(own: type, value: Any, gradient: Any) -> None:
     add_rows.register(own)(add_any_rows.py_func)
     step_on_rows.register(own)(step_on_no_rows.py_func)
 
-    @add_gradient.register(own)
-    def add_users_gradient(objective, example, w, scale, gradient_):
+    @_allocating
+    def add_through_array(objective, example, w, scale, gradient_):
         out = np.zeros(w.size)
         gradient(objective, example, w, out)
         add_dense(gradient_, out, scale)
 
-    @example_value.register(own)
-    def users_value(objective, example, w):
+    @add_gradient.register(own)
+    def add_users_gradient(objective, example, w, scale, gradient_):
+        add_through_array(objective, example, w, scale, gradient_)
+
+    @_allocating
+    def value_of(objective, example, w):
         return value(objective, example, w)
 
-    @add_smooth_gradient.register(own)
-    def add_users_smooth_gradient(objective, example, w, scale, width, out):
+    @example_value.register(own)
+    def users_value(objective, example, w):
+        return value_of(objective, example, w)
+
+    @_allocating
+    def add_smooth_through_array(objective, example, w, scale, out):
         gradient_ = np.zeros(w.size)
         gradient(objective, example, w, gradient_)
         out += scale * gradient_
         return value(objective, example, w)
 
+    @add_smooth_gradient.register(own)
+    def add_users_smooth_gradient(objective, example, w, scale, width, out):
+        return add_smooth_through_array(objective, example, w, scale, out)
+
 
 def _register_constraints(own: type, value: Any, subgradient: Any) -> None:
     sweep.register(own)(sweep_any.py_func)
+
+    @_allocating
+    def value_of(constraints, j, w):
+        return value(constraints, j, w)
 
     @worst.register(own)
     def users_worst(constraints, start, stop, w):
         best = -math.inf
         member = start
         for j in range(start, stop):
-            found = value(constraints, j, w)
+            found = value_of(constraints, j, w)
             if found > best:
                 best = found
                 member = j
         return best, member
 
-    @add_subgradient.register(own)
-    def add_users_subgradient(constraints, member, w, scale, gradient):
+    @_allocating
+    def add_through_array(constraints, member, w, scale, gradient):
         out = np.zeros(w.size)
         subgradient(constraints, member, w, out)
         add_dense(gradient, out, scale)
+
+    @add_subgradient.register(own)
+    def add_users_subgradient(constraints, member, w, scale, gradient):
+        add_through_array(constraints, member, w, scale, gradient)
