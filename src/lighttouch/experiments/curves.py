@@ -1,0 +1,82 @@
+"""From rows of several seeds to one curve with its spread, and the numbers read off it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+Row = dict[str, Any]
+AVERAGED = ("iteration", "seconds", "constraint_checks", "objective", "violation", "checks_per_iteration")
+
+
+def label_rows(rows: list[Row], line: str, seed: int) -> list[Row]:
+    return [{"line": line, "seed": seed, **row, "checks_per_iteration": row["constraint_checks"] / row["iteration"]} for row in rows]
+
+
+def averaged(rows: list[Row]) -> list[Row]:
+    """One row a line and checkpoint: the mean over seeds, with smallest and largest; where seeds end apart, one more for their ends."""
+    curves: list[Row] = []
+    for line in dict.fromkeys(row["line"] for row in rows):
+        seeds: dict[int, list[Row]] = defaultdict(list)
+        for row in rows:
+            if row["line"] == line:
+                seeds[row["seed"]].append(row)
+        curves.extend(_summed_up(line, group) for group in _groups(list(seeds.values())))
+    return curves
+
+
+def _groups(runs: list[list[Row]]) -> list[list[Row]]:
+    by_iteration: dict[int, list[Row]] = defaultdict(list)
+    for run in runs:
+        for row in run:
+            by_iteration[row["iteration"]].append(row)
+    common = [by_iteration[iteration] for iteration in sorted(by_iteration) if len(by_iteration[iteration]) == len(runs)]
+    ends = [run[-1] for run in runs]
+    return common if len({row["iteration"] for row in ends}) == 1 else [*common, ends]
+
+
+def _summed_up(line: str, group: list[Row]) -> Row:
+    curve: Row = {"line": line, "seeds": len(group)}
+    for name in AVERAGED:
+        values = np.array([row[name] for row in group], dtype=float)
+        curve |= {name: float(values.mean()), f"{name}_low": float(values.min()), f"{name}_high": float(values.max())}
+    return curve
+
+
+def of_line(curves: list[Row], line: str) -> list[Row]:
+    return [row for row in curves if row["line"] == line]
+
+
+def best_objective(curves: list[Row]) -> float:
+    return min(float(row["objective_low"]) for row in curves)
+
+
+def cost_to_reach(curves: list[Row], line: str, target: float, column: str) -> float | None:
+    """What the mean curve first spends to be at or below the target, interpolated between checkpoints; None if it never is."""
+    curve = of_line(curves, line)
+    reached = next((place for place, row in enumerate(curve) if row["objective"] <= target), None)
+    if reached is None:
+        return None
+    if reached == 0:
+        return float(curve[0][column])
+    before, after = curve[reached - 1], curve[reached]
+    share = (before["objective"] - target) / (before["objective"] - after["objective"])
+    low, high = max(1e-12, before[column]), max(1e-12, after[column])
+    return float(low * (high / low) ** share)
+
+
+def ratio_to_reach(curves: list[Row], dear: str, cheap: str, target: float, column: str) -> float | None:
+    """How many times as much `dear` spends as `cheap` to reach the target; None where either never does."""
+    first, second = (cost_to_reach(curves, line, target, column) for line in (dear, cheap))
+    return None if first is None or second is None else first / second
+
+
+def stays_below(curves: list[Row], line: str, column: str, limit: float) -> float | None:
+    """The iteration from which the mean curve stays at or below the limit; None if it ends above."""
+    curve = of_line(curves, line)
+    above = [place for place, row in enumerate(curve) if row[column] > limit]
+    if not curve or (above and above[-1] == len(curve) - 1):
+        return None
+    return float(curve[above[-1] + 1 if above else 0]["iteration"])

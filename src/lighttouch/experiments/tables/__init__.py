@@ -1,0 +1,1 @@
+"""Tables 2 and 3: iterations and checks to epsilon, with fitted exponents."""

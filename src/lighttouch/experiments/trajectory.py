@@ -1,0 +1,73 @@
+"""One solver on the ranking problem, looked at again and again on its way."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+import lighttouch as lt
+from lighttouch.experiments.problems import ranking_problem
+from lighttouch.experiments.solvers import DEFAULT, build_solver
+
+Row = dict[str, Any]
+NEVER = 10**12
+
+
+def trajectory(unit: dict[str, Any]) -> list[Row]:
+    """Rows at log-spaced iterations up to `iterations`, or until `seconds` of solver time are used, or the solver ends by itself.
+
+    Everything in a row beyond the counters is computed off the clock.
+    """
+    problem = ranking_problem(unit["problem"], unit["solver"].get("aggregate", 1))
+    solver, by_itself = build_solver(unit["solver"]), unit["solver"]["kind"] == DEFAULT
+    spent = tuning_seconds(problem, unit["seed"]) if by_itself else 0.0
+    lt.project(problem.start(), problem.constraints, problem.domain)
+    rows: list[Row] = []
+    state = None
+    for checkpoint in checkpoints(unit["iterations"] or NEVER, unit["per_decade"]):
+        result = lt.solve(problem, solver, iterations=checkpoint, seed=unit["seed"], resume=state, project=by_itself)
+        if result.status is lt.Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        rows.append(_row(problem, result, by_itself, spent))
+        state = result.state
+        if result.status is not lt.Status.ITERATION_LIMIT or rows[-1]["seconds"] >= (unit["seconds"] or np.inf):
+            break
+    return rows
+
+
+def checkpoints(last: int, per_decade: int) -> list[int]:
+    """1, ..., last: the whole numbers nearest to a geometric grid."""
+    grid = 10.0 ** (np.arange(int(per_decade * np.log10(last)) + 1) / per_decade)
+    return sorted({*(round(value) for value in grid), last})
+
+
+def _row(problem: lt.Problem, result: lt.Result, by_itself: bool, spent: float) -> Row:
+    """The paper judges the projected iterate; the default solver is judged by the answer it would give."""
+    projected = lt.project(result.w_last, problem.constraints, problem.domain)
+    answer = result.w if by_itself else projected.w
+    return {
+        "iteration": result.iterations,
+        "seconds": spent + result.state.seconds,
+        "constraint_checks": result.constraint_checks,
+        "gradient_samples": result.gradient_samples,
+        "objective": problem.objective.value(answer),
+        "objective_not_projected": problem.objective.value(result.w_last),
+        "violation": problem.violation(result.w_last),
+        "projection_seconds": projected.seconds,
+        "status": result.status.name,
+    }
+
+
+def tuning_seconds(problem: lt.Problem, seed: int) -> float:
+    """What the default solver spends before its first step, charged to it: its call less the same call of a solver that tunes nothing."""
+    plain = lt.FullTouch(1.0, 1.0)
+    for solver in (None, plain):
+        lt.solve(problem, solver, iterations=1, seed=seed, project=False)
+    took = []
+    for solver in (None, plain):
+        began = time.perf_counter()
+        lt.solve(problem, solver, iterations=1, seed=seed, project=False)
+        took.append(time.perf_counter() - began)
+    return max(0.0, took[0] - took[1])

@@ -1,0 +1,115 @@
+"""Units of work: what one measurement is, its digest, and its rows kept on disk, so that a second call only reads them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import lighttouch as lt
+from lighttouch.experiments.provenance import provenance
+from lighttouch.experiments.rates import rates
+from lighttouch.experiments.trajectory import trajectory
+from lighttouch.progress import ProgressBar
+
+Unit = dict[str, Any]
+Row = dict[str, Any]
+
+KINDS: dict[str, Callable[[Unit], list[Row]]] = {"trajectory": trajectory, "rates": rates}
+
+
+def digest(unit: Unit) -> str:
+    """The same for the same settings and package version, whatever their order."""
+    text = json.dumps({"unit": unit, "lighttouch": lt.__version__}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def measure(unit: Unit) -> dict[str, Any]:
+    """Run one unit: its rows, the seconds it took in all, and where."""
+    began = time.perf_counter()
+    rows = KINDS[unit["kind"]](unit)
+    return {"unit": unit, "rows": rows, "wall_seconds": time.perf_counter() - began, "provenance": provenance()}
+
+
+@dataclass
+class Laboratory:
+    """Runs units, keeping each as soon as it is finished; an interrupted run goes on with those that are missing."""
+
+    folder: Path
+    resume: bool = True
+    progress: bool = True
+    workers: int | None = None
+    label: str = ""
+    measured_seconds: float = 0.0
+    _fresh: set[str] = field(default_factory=set)
+
+    def rows(self, units: list[Unit], *, timed: bool = False) -> list[list[Row]]:
+        """The rows of every unit. Timed units run one at a time; others share the cores."""
+        missing = [unit for unit in units if self._kept(unit) is None]
+        bar = ProgressBar(self.progress, f"{self.label:<8} ")
+        done = len(units) - len(missing)
+        bar.show(done / max(1, len(units)), f"{done} of {len(units)} runs kept from before")
+        for unit, finished in self._measured(missing, 1 if timed else self._workers(len(missing))):
+            self._keep(finished)
+            done += 1
+            bar.show(done / len(units), f"{done} of {len(units)} runs, last {name_of(unit)}")
+        bar.close()
+        return [self._kept(unit)["rows"] for unit in units]  # type: ignore[index]
+
+    def _workers(self, units: int) -> int:
+        return max(1, min(units, self.workers or min(4, os.cpu_count() or 1)))
+
+    def _measured(self, units: list[Unit], workers: int) -> Iterator[tuple[Unit, dict[str, Any]]]:
+        if workers == 1:
+            for unit in units:
+                yield unit, measure(unit)
+            return
+        # Spawned, not forked: a fork of a process with threads may hang.
+        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+            try:
+                running = {pool.submit(measure, unit): unit for unit in units}
+                for future in as_completed(running):
+                    yield running[future], future.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _path(self, unit: Unit) -> Path:
+        return self.folder / f"{digest(unit)}.json"
+
+    def _kept(self, unit: Unit) -> dict[str, Any] | None:
+        path = self._path(unit)
+        if not path.is_file() or not (self.resume or path.name in self._fresh):
+            return None
+        try:
+            kept: dict[str, Any] = json.loads(path.read_text())
+        except ValueError:
+            return None
+        return kept
+
+    def _keep(self, finished: dict[str, Any]) -> None:
+        """Written beside and renamed, so that a kill leaves no half file."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self._path(finished["unit"])
+        beside = path.with_suffix(f".{os.getpid()}.part")
+        beside.write_text(json.dumps(finished, indent=1))
+        os.replace(beside, path)
+        self._fresh.add(path.name)
+        self.measured_seconds += finished["wall_seconds"]
+
+    def provenance(self, units: list[Unit]) -> list[dict[str, Any]]:
+        """Of every unit: what it was, how long it took and where."""
+        kept = [found for unit in units if (found := self._kept(unit))]
+        return [{"digest": digest(one["unit"]), "unit": one["unit"], "wall_seconds": one["wall_seconds"], **one["provenance"]} for one in kept]
+
+
+def name_of(unit: Unit) -> str:
+    seed = f", seed {unit['seed']}" if "seed" in unit else ""
+    return f"{unit['line']}{seed}"
