@@ -1,5 +1,7 @@
 """lighttouch: train models that must obey rules, thousands to millions of them, about as fast as models that obey none."""
 
+from typing import TYPE_CHECKING, Any
+
 from lighttouch import lattice, theory
 from lighttouch.constraints import (
     ConvexConstraints,
@@ -34,13 +36,61 @@ from lighttouch.solvers import (
     ProjectedSGD,
 )
 
+if TYPE_CHECKING:
+    from lighttouch.estimators import (
+        ConstrainedLinearClassifier,
+        ConstrainedLinearRegressor,
+        LatticeClassifier,
+        LatticeRanker,
+        LatticeRegressor,
+        load,
+    )
+    from lighttouch.estimators.shapes import (
+        CategoryOrder,
+        Concave,
+        Convex,
+        Dominates,
+        EdgeworthTrust,
+        JointlyMonotonic,
+        RangeDominates,
+        SlopeBound,
+        Submodular,
+        Supermodular,
+        TrapezoidTrust,
+        Unimodal,
+    )
+
 __version__ = "0.1.0"
 
+_ESTIMATORS = frozenset([
+    "ConstrainedLinearClassifier", "ConstrainedLinearRegressor", "LatticeClassifier", "LatticeRanker", "LatticeRegressor", "load",
+])  # fmt: skip
+_SHAPES = frozenset([
+    "CategoryOrder", "Concave", "Convex", "Dominates", "EdgeworthTrust", "JointlyMonotonic", "RangeDominates", "SlopeBound",
+    "Submodular", "Supermodular", "TrapezoidTrust", "Unimodal",
+])  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """The estimators, imported when first asked for: scikit-learn takes most of a second."""
+    if name in _ESTIMATORS or name in _SHAPES:
+        from lighttouch import estimators
+
+        return getattr(estimators if name in _ESTIMATORS else estimators.shapes, name)
+    raise AttributeError(f"module 'lighttouch' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | _ESTIMATORS | _SHAPES)
+
+
 __all__ = [
-    "AdaGrad", "ApproxSGD", "Ball", "Box", "CheckpointMismatchError", "ConstraintError", "ConvexConstraints", "CustomObjective",
-    "DataError", "EmpiricalRisk", "Everywhere", "FullTouch", "History", "InfeasibleConstraintsError", "InverseSqrt", "InverseTime",
-    "Lattice", "LightTouch", "LinearConstraints", "LocalFrankWolfe", "MidTouch", "ModelFileError", "NormConstraints",
-    "OnlineFrankWolfe", "PairwiseRisk", "PracticalLightTouch", "Problem", "Progress", "Projected", "ProjectedSGD", "Quadratic",
-    "QuadraticConstraints", "Quantile", "Result", "Status", "bounds", "canonical_examples", "lattice", "order", "ordering",
-    "project", "solve", "stack", "theory",
+    "AdaGrad", "ApproxSGD", "Ball", "Box", "CategoryOrder", "CheckpointMismatchError", "Concave", "ConstrainedLinearClassifier",
+    "ConstrainedLinearRegressor", "ConstraintError", "Convex", "ConvexConstraints", "CustomObjective", "DataError", "Dominates",
+    "EdgeworthTrust", "EmpiricalRisk", "Everywhere", "FullTouch", "History", "InfeasibleConstraintsError", "InverseSqrt",
+    "InverseTime", "JointlyMonotonic", "Lattice", "LatticeClassifier", "LatticeRanker", "LatticeRegressor", "LightTouch",
+    "LinearConstraints", "LocalFrankWolfe", "MidTouch", "ModelFileError", "NormConstraints", "OnlineFrankWolfe", "PairwiseRisk",
+    "PracticalLightTouch", "Problem", "Progress", "Projected", "ProjectedSGD", "Quadratic", "QuadraticConstraints", "Quantile",
+    "RangeDominates", "Result", "SlopeBound", "Status", "Submodular", "Supermodular", "TrapezoidTrust", "Unimodal", "bounds",
+    "canonical_examples", "lattice", "load", "order", "ordering", "project", "solve", "stack", "theory",
 ]  # fmt: skip

@@ -1,5 +1,6 @@
 """Models with rules as scikit-learn estimators."""
 
+from lighttouch.estimators import shapes
 from lighttouch.estimators.lattice_models import LatticeClassifier, LatticeRanker, LatticeRegressor
 from lighttouch.estimators.linear_models import ConstrainedLinearClassifier, ConstrainedLinearRegressor
 from lighttouch.estimators.report import ConstraintReport
@@ -13,4 +14,5 @@ __all__ = [
     "LatticeRanker",
     "LatticeRegressor",
     "load",
+    "shapes",
 ]

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
 
 from lighttouch.errors import ConstraintError, DataError
-from lighttouch.estimators.columns import Columns, refuse_other_columns
+from lighttouch.estimators.columns import Columns, refuse_other_columns, refuse_same_names
 from lighttouch.estimators.rules import BoundShape, check_places
 from lighttouch.estimators.shapes import ShapeConstraint
 
@@ -34,6 +34,7 @@ def as_table(X: Any) -> Any:
     if sparse.issparse(X):
         raise TypeError("Sparse data was passed, but dense data is required. Use '.toarray()' to convert to a dense numpy array.")
     if hasattr(X, "columns") and hasattr(X, "shape"):
+        refuse_same_names([str(name) for name in X.columns])
         return X
     table = np.asarray(X)
     if table.ndim != 2:
@@ -80,12 +81,12 @@ def read_weights(sample_weight: Any, X: Any, rows: int) -> Floats:
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         row = int(np.argmax(~np.isfinite(given)))
         raise DataError(f"sample_weight must be finite (no NaN, no infinity): first bad entry at row {row} ({given.flat[row]})")
+    if given.size and given.dtype.kind in "iufb" and not given.any():
+        raise DataError("sample_weight must not be zero everywhere: give at least one example a positive weight")
     weights = np.asarray(_check_sample_weight(sample_weight, np.empty((rows, 1)), dtype=np.float64))
     if (weights < 0).any():
         row = int(np.argmax(weights < 0))
         raise DataError(f"sample_weight must not be negative, got {weights[row]} in row {row}")
-    if not weights.any():
-        raise DataError("sample_weight must not be zero everywhere: give at least one example a positive weight")
     relative = weights / weights.max()
     return np.asarray(relative / relative.sum())
 

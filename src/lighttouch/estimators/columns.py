@@ -13,7 +13,7 @@ from lighttouch.errors import ConstraintError, DataError
 
 Floats = NDArray[np.float64]
 LARGEST_VALUE = 1e150  # beyond it differences and products of cells overflow
-NOT_NUMBERS = "Mm"  # dates and durations
+NOT_NUMBERS = "Mmc"  # dates, durations and complex numbers
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def split(X: Any) -> tuple[list[str], list[NDArray[Any]]]:
     """Names and columns."""
     if hasattr(X, "columns") and hasattr(X, "shape"):
         names = [str(name) for name in X.columns]
-        _refuse_same_names(names)
+        refuse_same_names(names)
         return names, [_frame_column(X, place) for place in range(len(names))]
     table = np.asarray(X)
     if table.ndim != 2:
@@ -109,7 +109,7 @@ def _row_count(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _refuse_same_names(names: list[str]) -> None:
+def refuse_same_names(names: list[str]) -> None:
     seen: dict[str, int] = {}
     for place, name in enumerate(names):
         if name in seen:
@@ -226,7 +226,7 @@ def refuse_other_columns(X: Any, fitted: Columns) -> None:
     if not (fitted.named and hasattr(X, "columns")):
         return
     given = [str(name) for name in X.columns]
-    _refuse_same_names(given)
+    refuse_same_names(given)
     missing = [name for name in fitted.names if name not in given]
     extra = [name for name in given if name not in fitted.names]
     if not missing and not extra:

@@ -102,6 +102,8 @@ def _least_squares(
     plan: Plan, model: PieceModel, examples: Examples, wanted: Any, start: tuple[float, float] | None
 ) -> tuple[Floats, tuple[float, float]]:
     """Parameters without rules for squared errors, and the smoothing they were given."""
+    if model.dimension > LARGEST_FACTORED:
+        return np.zeros(model.dimension), smoothing.FIRST_CHOICE
     problem = _squared(model, examples)
     roughness = smoothing.penalties(model, plan.categorical, examples.y.size)
     strengths = _strengths(problem, roughness, wanted, start)
@@ -132,7 +134,7 @@ def _choose_subsets(
     plan: Plan, additive: PieceModel, w: Floats, examples: Examples, rng: np.random.Generator
 ) -> list[tuple[tuple[int, ...], float]]:
     """Column subsets, each with how much it promises."""
-    screen = len(plan.columns) > 1 and not plan.single and (isinstance(plan.lattices, str) or np.ndim(plan.lattices) == 0)
+    screen = len(plan.columns) > 1 and not plan.single and (isinstance(plan.lattices, str) or np.isscalar(plan.lattices))
     gains = {}
     if screen and plan.lattices != 0:
         residual = examples.y - examples.features(additive) @ w

@@ -23,10 +23,7 @@ class InputMap:
     missing: float
 
     def __call__(self, values: Floats) -> Floats:
-        if self.keypoints.size == 1:
-            found = np.full(values.shape, self.positions[0])
-        else:
-            found = self._between(values)
+        found = np.full(values.shape, self.positions[0]) if self.keypoints.size == 1 else self._between(values)
         return np.where(np.isnan(values), self.missing, found)
 
     def _between(self, values: Floats) -> Floats:

@@ -234,13 +234,13 @@ class LatticeClassifier(ClassifierMixin, LatticeBase):  # type: ignore[misc]
         check_is_fitted(self, "parameters_")
         return self.classes_[(self._scores(X) > 0.0).astype(int)]
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the two classes; that of the second is monotone to the last bit where the score is."""
         second = chance(self._scores(X))
         return np.column_stack([1.0 - second, second])
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of the probabilities, accurate also near 0."""
         scores = self._scores(X)

@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from lighttouch.checks import positive, positive_int
+from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import DataError, InfeasibleConstraintsError, ModelFileError
 from lighttouch.estimators.blocks import BlockTrainer, Deadline, Penalised
 from lighttouch.estimators.checks import read_monotonic, read_targets, read_weights, same_length
@@ -43,8 +44,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any, reset: bool) -> Any:
         if not reset and hasattr(self, "_columns"):
             refuse_other_columns(X, self._columns)
-        table = validate_data(self, X=X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=True)
-        return table
+        return validate_data(self, X=X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=True)
 
     def _names(self, X: Any) -> Columns:
         named = hasattr(self, "feature_names_in_")
@@ -136,10 +136,8 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
 def _column_sizes(X: Any, weights: Floats) -> Floats:
     """The root mean square of every column about its mean (dense) or about 0 (sparse); 1 for a column of zeros."""
-    if sparse.issparse(X):
-        size = np.sqrt(np.asarray(X.multiply(X).T @ weights).ravel())
-    else:
-        size = np.sqrt(weights @ np.square(X - weights @ X))
+    squares = np.asarray(X.multiply(X).T @ weights).ravel() if sparse.issparse(X) else weights @ np.square(X - weights @ X)
+    size = np.sqrt(squares)
     largest = np.asarray(abs(X).max(axis=0).todense()).ravel() if sparse.issparse(X) else np.abs(X).max(axis=0, initial=0.0)
     usable = size > 1e-10 * largest
     return np.where(usable, size, np.where(largest > 0.0, largest, 1.0))
@@ -158,8 +156,6 @@ def _stretched(rows: Any, stretch: Floats, shift: float) -> Any:
     """Rules about the user's parameters as rules about the training parameters."""
     if rows.count == 0:
         return rows
-    from lighttouch.constraints import LinearConstraints
-
     intercept = np.asarray(rows.A[:, [0]].todense()).ravel()
     A = sparse.csr_matrix(rows.A @ sparse.diags(1.0 / stretch))
     b = rows.b - shift * intercept
@@ -334,7 +330,7 @@ class ConstrainedLinearClassifier(ClassifierMixin, LinearBase):  # type: ignore[
         check_is_fitted(self, "coef_")
         return self.classes_[(self._scores(X) > 0.0).astype(int)]
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the two classes."""
         second = chance(self._scores(X))

@@ -23,6 +23,7 @@ MOST_LATTICES = 24
 MOST_COLUMNS_IN_ONE = 12
 BINS = 8
 MOST_SCREENED = 40
+ALL_KEYPOINTS = 1500  # of all curves together
 ROOM = 1600  # parameters of all lattices of an ensemble together
 
 
@@ -50,6 +51,11 @@ class Plan:
     def of_column(self, column: int, *kinds: str) -> list[BoundShape]:
         return [shape for shape in self.shapes if column in shape.places and shape.kind in kinds]
 
+    @property
+    def affordable_keypoints(self) -> int:
+        """Fewer keypoints a column where columns are many, so that all curves together stay of a size that can be factored."""
+        return max(2, min(self.keypoints, ALL_KEYPOINTS // max(1, len(self.columns))))
+
     def increasing(self, column: int) -> bool:
         return self.monotonic.get(column, 0) > 0
 
@@ -65,7 +71,7 @@ def _calibrator(plan: Plan, column: int, values: Floats, weights: Floats) -> Pie
     elif _flat(plan, column):
         keypoints = quantile_keypoints(values, weights, 2)[:1]
     else:
-        keypoints = _with_modes(plan, column, values, weights, plan.keypoints)
+        keypoints = _with_modes(plan, column, values, weights, plan.affordable_keypoints)
     return Piece((column,), (whole_positions(keypoints),), Lattice((keypoints.size + 1,)))
 
 
@@ -188,15 +194,16 @@ def _closed(plan: Plan, subset: tuple[int, ...]) -> tuple[int, ...]:
 def _refuse_slope_bound(plan: Plan, subset: tuple[int, ...]) -> None:
     bounded = [shape for shape in plan.shapes if _bound_slope(shape, subset)]
     if bounded:
-        raise ConstraintError(f"{bounded[0].shape} cannot be combined with a rule that puts the column into a lattice; use lattices='single'")
+        rule = bounded[0].shape
+        raise ConstraintError(f"{rule} cannot be combined with a rule that puts its column into a lattice; use lattices='single'")
 
 
-def interaction_gains(plan: Plan, signed_tables: list[tuple[Floats, float]], residual: Floats, weights: Floats) -> dict[tuple[int, int], float]:
+def interaction_gains(
+    plan: Plan, signed_tables: list[tuple[Floats, float]], residual: Floats, weights: Floats
+) -> dict[tuple[int, int], float]:
     """How much of the residual each pair of columns explains on a coarse grid, in units of what noise would (above 1: it interacts)."""
     count = len(plan.columns)
-    screened = range(count)
-    if count > MOST_SCREENED:
-        screened = _most_varied(signed_tables, residual, weights)
+    screened = list(range(count)) if count <= MOST_SCREENED else _most_varied(signed_tables, residual, weights)
     cells = [[_bins(table[:, c]) for c in range(count)] for table, _ in signed_tables]
     scale = max(float(weights @ np.square(residual)), 1e-300)
     gains = {}
@@ -249,8 +256,7 @@ def _axis(plan: Plan, column: int, size: int, table: Floats, weights: Floats, cu
     values = table[:, column]
     if plan.columns[column].categorical:
         return _categories_axis(curve, size)
-    partners = [shape for shape in plan.of_column(column, "Dominates", "JointlyMonotonic")]
-    if partners:
+    if plan.of_column(column, "Dominates", "JointlyMonotonic"):
         return _common_unit_axis(plan, column, size, table), size
     modes = plan.of_column(column, "Unimodal")
     if plan.single and size == 2 and not modes:
@@ -294,7 +300,7 @@ def _one_cell_axis(plan: Plan, column: int, values: Floats, weights: Floats, cur
     low, high = _range(values)
     if plan.of_column(column, "Convex", "Concave", "SlopeBound"):
         return InputMap(np.array([low, high if high > low else low + 1.0]), np.array([0.0, 1.0]), 0.5)
-    keypoints = _with_modes(plan, column, values, weights, plan.keypoints)
+    keypoints = _with_modes(plan, column, values, weights, plan.affordable_keypoints)
     if keypoints.size < 2:
         return InputMap(keypoints, np.zeros(1), 0.0)
     rank = np.linspace(0.0, 1.0, keypoints.size)

@@ -61,7 +61,8 @@ class ConstraintReport:
         if self.objective_without_rules is None:
             lines.append(f"objective {self.objective:.6g} (without rules: not computed for a model of this size)")
         else:
-            lines.append(f"objective {self.objective:.6g}, without rules {self.objective_without_rules:.6g}: the rules cost {self.price:.3g}")
+            without = f"without rules {self.objective_without_rules:.6g}"
+            lines.append(f"objective {self.objective:.6g}, {without}: the rules cost {self.price:.3g}")
         return "\n".join(lines)
 
 

@@ -208,6 +208,10 @@ def _categories(model: PieceModel, bound: BoundShape) -> list[Part]:
     return parts
 
 
+def _sign(bound: BoundShape) -> int:
+    return int(bound.shape.sign)  # type: ignore[attr-defined]
+
+
 def _kind(piece: Piece) -> str:
     return piece.lattice.interpolation
 
@@ -217,8 +221,8 @@ _jointly_in_lattices = _pair_rows(lambda piece, axes, bound: lattice.joint_monot
 _range_dominates_in_lattices = _pair_rows(lambda piece, axes, bound: lattice.range_dominance(piece.grid, axes[0], axes[1], _kind(piece)))
 
 _BUILDERS: dict[str, Callable[[PieceModel, BoundShape], list[Part]]] = {
-    "EdgeworthTrust": _pair_rows(lambda piece, axes, bound: lattice.edgeworth(piece.grid, *axes, bound.shape.sign)),  # type: ignore[attr-defined]
-    "TrapezoidTrust": _pair_rows(lambda piece, axes, bound: lattice.trapezoid(piece.grid, *axes, bound.shape.sign)),  # type: ignore[attr-defined]
+    "EdgeworthTrust": _pair_rows(lambda piece, axes, bound: lattice.edgeworth(piece.grid, axes[0], axes[1], _sign(bound))),
+    "TrapezoidTrust": _pair_rows(lambda piece, axes, bound: lattice.trapezoid(piece.grid, axes[0], axes[1], _sign(bound))),
     "Supermodular": _pair_rows(lambda piece, axes, bound: lattice.supermodular(piece.grid, [(axes[0], axes[1])])),
     "Submodular": _pair_rows(lambda piece, axes, bound: lattice.submodular(piece.grid, [(axes[0], axes[1])])),
     "Dominates": _dominates,

@@ -15,6 +15,7 @@ from lighttouch.estimators.columns import Column, Columns
 from lighttouch.estimators.report import ConstraintReport, RuleReport
 from lighttouch.estimators.rules import BoundShape, RuleRows
 from lighttouch.estimators.shapes import KINDS, ShapeConstraint
+from lighttouch.objectives import Quantile
 from lighttouch.persistence import read_state, write_state
 
 _SAVEABLE: dict[str, type[Any]] = {}
@@ -88,7 +89,7 @@ def _plain(value: Any) -> Any:
     """A parameter as plain values; shape constraints by their names and fields."""
     if isinstance(value, ShapeConstraint):
         return shape_state(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and type(value).__name__ == "Quantile":
+    if isinstance(value, Quantile):
         return {"__quantile__": value.level}
     if isinstance(value, dict):
         return {"__pairs__": [[_plain(key), _plain(part)] for key, part in value.items()]}
@@ -103,8 +104,6 @@ def _living(value: Any) -> Any:
     if isinstance(value, dict) and "__shape__" in value:
         return shape_from(value)
     if isinstance(value, dict) and "__quantile__" in value:
-        from lighttouch.objectives import Quantile
-
         return Quantile(value["__quantile__"])
     if isinstance(value, dict) and "__pairs__" in value:
         return {key: _living(part) for key, part in value["__pairs__"]}

@@ -1,0 +1,253 @@
+"""Lattice models against boosted trees: accuracy and time on real and generated tables, and NDCG on ranking data.
+
+    python -m benchmarks.models [--seeds 5] [--sets housing,adult] [--json results/models.json]
+
+Trees run with their default settings, with and without monotone constraints; ours too. Sets with fixed splits repeat only the models'
+seeds. One thread each, so that times compare.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import log_loss, ndcg_score, roc_auc_score
+from sklearn.model_selection import train_test_split
+
+import lighttouch as lt
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@dataclass
+class Split:
+    """One train and test split of one set."""
+
+    train: pd.DataFrame
+    y_train: np.ndarray
+    test: pd.DataFrame
+    y_test: np.ndarray
+    monotonic: dict[str, int]
+    classify: bool = False
+
+
+def housing(seed: int) -> Split:
+    table = pd.read_csv(DATA / "tabular" / "housing.csv")
+    y = table.pop("median_house_value").to_numpy() / 1e5
+    return shuffled(table, y, {"median_income": 1}, seed)
+
+
+def abalone(seed: int) -> Split:
+    table = pd.read_csv(DATA / "tabular" / "abalone.csv")
+    y = table.pop("Rings").to_numpy(dtype=float)
+    return shuffled(table, y, {"ShellWeight": 1, "Height": 1, "LongestShell": 1, "Diameter": 1}, seed)
+
+
+def adult(seed: int) -> Split:
+    train, test = (pd.read_csv(DATA / "tabular" / f"adult_{part}.csv") for part in ("train", "test"))
+    labels = [(part.pop("income") == ">50K").to_numpy() for part in (train, test)]
+    return Split(train, labels[0], test, labels[1], {"education_num": 1, "capital_gain": 1, "hours_per_week": 1}, classify=True)
+
+
+def heart(seed: int) -> Split:
+    train, test = (pd.read_csv(DATA / "tabular" / f"heart_{part}_data.csv", index_col=0) for part in ("train", "test"))
+    labels = [part.pop("target").to_numpy() > 0 for part in (train, test)]
+    return Split(train, labels[0], test, labels[1], {"trestbps": 1, "chol": 1}, classify=True)
+
+
+def auto_mpg(seed: int) -> Split:
+    train, test = (pd.read_csv(DATA / "tabular" / f"auto_mpg_{part}_data.csv", index_col=0) for part in ("train", "test"))
+    targets = [part.pop("MPG").to_numpy() for part in (train, test)]
+    return Split(train, targets[0], test, targets[1], {"Weight": -1, "Displacement": -1, "Horsepower": -1})
+
+
+def smooth(seed: int) -> Split:
+    """Generated: smooth, monotone, with interactions, 2,000 noisy rows to learn from."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.uniform(size=(12_000, 6)), columns=list("abcdef"))
+    y = 2 * np.sqrt(X.a * X.b) + X.c**2 + np.log1p(3 * X.d) * X.e - 0.5 * X.f + rng.normal(0, 0.5, len(X))
+    rules = {"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": -1}
+    return Split(X[:2000], y[:2000].to_numpy(), X[2000:], y[2000:].to_numpy(), rules)
+
+
+def steps(seed: int) -> Split:
+    """Generated: made of axis-aligned steps, which is what trees are made of."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.uniform(size=(12_000, 5)), columns=list("abcde"))
+    y = 1.0 * (X.a > 0.37) + 1.5 * ((X.b > 0.61) & (X.c > 0.23)) + 0.8 * (X.d > 0.8) * (X.a > 0.5) + rng.normal(0, 0.3, len(X))
+    return Split(X[:2000], y[:2000].to_numpy(), X[2000:], y[2000:].to_numpy(), {"a": 1, "b": 1, "c": 1, "d": 1})
+
+
+SETS: dict[str, Callable[[int], Split]] = {
+    "housing": housing, "abalone": abalone, "auto_mpg": auto_mpg, "smooth": smooth, "steps": steps, "adult": adult, "heart": heart,
+}  # fmt: skip
+
+
+def shuffled(table: pd.DataFrame, y: np.ndarray, monotonic: dict[str, int], seed: int) -> Split:
+    train, test, y_train, y_test = train_test_split(table, y, test_size=0.25, random_state=seed)
+    return Split(train, y_train, test, y_test, monotonic)
+
+
+def coded(split: Split) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Text columns as pandas categories with the training table's values, as trees want them."""
+    train, test = split.train.copy(), split.test.copy()
+    for name in train:
+        if not pd.api.types.is_numeric_dtype(train[name]):
+            kind = pd.CategoricalDtype(sorted(train[name].dropna().unique()))
+            train[name], test[name] = train[name].astype(kind), test[name].astype(kind)
+    return train, test
+
+
+def signs(split: Split, monotone: bool) -> list[int]:
+    return [split.monotonic.get(name, 0) if monotone else 0 for name in split.train]
+
+
+def ours(split: Split, monotone: bool, seed: int) -> np.ndarray:
+    kind = lt.LatticeClassifier if split.classify else lt.LatticeRegressor
+    model = kind(monotonic_cst=split.monotonic if monotone else None, random_state=seed).fit(split.train, split.y_train)
+    return scores(model, split.test, split.classify)
+
+
+def histogram(split: Split, monotone: bool, seed: int) -> np.ndarray:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    train, test = coded(split)
+    kind = HistGradientBoostingClassifier if split.classify else HistGradientBoostingRegressor
+    model = kind(monotonic_cst=signs(split, monotone), categorical_features="from_dtype", random_state=seed).fit(train, split.y_train)
+    return scores(model, test, split.classify)
+
+
+def lightgbm(split: Split, monotone: bool, seed: int) -> np.ndarray:
+    import lightgbm
+
+    train, test = coded(split)
+    kind = lightgbm.LGBMClassifier if split.classify else lightgbm.LGBMRegressor
+    model = kind(monotone_constraints=signs(split, monotone), random_state=seed, verbose=-1, n_jobs=1).fit(train, split.y_train)
+    return scores(model, test, split.classify)
+
+
+def xgboost(split: Split, monotone: bool, seed: int) -> np.ndarray:
+    import xgboost
+
+    train, test = coded(split)
+    kind = xgboost.XGBClassifier if split.classify else xgboost.XGBRegressor
+    model = kind(monotone_constraints=tuple(signs(split, monotone)), random_state=seed, enable_categorical=True, n_jobs=1)
+    return scores(model.fit(train, split.y_train), test, split.classify)
+
+
+def scores(model: Any, test: pd.DataFrame, classify: bool) -> np.ndarray:
+    return np.asarray(model.predict_proba(test)[:, 1] if classify else model.predict(test))
+
+
+MODELS = {"lighttouch": ours, "LightGBM": lightgbm, "XGBoost": xgboost, "HistGradientBoosting": histogram}
+
+
+def error(split: Split, predicted: np.ndarray) -> dict[str, float]:
+    if split.classify:
+        accuracy = float(np.mean((predicted > 0.5) == split.y_test))
+        return {"log_loss": float(log_loss(split.y_test, np.clip(predicted, 1e-9, 1 - 1e-9))), "auc": float(roc_auc_score(split.y_test, predicted)), "accuracy": accuracy}
+    return {"rmse": float(np.sqrt(np.mean((predicted - split.y_test) ** 2)))}
+
+
+def run_set(name: str, seeds: int) -> list[dict[str, Any]]:
+    rows = []
+    for seed in range(seeds):
+        split = SETS[name](seed)
+        for model, fit in MODELS.items():
+            for monotone in (True, False):
+                began = time.perf_counter()
+                predicted = fit(split, monotone, seed)
+                seconds = time.perf_counter() - began
+                rows.append({"set": name, "model": model, "rules": monotone, "seed": seed, "seconds": seconds} | error(split, predicted))
+    return rows
+
+
+def ranking_sets() -> dict[str, tuple[Any, ...]]:
+    from sklearn.datasets import load_svmlight_file
+
+    folder = DATA / "ranking"
+    found: dict[str, tuple[Any, ...]] = {}
+    parts = []
+    for part in ("train", "test"):
+        X, y = load_svmlight_file(str(folder / f"rank.{part}"), n_features=301)
+        sizes = np.loadtxt(folder / f"rank.{part}.query", dtype=int)
+        parts += [X.toarray(), y, np.repeat(np.arange(sizes.size), sizes)]
+    found["rank"] = tuple(parts)
+    parts = []
+    for part in ("train", "test"):
+        table = pd.read_csv(folder / f"synthetic_ranking_{part}.csv")
+        y, group = table.pop("LABEL").to_numpy(dtype=float), table.pop("GROUP").to_numpy()
+        text = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
+        parts += [table.drop(columns=text) if text else table, y, np.unique(group, return_inverse=True)[1]]
+    found["synthetic"] = tuple(parts)
+    return found
+
+
+def mean_ndcg(y: np.ndarray, predicted: np.ndarray, query: np.ndarray, k: int = 5) -> float:
+    values = [ndcg_score([y[query == q]], [predicted[query == q]], k=k) for q in np.unique(query) if np.ptp(y[query == q]) > 0]
+    return float(np.mean(values))
+
+
+def run_ranking(seeds: int) -> list[dict[str, Any]]:
+    import lightgbm
+
+    rows = []
+    for name, (X, y, query, X_test, y_test, query_test) in ranking_sets().items():
+        for seed in range(seeds):
+            order = np.argsort(query, kind="stable")
+            table = X.iloc[order] if hasattr(X, "iloc") else X[order]
+            sizes = np.bincount(query)
+            for model in ("lighttouch", "LightGBM"):
+                began = time.perf_counter()
+                if model == "lighttouch":
+                    fitted = lt.LatticeRanker(random_state=seed).fit(table, y[order], qid=query[order])
+                else:
+                    fitted = lightgbm.LGBMRanker(random_state=seed, verbose=-1, n_jobs=1).fit(table, y[order].astype(int), group=sizes)
+                seconds = time.perf_counter() - began
+                rows.append({"set": name, "model": model, "seed": seed, "seconds": seconds, "ndcg@5": mean_ndcg(y_test, fitted.predict(X_test), query_test)})
+    return rows
+
+
+def show(rows: list[dict[str, Any]], measures: tuple[str, ...]) -> None:
+    frame = pd.DataFrame(rows)
+    by = ["set", "model", *(["rules"] if "rules" in frame else [])]
+    for measure in measures:
+        if measure not in frame or frame[measure].isna().all():
+            continue
+        part = frame.dropna(subset=[measure])
+        summary = part.groupby(by, sort=False).agg(mean=(measure, "mean"), sd=(measure, "std"), seconds=("seconds", "median"))
+        print(f"\n{measure}\n{summary.round(4).to_string()}", flush=True)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--seeds", type=int, default=5)
+    arguments.add_argument("--sets", default=",".join([*SETS, "ranking"]))
+    arguments.add_argument("--json", type=Path)
+    given = arguments.parse_args()
+    warnings.filterwarnings("ignore")
+    lt.LatticeRegressor().fit(np.random.default_rng(0).normal(size=(60, 3)), np.arange(60.0))  # compile off the clock
+    rows: list[dict[str, Any]] = []
+    for name in given.sets.split(","):
+        found = run_ranking(given.seeds) if name == "ranking" else run_set(name, given.seeds)
+        show(found, ("rmse", "log_loss", "auc", "accuracy", "ndcg@5"))
+        rows += found
+    if given.json:
+        given.json.parent.mkdir(parents=True, exist_ok=True)
+        given.json.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
