@@ -119,6 +119,7 @@ class _Run:
 
     def begin(self, start: Any, resume: RunState | None) -> None:
         if resume is None:
+            self.bar.show(0.0, "preparing; the first time compiling takes a while")
             self.rng = np.random.default_rng(self.seed)
             self.state = self.solver.init(self.problem, self.problem.start(start))
         else:
