@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def load_pairs(data: str | None, count: int, features: int) -> Pairs:
     better, worse = _read(data)
     if better.shape[1] > MOST_FEATURES:
         raise DataError(
-            f"{data} must have at most {MOST_FEATURES} features, got {better.shape[1]}: a lattice has 2 vertices for each; keep fewer columns"
+            f"{data} must have at most {MOST_FEATURES} features, got {better.shape[1]}: a lattice doubles with each; keep fewer columns"
         )
     return _to_unit(better[:count], worse[:count], data)
 
@@ -89,7 +90,8 @@ def _csv(path: Path) -> tuple[list[str], Array]:
     with gzip.open(path, "rt") if path.suffix == ".gz" else open(path, encoding="utf-8") as file:
         names = [name.strip().strip('"') for name in file.readline().rstrip("\r\n").split(",")]
         try:
-            values = np.loadtxt(file, delimiter=",", ndmin=2, dtype=np.float64)
+            with warnings.catch_warnings(action="ignore"):  # of no data, refused below
+                values = np.loadtxt(file, delimiter=",", ndmin=2, dtype=np.float64)
         except ValueError as problem:
             raise DataError(f"{path} must hold a header and numbers only: {problem}") from None
     if values.size == 0:

@@ -10,7 +10,7 @@ from lighttouch.experiments.setting import Measured
 
 def summary(scale: str, verdicts: dict[str, list[Verdict]], measured: dict[str, Measured], seconds: float, notes: Sequence[str]) -> str:
     """Markdown: one table of claims, one of what the searches chose, one of exponents, as far as they were measured."""
-    parts = [f"# The paper's experiments, {scale} scale", "", f"{seconds:.0f} s for this call; what was measured before is read, not run.", ""]
+    parts = [f"# The paper's experiments, {scale} scale", "", f"This call took {seconds:.0f} s; what was measured before is read.", ""]
     parts += _claims(verdicts)
     failing = [verdict for group in verdicts.values() for verdict in group if not verdict.holds]
     if failing:

@@ -107,7 +107,8 @@ class Laboratory:
     def provenance(self, units: list[Unit]) -> list[dict[str, Any]]:
         """Of every unit: what it was, how long it took and where."""
         kept = [found for unit in units if (found := self._kept(unit))]
-        return [{"digest": digest(one["unit"]), "unit": one["unit"], "wall_seconds": one["wall_seconds"], **one["provenance"]} for one in kept]
+        told = ("unit", "wall_seconds")
+        return [{"digest": digest(one["unit"]), **{name: one[name] for name in told}, **one["provenance"]} for one in kept]
 
 
 def name_of(unit: Unit) -> str:
