@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -168,3 +168,129 @@ class Interpreted(lt.Problem):
     @property
     def interpreted(self) -> bool:
         return True
+
+
+# ------------------------------------------------------------------------------------------- pieces, each for a random generator
+
+
+class UsersRows(NamedTuple):
+    """What a user might write: rows of A w <= b, as records for plain loops."""
+
+    A: np.ndarray
+    b: np.ndarray
+
+
+def users_value(record: UsersRows, j: int, w: np.ndarray) -> float:
+    total = -record.b[j]
+    for k in range(w.size):
+        total += record.A[j, k] * w[k]
+    return total
+
+
+def users_subgradient(record: UsersRows, j: int, w: np.ndarray, out: np.ndarray) -> None:
+    for k in range(w.size):
+        out[k] = record.A[j, k]
+
+
+class UsersExamples(NamedTuple):
+    """Squared losses of a linear model, as a user might write them."""
+
+    X: np.ndarray
+    y: np.ndarray
+
+
+def users_loss(record: UsersExamples, i: int, w: np.ndarray) -> float:
+    error = -record.y[i]
+    for k in range(w.size):
+        error += record.X[i, k] * w[k]
+    return 0.5 * error * error
+
+
+def users_gradient(record: UsersExamples, i: int, w: np.ndarray, out: np.ndarray) -> None:
+    error = -record.y[i]
+    for k in range(w.size):
+        error += record.X[i, k] * w[k]
+    for k in range(w.size):
+        out[k] = error * record.X[i, k]
+
+
+def compiled_rows(A: np.ndarray, b: np.ndarray) -> lt.ConvexConstraints:
+    return lt.ConvexConstraints(A.shape[1], A.shape[0], users_value, users_subgradient, record=UsersRows(A, b))
+
+
+def python_rows(A: np.ndarray, b: np.ndarray) -> lt.ConvexConstraints:
+    return lt.ConvexConstraints(A.shape[1], A.shape[0], lambda j, w: A[j] @ w - b[j], lambda j, w: A[j])
+
+
+def compiled_examples(X: np.ndarray, y: np.ndarray) -> lt.CustomObjective:
+    return lt.CustomObjective(X.shape[1], users_loss, users_gradient, examples=len(y), record=UsersExamples(X, y))
+
+
+def python_examples(X: np.ndarray, y: np.ndarray) -> lt.CustomObjective:
+    def value(i: int, w: np.ndarray) -> float:
+        return 0.5 * float(X[i] @ w - y[i]) ** 2
+
+    return lt.CustomObjective(X.shape[1], value, lambda i, w: (X[i] @ w - y[i]) * X[i], examples=len(y))
+
+
+def _symmetric(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    root = rng.normal(size=shape)
+    return root @ np.swapaxes(root, -1, -2)
+
+
+DIMENSION = 5
+
+FAMILIES: dict[str, Callable[[np.random.Generator], Any]] = {
+    "dense rows": lambda rng: lt.LinearConstraints(rng.normal(size=(6, 5)), rng.normal(size=6)),
+    "sparse rows": lambda rng: lt.LinearConstraints(_sparse(rng, 6, 5), rng.normal(size=6)),
+    "an ordering": lambda rng: lt.ordering(5),
+    "an order with scales": lambda rng: lt.LinearConstraints(
+        scipy.sparse.csr_matrix(rng.uniform(0.5, 3.0, size=(4, 1)) * (np.eye(5)[:-1] - np.eye(5)[1:])), rng.normal(size=4)
+    ),
+    "bounds": lambda rng: lt.bounds(5, -0.3, rng.uniform(0, 1, size=5)),
+    "canonical examples": lambda rng: lt.canonical_examples(rng.normal(size=(4, 5)), np.array([1.0, -1.0, -1.0, 1.0]), 0.2),
+    "balls": lambda rng: lt.NormConstraints(None, rng.normal(size=(3, 5)), None, rng.uniform(0.5, 1, size=3)),
+    "cones": lambda rng: lt.NormConstraints(
+        rng.normal(size=(4, 2, 5)), rng.normal(size=(4, 2)), rng.normal(size=(4, 5)), rng.normal(size=4)
+    ),
+    "cones of one matrix": lambda rng: lt.NormConstraints(rng.normal(size=(3, 5)), rng.normal(size=(4, 3)), None, rng.normal(size=4)),
+    "quadratics": lambda rng: lt.QuadraticConstraints(_symmetric(rng, 3, 5, 5), rng.normal(size=(3, 5)), rng.normal(size=3)),
+    "quadratics of one matrix": lambda rng: lt.QuadraticConstraints(_symmetric(rng, 5, 5), rng.normal(size=(3, 5)), rng.normal(size=3)),
+    "compiled": lambda rng: compiled_rows(rng.normal(size=(4, 5)), rng.normal(size=4)),
+    "python": lambda rng: python_rows(rng.normal(size=(4, 5)), rng.normal(size=4)),
+    "joined": lambda rng: lt.stack(FAMILIES["sparse rows"](rng), FAMILIES["quadratics"](rng), FAMILIES["balls"](rng)),
+    "joined with a user's": lambda rng: lt.stack(FAMILIES["python"](rng), FAMILIES["dense rows"](rng)),
+}
+
+
+def _labels(rng: np.random.Generator, count: int) -> np.ndarray:
+    return np.where(rng.random(count) < 0.5, -1.0, 1.0)
+
+
+def _risks() -> dict[str, Callable[[np.random.Generator], Any]]:
+    made: dict[str, Callable[[np.random.Generator], Any]] = {}
+    for loss in ("hinge", "logistic", "squared", "absolute", "huber", lt.Quantile(0.2)):
+        targets = _labels if loss in ("hinge", "logistic") else (lambda rng, count: rng.normal(size=count))
+        made[f"{loss}"] = lambda rng, loss=loss, targets=targets: lt.EmpiricalRisk(rng.normal(size=(7, 5)), targets(rng, 7), loss)
+        made[f"{loss}, sparse, weighted, l2"] = lambda rng, loss=loss, targets=targets: lt.EmpiricalRisk(
+            _sparse(rng, 7, 5), targets(rng, 7), loss, l2=0.3, sample_weight=rng.uniform(0, 2, size=7)
+        )
+    return made
+
+
+OBJECTIVES: dict[str, Callable[[np.random.Generator], Any]] = {
+    **_risks(),
+    "pairs": lambda rng: lt.PairwiseRisk(rng.normal(size=(6, 5)), rng.normal(size=(6, 5))),
+    "quadratic": lambda rng: lt.Quadratic(_symmetric(rng, 5, 5), rng.normal(size=5)),
+    "sparse quadratic": lambda rng: lt.Quadratic(scipy.sparse.csr_matrix(_symmetric(rng, 5, 5)), rng.normal(size=5)),
+    "compiled": lambda rng: compiled_examples(rng.normal(size=(6, 5)), rng.normal(size=6)),
+    "python": lambda rng: python_examples(rng.normal(size=(6, 5)), rng.normal(size=6)),
+}
+
+DOMAINS: dict[str, Callable[[np.random.Generator], Any]] = {
+    "everywhere": lambda rng: lt.Everywhere(),
+    "box": lambda rng: lt.Box(-0.5, 0.7),
+    "box of sides": lambda rng: lt.Box(rng.uniform(-1, 0, size=5), np.where(rng.random(5) < 0.3, np.inf, rng.uniform(0, 1, size=5))),
+    "ball": lambda rng: lt.Ball(0.8),
+    "ball elsewhere": lambda rng: lt.Ball(0.8, rng.normal(size=5)),
+}
