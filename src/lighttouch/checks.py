@@ -55,6 +55,8 @@ def to_float(values: Any, name: str, error: type[ValueError] = DataError) -> np.
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as problem:
         raise error(f"{name} must hold numbers: {problem}") from None
+    except OverflowError:
+        raise error(f"{name} must be finite: it holds a number too large for float64") from None
 
 
 def refuse_non_finite(array: np.ndarray[Any, np.dtype[np.float64]], name: str, error: type[ValueError] = DataError) -> None:

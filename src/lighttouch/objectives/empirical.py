@@ -58,7 +58,8 @@ class PairwiseRisk(EmpiricalRisk):
         better, worse = finite_matrix(better, "better"), finite_matrix(worse, "worse")
         if better.shape != worse.shape:
             raise DataError(f"better and worse must have the same shape, got {better.shape} and {worse.shape}")
-        difference = better - worse
+        with np.errstate(over="ignore"):
+            difference = finite_matrix(better - worse, "better - worse")
         if scipy.sparse.issparse(difference):
             difference.eliminate_zeros()
         super().__init__(difference, np.ones(better.shape[0]), loss, l2, sample_weight, visits=visits)
