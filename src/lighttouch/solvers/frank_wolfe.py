@@ -46,6 +46,9 @@ class _FrankWolfe:
     def probabilities(self, state: FrankWolfeState) -> Vector | None:
         return None
 
+    def notes(self, state: FrankWolfeState) -> tuple[str, ...]:
+        return (f"{state.oracle_calls:,} linear programs over the constraints, one a step",)
+
     def batch_sizes(self, state: FrankWolfeState) -> tuple[int, int, int]:
         return (self.batch, 0, 0)
 
@@ -58,16 +61,17 @@ class OnlineFrankWolfe(_FrankWolfe):
 
     memory="examples", their stochastic setting (Theorem 4.3, the row of the paper's Table 2): F_t is the mean of the t losses seen
     so far, each smoothed over a ball of radius smoothing * D * t^(-1/3) by evaluating it at a point drawn from that ball, and
-    a = 2/3. An iteration evaluates every example seen. smoothing=0, for losses that are smooth already, takes a = 1/2.
+    a = 2/3, which makes what a new loss adds, t^(a-1), what curvature adds, t^(1/3-a), and what smoothing adds all fall as
+    t^(-1/3). An iteration evaluates every example seen. smoothing=0, for losses that are smooth already, takes a = 1/2.
 
     memory="gradients", their general setting: F_t(w) is the mean over s <= t of <g_s, w> + sigma_s ||w - w_1||^2, with g_s the
     gradient at w_s, sigma_s = (G/D) s^(-1/4) and a = 1/2. An iteration evaluates one batch; errors fall as T^(-1/4), not T^(-1/3).
 
-    D is the diameter of the smallest box around the feasible set, G the root mean square of the gradients so far. The feasible set
-    must be bounded and made of linear rows and a box, or be a ball alone. Linear programs are solved in closed form (box,
-    ball), by isotonic regression (orders in a box) or by HiGHS. Each looks at all constraints and is counted as that many checks;
-    `result.state.solver_state.oracle_calls` counts the linear programs. The solution is the last iterate with memory="examples",
-    the average with memory="gradients".
+    D is the diameter of a box around the feasible set, G the root mean square of the gradients so far. The feasible set must be
+    bounded and made of linear rows and a box, or be a ball alone. Linear programs are solved in closed form (box, ball), by
+    isotonic regression (orders in a box) or by HiGHS. Each looks at all constraints and is counted as that many checks; the
+    result's notes, and `result.state.solver_state.oracle_calls`, say how many there were. The solution is the last iterate with
+    memory="examples", the average with memory="gradients".
     """
 
     memory: str = "examples"

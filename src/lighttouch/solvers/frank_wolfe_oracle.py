@@ -105,7 +105,7 @@ def objection_to_oracle(problem: Problem) -> str | None:
 
 
 def diameter(oracle: LinearOracle) -> float:
-    """Of the smallest box around the set, so at least that of the set."""
+    """Of the box around the set, so at least that of the set."""
     if isinstance(oracle, BallOracle):
         return 2.0 * oracle.radius
     return float(np.linalg.norm(oracle.upper - oracle.lower))

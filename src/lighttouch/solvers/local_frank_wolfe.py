@@ -81,7 +81,7 @@ class LocalFrankWolfe(_FrankWolfe):
         begun = first_state(problem, vertex)
         zeros = np.zeros((2, problem.dimension))
         return DecomposedState(
-            begun.iterate, begun.visits, begun.counters, oracle_calls=1, first=vertex.copy(),
+            begun.iterate, begun.visits, begun.counters, first=vertex.copy(),
             slopes=zeros[0], visited=zeros[1], vertices=vertex[None].copy(), weights=np.ones(1),
         )  # fmt: skip
 

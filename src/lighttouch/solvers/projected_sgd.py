@@ -35,8 +35,9 @@ class ProjectedSGD:
     """SGD with Pi_g, the exact projection onto constraints and domain, after every step.
 
     `projection` is any callable (w, constraints, domain) that returns the projected point, as an array or as a `Projected`;
-    None is `lighttouch.project`, started from the multipliers of the projection before. A projection looks at every
-    constraint, so each is counted as that many checks; `result.state.solver_state.projections` counts the projections.
+    None is `lighttouch.project`, started from the multipliers of the projection before. The start is projected too. The
+    projection of a step looks at every constraint and is counted as that many checks; the result's notes, and
+    `result.state.solver_state.projections`, say how many there were.
     """
 
     step_size: StepSize
@@ -77,10 +78,10 @@ class ProjectedSGD:
             if not np.isfinite(state.w).all():
                 return
             put_iterate(state.iterate, self._nearest(problem, state), state.iteration)
+            state.projections += 1
+            state.counters[CHECKS] += constraints.members
 
     def _nearest(self, problem: Problem, state: ProjectedState) -> Vector:
-        state.projections += 1
-        state.counters[CHECKS] += problem.constraints.members
         if self.projection is None:
             found = project(state.w, problem.constraints, problem.domain, warm=state.warm)
             state.warm = found.warm if isinstance(found.warm, np.ndarray) else None
@@ -96,6 +97,9 @@ class ProjectedSGD:
 
     def probabilities(self, state: ProjectedState) -> Vector | None:
         return None
+
+    def notes(self, state: ProjectedState) -> tuple[str, ...]:
+        return (f"{state.projections:,} projections onto the constraints, one a step",)
 
     def batch_sizes(self, state: ProjectedState) -> tuple[int, int, int]:
         return (self.batch, 0, 0)
