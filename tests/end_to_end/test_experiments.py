@@ -15,7 +15,7 @@ from lighttouch.experiments import EXPERIMENTS, reproduce
 from lighttouch.experiments import __main__ as command
 from lighttouch.experiments import units as units_module
 from lighttouch.experiments.claims import Claim, judge, read_claims
-from lighttouch.experiments.curves import averaged, cost_to_reach, label_rows, stays_below
+from lighttouch.experiments.curves import averaged, cost_to_reach, label_rows, never_reached, ratio_to_reach, stays_below
 from lighttouch.experiments.pairs import load_pairs, preferred_rows
 from lighttouch.experiments.rates import exponents, known_problem, to_accuracy
 from lighttouch.experiments.setting import HERE, read_config
@@ -139,6 +139,14 @@ def test_cost_to_reach_interpolates_and_knows_never():
     curves = averaged(label_rows([_row(1, 1.0, 10), _row(100, 0.5, 1000)], "A", 0))
     assert cost_to_reach(curves, "A", 0.75, "constraint_checks") == pytest.approx(100)
     assert cost_to_reach(curves, "A", 0.4, "constraint_checks") is None
+
+
+def test_a_line_that_never_arrives_bounds_the_ratio_from_below():
+    curves = averaged(label_rows([_row(1, 1.0, 10), _row(100, 0.5, 1000)], "A", 0) + label_rows([_row(1, 1.0, 10), _row(9, 0.4, 90)], "B", 0))
+    assert ratio_to_reach(curves, "A", "B", 0.4, "constraint_checks") == pytest.approx(1000 / 90)
+    assert ratio_to_reach(curves, "B", "A", 0.4, "constraint_checks") is None
+    (told,) = never_reached(curves, [0.01])
+    assert told.startswith("A did not come within 1% in 100 iterations")
 
 
 def test_stays_below_is_for_good():

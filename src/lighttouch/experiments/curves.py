@@ -68,9 +68,26 @@ def cost_to_reach(curves: list[Row], line: str, target: float, column: str) -> f
 
 
 def ratio_to_reach(curves: list[Row], dear: str, cheap: str, target: float, column: str) -> float | None:
-    """How many times as much `dear` spends as `cheap` to reach the target; None where either never does."""
+    """How many times as much `dear` spends as `cheap` to reach the target.
+
+    Where `dear` never does, what it spent in vain counts, and the ratio is a lower bound; None where `cheap` never does.
+    """
     first, second = (cost_to_reach(curves, line, target, column) for line in (dear, cheap))
+    if first is None and of_line(curves, dear):
+        first = float(of_line(curves, dear)[-1][column])
     return None if first is None or second is None else first / second
+
+
+def never_reached(curves: list[Row], distances: list[float]) -> list[str]:
+    """In words, which lines end further than a relative distance from the best objective, so that ratios over them are lower bounds."""
+    best = best_objective(curves)
+    lines = dict.fromkeys(row["line"] for row in curves)
+    short = [(line, share) for line in lines for share in distances if cost_to_reach(curves, line, best * (1 + share), "iteration") is None]
+    return [
+        f"{line} did not come within {share:.0%} in {of_line(curves, line)[-1]['iteration']:,.0f} iterations, "
+        "so a ratio of its cost to another's is at least the number shown"
+        for line, share in short
+    ]
 
 
 def stays_below(curves: list[Row], line: str, column: str, limit: float) -> float | None:

@@ -77,7 +77,7 @@ def reproduce(
         measured[name] = importlib.import_module(f"lighttouch.experiments.{name}.run").run(setting)
         verdicts[name] = judge(read_claims(HERE / name / "expected.toml"), measured[name].findings, scale)
         _write(folder / name, measured[name], laboratory)
-        notes += _draw(name, folder / name)
+        notes += [*(f"{name}: {note}" for note in measured[name].notes), *_draw(name, folder / name)]
     done = Reproduction(scale, folder, verdicts, measured, time.perf_counter() - began, tuple(dict.fromkeys(notes)))
     _replace(folder / "summary.md", str(done) + "\n")
     return done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lighttouch.experiments.curves import averaged, best_objective, cost_to_reach, label_rows, ratio_to_reach
+from lighttouch.experiments.curves import averaged, best_objective, cost_to_reach, label_rows, never_reached, ratio_to_reach
 from lighttouch.experiments.setting import Measured, Setting
 from lighttouch.experiments.solvers import is_available
 
@@ -31,7 +31,8 @@ def run(setting: Setting) -> Measured:
     for unit, found in zip(units, setting.laboratory.rows(units), strict=True):
         rows += label_rows(found, unit["line"], unit["seed"])
     curves = averaged(rows)
-    return Measured(units, {"rows": rows, "curves": curves}, _findings(curves, setting.config["near_optimal"]))
+    distances = setting.config["near_optimal"]
+    return Measured(units, {"rows": rows, "curves": curves}, _findings(curves, distances), never_reached(curves, distances))
 
 
 def _findings(curves: list[dict[str, Any]], distances: list[float]) -> dict[str, float | None]:

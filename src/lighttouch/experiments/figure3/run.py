@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.experiments.curves import averaged, best_objective, cost_to_reach, label_rows, ratio_to_reach
+from lighttouch.experiments.curves import averaged, best_objective, cost_to_reach, label_rows, never_reached, ratio_to_reach
 from lighttouch.experiments.setting import Measured, Setting
 from lighttouch.experiments.solvers import is_available
 from lighttouch.experiments.units import Unit
@@ -28,7 +28,8 @@ def run(setting: Setting) -> Measured:
         rows += label_rows(found, unit["line"], unit["seed"])
     curves = averaged(rows)
     findings = _findings(curves, setting.config["near_optimal"]) | _chosen(lines, setting) | _projection(rows)
-    return Measured(units + timed, {"rows": rows, "curves": curves, "searches": searches}, findings)
+    short = never_reached(curves, setting.config["near_optimal"])
+    return Measured(units + timed, {"rows": rows, "curves": curves, "searches": searches}, findings, short)
 
 
 def _seeds(setting: Setting) -> range:
@@ -42,7 +43,7 @@ def _unit(setting: Setting, line: str, solver: dict[str, Any], seed: int, by: st
         "kind": "trajectory", "line": line, "problem": setting.problem, "solver": dict(solver), "seed": seed,
         "iterations": scale["search_iterations"] if by == "iterations" else None,
         "seconds": None if by == "iterations" else seconds,
-        "per_decade": 1 if by == "iterations" else scale["per_decade"],
+        "per_decade": {"iterations": 1, "seconds": 3}.get(by, scale["per_decade"]),
     }  # fmt: skip
 
 
