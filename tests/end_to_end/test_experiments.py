@@ -142,7 +142,8 @@ def test_cost_to_reach_interpolates_and_knows_never():
 
 
 def test_a_line_that_never_arrives_bounds_the_ratio_from_below():
-    curves = averaged(label_rows([_row(1, 1.0, 10), _row(100, 0.5, 1000)], "A", 0) + label_rows([_row(1, 1.0, 10), _row(9, 0.4, 90)], "B", 0))
+    short, far = [_row(1, 1.0, 10), _row(100, 0.5, 1000)], [_row(1, 1.0, 10), _row(9, 0.4, 90)]
+    curves = averaged(label_rows(short, "A", 0) + label_rows(far, "B", 0))
     assert ratio_to_reach(curves, "A", "B", 0.4, "constraint_checks") == pytest.approx(1000 / 90)
     assert ratio_to_reach(curves, "B", "A", 0.4, "constraint_checks") is None
     (told,) = never_reached(curves, [0.01])
