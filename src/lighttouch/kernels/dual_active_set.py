@@ -35,19 +35,20 @@ def solve_upper(factor, size, right):
 @kernel
 def drop_row(factor, size, place):
     """The factor after one row and column of the Gram matrix are taken away: the rows below move up and are rotated back to a triangle."""
+    cosine = np.empty(size)
+    sine = np.empty(size)
     for i in range(place, size - 1):
-        factor[i, : i + 2] = factor[i + 1, : i + 2]
-    for i in range(place, size - 1):
-        a = factor[i, i]
-        b = factor[i, i + 1]
-        length = np.sqrt(a * a + b * b)
-        cosine = a / length
-        sine = b / length
-        for r in range(i, size - 1):
-            left = factor[r, i]
-            right = factor[r, i + 1]
-            factor[r, i] = cosine * left + sine * right
-            factor[r, i + 1] = cosine * right - sine * left
+        row = factor[i]
+        row[: i + 2] = factor[i + 1, : i + 2]
+        for k in range(place, i):
+            left = row[k]
+            right = row[k + 1]
+            row[k] = cosine[k] * left + sine[k] * right
+            row[k + 1] = cosine[k] * right - sine[k] * left
+        length = np.sqrt(row[i] * row[i] + row[i + 1] * row[i + 1])
+        cosine[i] = row[i] / length
+        sine[i] = row[i + 1] / length
+        row[i] = length
 
 
 @kernel

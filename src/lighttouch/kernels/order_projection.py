@@ -23,7 +23,7 @@ def apply_multipliers(graph, v, multiplier, w):
 def repair_blocks(graph, runs, flow, v, multiplier, blocks, w, repairs, tolerance):
     """Settle the guessed blocks, join those that break an order, settle again; True once all orders hold, so that w is the projection.
 
-    w must hold the means of the blocks. No multiplier crosses blocks and each block is solved exactly, so nothing but feasibility is missing.
+    On entry w holds the means of the blocks. No multiplier crosses blocks and each block is solved exactly, so only feasibility is open.
     """
     load_flow(graph, flow, v, multiplier, blocks)
     for _ in range(repairs):
@@ -51,7 +51,7 @@ def remeasure(v, blocks):
 
 @kernel
 def sweep_until_ordered(graph, runs, v, multiplier, first_goal, most_sweeps, blocks, swept, w):
-    """Sweep until the means of the tied blocks keep every order, looking after 1, 2, 4, ... times the first goal; then flow has least left to do.
+    """Sweep until the means of the tied blocks keep every order, looking after the first goal and every doubling of it.
 
     A mild over-relaxation is best for the first sweeps, a stronger one where they turn out to be many (measured on lattices).
     """

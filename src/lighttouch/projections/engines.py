@@ -14,10 +14,11 @@ from lighttouch.errors import ConstraintError
 from lighttouch.interfaces import Vector
 from lighttouch.projections.ball_path import BallEngine
 from lighttouch.projections.closed_forms import ClipEngine, HalfspaceEngine
-from lighttouch.projections.general_rows import RowsEngine, all_unit_rows
+from lighttouch.projections.general_rows import RowsEngine
 from lighttouch.projections.orders import order_engine
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import LinearSet, read_rows
+from lighttouch.projections.unit_rows import all_unit_rows
 
 
 class Engine(Protocol):
@@ -48,6 +49,13 @@ def new_engine(constraints: Any, domain: Any) -> Engine:
     box = (domain.lower, domain.upper) if isinstance(domain, Box) else (-np.inf, np.inf)
     engine = linear_engine(read_rows(*one_matrix(parts), *box))
     return BallEngine(engine, domain.radius, domain.center) if isinstance(domain, Ball) else engine
+
+
+def largest_violation(constraints: Any, w: Vector) -> float:
+    """The largest g_j(w), at least 0, from the constraints as the user gave them."""
+    base = constraints.base if isinstance(constraints, Aggregated) else constraints
+    values = base.A @ w - base.b if isinstance(base, LinearConstraints) else base.values(w)
+    return max(0.0, float(np.max(values, initial=0.0)))
 
 
 def one_matrix(parts: Any) -> tuple[Any, Vector]:

@@ -1,8 +1,15 @@
-"""Nearest points under any linear rows: solve exactly on the rows that matter, look for violated ones, repeat."""
+"""Nearest points under any linear rows: solve on the rows that matter, look for violated ones, repeat; end with an exact active set.
+
+Few violated rows go straight to the dual active-set method. Many are first sorted out by the augmented Lagrangian, whose multipliers
+say which rows are active; the active-set method then starts there and corrects what is left. An answer counts only if its violation
+and its duality gap are both small; otherwise the next method is tried.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,69 +17,38 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.interfaces import Vector
-from lighttouch.projections.conflicts import refuse_contradiction
+from lighttouch.projections import conflicts
+from lighttouch.projections.newton import augmented_lagrangian
 from lighttouch.projections.result import Nearest
-from lighttouch.projections.rows import LinearSet, unit_rows
+from lighttouch.projections.rows import LinearSet
+from lighttouch.projections.threads import one_blas_thread
+from lighttouch.projections.unit_rows import EPSILON, Centred, UnitRows, worst_rows
 from lighttouch.projections.working_set import CONTRADICTION, SOLVED, WorkingSet
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-TOLERANCE = 1e-12  # excess of a unit row, relative to the size of the problem, that the method aims at
-ACCEPTED = 1e-10  # ... and that it settles for when rounding allows no better
+FEW = 120  # violated rows the active-set method takes one by one
+SMALL_DIMENSION = 1000  # up to here the active-set method steps are cheap, so it may take over early
+LARGEST_GRAM = 6000  # active rows whose Gram matrix is still formed
+ACCEPTED_EXCESS = 1e-10  # relative to the worst excess at the start
+ACCEPTED_GAP = 1e-9  # relative to the squared distance
 
 
 @dataclass(frozen=True)
-class UnitRows:
-    """All rows with length one: matrix rows 0..m-1, then upper bounds m..m+d-1, then lower bounds m+d..m+2d-1."""
+class Answer:
+    """Rows that hold the answer in place and their multipliers, with what was verified about them."""
 
-    matrix: Any
-    right: Floats
-    lower: Floats
-    upper: Floats
-    source: Indices  # the user's row, or -1 for the domain
-    norm: Floats
+    ids: Indices
+    weights: Floats
+    z: Floats
+    worst: float
+    gap: float
+    how: str
 
     @property
-    def count(self) -> int:
-        return int(self.right.size + 2 * self.lower.size)
-
-    def excess(self, z: Floats, matrix_right: Floats, lower: Floats, upper: Floats) -> Floats:
-        """How far z is beyond every row, given right sides relative to the centre."""
-        return np.concatenate([np.asarray(self.matrix @ z) - matrix_right, z - upper, lower - z])
-
-    def take(self, ids: Indices) -> Any:
-        """The chosen rows as a matrix of the same kind."""
-        rows, dimension = self.right.size, self.lower.size
-        general, bound = ids[ids < rows], ids[ids >= rows] - rows
-        sign = np.where(bound < dimension, 1.0, -1.0)
-        units = sparse.csr_matrix((sign, (np.arange(bound.size), bound % dimension)), shape=(bound.size, dimension))
-        if sparse.issparse(self.matrix):
-            stacked = sparse.vstack([self.matrix[general], units], format="csr")
-        else:
-            stacked = np.vstack([self.matrix[general], units.toarray()])
-        order = np.empty(ids.size, dtype=np.int64)
-        order[np.concatenate([np.flatnonzero(ids < rows), np.flatnonzero(ids >= rows)])] = np.arange(ids.size)
-        return stacked[order]
-
-
-def all_unit_rows(rows: LinearSet) -> UnitRows:
-    """Orders and general rows in one matrix of unit rows, bounds apart."""
-    orders = rows.orders
-    matrix, right, source, norm = rows.matrix, rows.right, rows.source, rows.norm
-    if orders.source.size:
-        size = orders.source.size
-        line = np.arange(size)
-        data = np.concatenate([np.ones(size), -np.ones(size)])
-        pairs = sparse.csr_matrix((data, (np.tile(line, 2), np.concatenate([orders.lower, orders.upper]))), shape=(size, rows.dimension))
-        pairs, length = unit_rows(pairs, line, np.ones(size))
-        matrix = sparse.vstack([sparse.csr_matrix(matrix), pairs], format="csr")
-        right = np.concatenate([right, -orders.margin / length])
-        source = np.concatenate([source, orders.source])
-        norm = np.concatenate([norm, np.full(size, np.nan)])
-    bounds = rows.bounds
-    source = np.concatenate([source, bounds.upper_source, bounds.lower_source])
-    return UnitRows(matrix, right, bounds.lower, bounds.upper, source, norm)
+    def certified(self) -> bool:
+        return self.worst <= ACCEPTED_EXCESS and self.gap <= ACCEPTED_GAP * float(self.z @ self.z)
 
 
 @dataclass(frozen=True)
@@ -83,59 +59,149 @@ class RowsEngine:
     unit: UnitRows
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
+        with one_blas_thread():
+            found, worst = self._once(v, warm)
+            if worst > 64.0 * EPSILON * max(1.0, float(np.abs(v).max(initial=0.0))):
+                found = self._closer(v, found, worst)
+            return found
+
+    def _once(self, v: Vector, warm: Any) -> tuple[Nearest, float]:
         problem = Centred(self.unit, v)
-        working = WorkingSet.empty(self.unit.take(np.empty(0, dtype=np.int64)))
-        problem.load(working, warm)
-        z = problem.solve_lazily(working)
-        w = np.clip(v + z, self.unit.lower, self.unit.upper)
-        return Nearest(w, "dual active set on violated rows", warm=working.ids[working.active])
+        if problem.feasible:
+            return Nearest(v.copy(), "inside already", 0.0, warm=warm), 0.0
+        answer = solve(problem, warm)
+        w = np.clip(v + problem.scale * answer.z, self.unit.lower, self.unit.upper)
+        weights = problem.scale * answer.weights
+        multipliers = partial(self.unit.multipliers, self.rows.count, answer.ids, weights)
+        found = Nearest(w, answer.how, answer.gap * problem.scale**2, multipliers, answer.ids)
+        return found, answer.worst * problem.scale
+
+    def _closer(self, v: Vector, found: Nearest, worst: float) -> Nearest:
+        """Project the answer once more: from close by, tolerances are tighter, and a set that is empty by a hair is found out."""
+        again, left = self._once(found.w, None)
+        if left > worst:
+            return found
+        gap = (found.gap or 0.0) + float(np.linalg.norm(again.w - found.w)) * float(np.linalg.norm(again.w - v))
+        return Nearest(again.w, found.method, gap, found.multipliers, found.warm)
 
 
-class Centred:
-    """One projection with the point moved to the origin, so that rounding is relative to the distance, not to the point."""
-
-    def __init__(self, unit: UnitRows, v: Vector) -> None:
-        self.unit = unit
-        self.right = unit.right - np.asarray(unit.matrix @ v)
-        self.lower, self.upper = unit.lower - v, unit.upper - v
-        start = self.excess(np.zeros(v.size))
-        violated = start > 0.0
-        self.size = max(float(np.max(start, initial=0.0)), float(np.abs(v).max(initial=0.0))) if violated.any() else 1.0
-
-    def excess(self, z: Floats) -> Floats:
-        return self.unit.excess(z, self.right, self.lower, self.upper)
-
-    def right_of(self, ids: Indices) -> Floats:
-        rows = self.unit.right.size
-        return np.concatenate([self.right, self.upper, -self.lower])[ids] if rows or ids.size else np.empty(0)
-
-    def load(self, working: WorkingSet, warm: Any) -> None:
-        if isinstance(warm, np.ndarray) and warm.size:
-            working.add(self.unit.take(warm), warm, self.right_of(warm))
-            working.start_from(np.arange(warm.size))
-
-    def solve_lazily(self, working: WorkingSet) -> Floats:
-        """Exact on the working set; rows it leaves violated join, rows far from tight leave."""
-        z = working.point() if working.active.size else np.zeros(self.lower.size)
-        while True:
-            excess = self.excess(z)
-            excess[working.ids] = -np.inf
-            fresh = worst_rows(excess, TOLERANCE * self.size, batch=max(64, self.lower.size // 4))
-            if not fresh.size:
-                return z
-            working.keep(np.sort(working.active))
-            working.add(self.unit.take(fresh), fresh, self.right_of(fresh))
-            outcome, proof = working.solve(TOLERANCE * self.size, steps=50 * (working.ids.size + 10))
-            if outcome == CONTRADICTION:
-                refuse_contradiction(self.unit, working, proof)
-            if outcome != SOLVED:
-                raise RuntimeError("the active-set method did not settle")
-            z = working.point()
+def solve(problem: Centred, warm: Any) -> Answer:
+    """The first certified answer; the best one where none is, with its true violation and gap."""
+    ids = warm_rows(problem, warm)
+    methods: list[Callable[[], Answer | None]] = [partial(by_active_set, problem, ids)]
+    if np.count_nonzero(problem.right < 0.0) > FEW and not ids.size:
+        methods = [partial(by_lagrangian_and_active_set, problem)]
+    methods += [partial(by_lagrangian, problem), partial(by_clarabel, problem)]
+    best: Answer | None = None
+    for method in methods:
+        answer = method()
+        if answer is not None and answer.certified:
+            return answer
+        if answer is not None and (best is None or answer.worst < best.worst):
+            best = answer
+        if method is methods[0]:
+            refuse_if_contradictory(problem)
+    if best is None:
+        raise RuntimeError("no method came near the feasible set; install lighttouch[conic] for another one")
+    return Answer(best.ids, best.weights, best.z, best.worst, best.gap, f"{best.how} (not certified)")
 
 
-def worst_rows(excess: Floats, tolerance: float, batch: int) -> Indices:
-    """The rows beyond the tolerance, at most `batch` of them, worst first."""
-    beyond = np.flatnonzero(excess > tolerance)
-    if beyond.size > batch:
-        beyond = beyond[np.argpartition(-excess[beyond], batch)[:batch]]
-    return beyond[np.argsort(-excess[beyond], kind="stable")]
+def refuse_if_contradictory(problem: Centred) -> None:
+    conflict = conflicts.find_conflict(problem)
+    if conflict is not None:
+        conflicts.refuse(problem, conflict)
+
+
+def warm_rows(problem: Centred, warm: Any) -> Indices:
+    """The rows that held an earlier answer in place."""
+    if isinstance(warm, np.ndarray) and warm.dtype == np.int64 and warm.size and int(warm.max()) < problem.right.size:
+        return warm
+    return np.empty(0, dtype=np.int64)
+
+
+def measured(problem: Centred, ids: Indices, weights: Floats, how: str) -> Answer:
+    """Violation over all rows and duality gap of z = -rows.T @ weights."""
+    rows = problem.unit.take(ids)
+    z = -np.asarray(rows.T @ weights)
+    worst = float(np.max(problem.excess(z), initial=0.0))
+    gap = abs(float(weights @ (np.asarray(rows @ z) - problem.right[ids])))
+    return Answer(ids, weights, z, worst, gap, how)
+
+
+def by_active_set(problem: Centred, start: Indices) -> Answer | None:
+    found = finish(problem, start)
+    return None if found is None else measured(problem, *found, "dual active set on violated rows")
+
+
+def by_lagrangian_and_active_set(problem: Centred) -> Answer | None:
+    """Approximate multipliers first, then exact ones."""
+    quick = problem.dimension <= SMALL_DIMENSION
+    ids, _ = approach(problem, rounds=2 if quick else 40, goal=1e-3 if quick else 1e-6)
+    if ids.size > LARGEST_GRAM:
+        return None
+    found = finish(problem, ids)
+    return None if found is None else measured(problem, *found, "augmented Lagrangian on violated rows, then dual active set")
+
+
+def by_lagrangian(problem: Centred) -> Answer | None:
+    """For active sets too large, or too ill conditioned, for the exact method."""
+    ids, weights = approach(problem, rounds=60, goal=max(problem.tolerance, 1e-11))
+    return measured(problem, ids, weights, "augmented Lagrangian on violated rows")
+
+
+def by_clarabel(problem: Centred) -> Answer | None:
+    from lighttouch.projections.conic import clarabel_or_none, nearest_by_clarabel
+
+    if clarabel_or_none() is None:
+        return None
+    finite = np.flatnonzero(np.isfinite(problem.right))
+    weights = nearest_by_clarabel(problem.unit.take(finite), problem.right[finite])
+    kept = weights > 1e-12 * weights.max(initial=0.0)
+    return measured(problem, finite[kept], weights[kept], "Clarabel")
+
+
+def approach(problem: Centred, rounds: int, goal: float) -> tuple[Indices, Floats]:
+    """Multipliers from the augmented Lagrangian on a growing and shrinking set of rows, until no row is beyond the goal."""
+    z = np.zeros(problem.dimension)
+    ids, weights = np.empty(0, dtype=np.int64), np.empty(0)
+    worst = 1.0
+    batch = (50 if sparse.issparse(problem.unit.matrix) else 2) * problem.dimension
+    for _ in range(rounds):
+        excess = problem.excess(z)
+        mine = excess[ids]
+        excess[ids] = -np.inf
+        fresh = worst_rows(excess, goal, batch)
+        if not fresh.size:
+            break
+        worst = min(worst, float(excess[fresh[0]]))
+        kept = (weights > 0.0) | (mine > -max(worst, 1e-4))
+        ids, weights = np.concatenate([ids[kept], fresh]), np.concatenate([weights[kept], np.zeros(fresh.size)])
+        found = augmented_lagrangian(problem.unit.take(ids), problem.right[ids], weights, max(goal, 1e-3 * worst))
+        z, weights = found.z, found.u
+        if not found.settled:
+            break
+    return ids[weights > 0.0], weights[weights > 0.0]
+
+
+def finish(problem: Centred, start: Indices) -> tuple[Indices, Floats] | None:
+    """The exact active rows: the dual active-set method from the rows given, with violated rows joining until none is left."""
+    working = WorkingSet.empty(problem.unit.take(start[:0]))
+    if start.size:
+        working.add(problem.unit.take(start), start, problem.right[start])
+        working.start_from(np.arange(start.size))
+    for _ in range(500):
+        excess = problem.excess(working.point())
+        excess[working.ids] = -np.inf
+        fresh = worst_rows(excess, problem.tolerance, batch=max(64, problem.dimension // 4))
+        if not fresh.size:
+            return working.ids[working.active], working.weights
+        working.keep(np.sort(working.active))
+        working.add(problem.unit.take(fresh), fresh, problem.right[fresh])
+        outcome, proof = working.solve(problem.tolerance, steps=50 * (working.ids.size + 10))
+        if outcome == CONTRADICTION:
+            conflict = conflicts.prove(problem, working.ids, proof)
+            if conflict is not None:
+                conflicts.refuse(problem, conflict)
+        if outcome != SOLVED:
+            return None
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ class OrderEngine:
         if not bounds.trivial:
             np.clip(w, bounds.lower, bounds.upper, out=w)
             method += ", then clipped to bounds"
-        return Nearest(w, method, gap, None if ties is None else self._multipliers(ties), ties)
+        return Nearest(w, method, gap, None if ties is None else partial(self._multipliers, ties), ties)
 
     def _on_chains(self, v: Vector) -> tuple[Vector, str, float | None, Vector | None]:
         assert self.order.chains is not None

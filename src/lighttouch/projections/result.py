@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from lighttouch.interfaces import Vector
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """An engine's answer, before anything about it is recomputed."""
+
+    w: Vector
+    method: str
+    gap: float | None = None
+    multipliers: Callable[[], Vector] | None = None
+    warm: Any = None
 
 
 @dataclass(frozen=True)
@@ -22,16 +34,10 @@ class Projected:
     method: str
     seconds: float
     gap: float | None = None
-    multipliers: Vector | None = field(default=None, repr=False)
     warm: Any = field(default=None, repr=False)
+    found: Nearest | None = field(default=None, repr=False)
 
-
-@dataclass(frozen=True)
-class Nearest:
-    """An engine's answer, before anything about it is recomputed."""
-
-    w: Vector
-    method: str
-    gap: float | None = None
-    multipliers: Vector | None = None
-    warm: Any = None
+    @property
+    def multipliers(self) -> Vector | None:
+        """One multiplier a constraint, where the method finds them: v - w is the sum of multipliers times rows (bounds apart)."""
+        return self.found.multipliers() if self.found is not None and self.found.multipliers is not None else None

@@ -23,6 +23,8 @@ class Bounds:
     upper: Floats
     lower_source: Indices
     upper_source: Indices
+    lower_norm: Floats  # the absolute coefficient of that row
+    upper_norm: Floats
 
     @property
     def trivial(self) -> bool:
@@ -64,7 +66,7 @@ def read_rows(matrix: Any, right: Floats, lower: Any, upper: Any) -> LinearSet:
         matrix = matrix.copy()
         matrix.eliminate_zeros()
         nonzeros = np.diff(matrix.indptr)
-    bounds = read_bounds(matrix, right, np.flatnonzero(nonzeros == 1), lower, upper)
+    bounds = read_bounds(matrix, right, np.flatnonzero(nonzeros == 1), scale, lower, upper)
     pairs = np.flatnonzero(nonzeros == 2)
     orders, rest = read_orders(matrix, right, pairs)
     general = np.sort(np.concatenate([rest, np.flatnonzero(nonzeros > 2)]))
@@ -113,7 +115,7 @@ def entries(matrix: Any, rows: Indices, each: int) -> tuple[Indices, Floats]:
     return columns, np.take_along_axis(part, columns, axis=1)
 
 
-def read_bounds(matrix: Any, right: Floats, rows: Indices, lower: Any, upper: Any) -> Bounds:
+def read_bounds(matrix: Any, right: Floats, rows: Indices, scale: Floats, lower: Any, upper: Any) -> Bounds:
     """The box narrowed by every row with a single nonzero; a coordinate left no room is infeasible."""
     dimension = matrix.shape[1]
     low = np.array(np.broadcast_to(np.asarray(lower, dtype=np.float64), dimension))
@@ -125,9 +127,14 @@ def read_bounds(matrix: Any, right: Floats, rows: Indices, lower: Any, upper: An
         limit = right[rows] / values[:, 0]
         tighten(high, high_source, rows, columns[:, 0], limit, values[:, 0] > 0, 1.0)
         tighten(low, low_source, rows, columns[:, 0], limit, values[:, 0] < 0, -1.0)
-    bounds = Bounds(low, high, low_source, high_source)
+    bounds = Bounds(low, high, low_source, high_source, scale_of(low_source, scale), scale_of(high_source, scale))
     refuse_empty_bounds(bounds)
     return bounds
+
+
+def scale_of(source: Indices, scale: Floats) -> Floats:
+    """The scale of each source row; 1 for the domain."""
+    return np.where(source >= 0, scale[source], 1.0) if scale.size else np.ones(source.size)
 
 
 def tighten(bound: Floats, source: Indices, rows: Indices, columns: Indices, limit: Floats, chosen: NDArray[np.bool_], sign: float) -> None:

@@ -81,7 +81,7 @@ class WorkingSet:
         return outcome, proof
 
     def point(self) -> Floats:
-        """-rows.T @ multipliers."""
+        """The point -rows.T @ multipliers."""
         return -np.asarray(self.rows[self.active].T @ self.weights)
 
 

@@ -1,0 +1,124 @@
+"""The augmented Lagrangian with semismooth Newton steps: from any start close to the nearest point of a large polyhedron in a few steps.
+
+minimise |z|^2 / 2 subject to rows @ z <= right, rows of length one. With multipliers u and a penalty rho, z minimises
+|z|^2 / 2 + rho / 2 |max(0, rows @ z - right + u / rho)|^2, whose Newton matrix is I + rho S.T S with S the rows that count; then
+u = max(0, u + rho (rows @ z - right)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+Floats = NDArray[np.float64]
+
+PENALTY = 1.0
+GROWTH = 3.0
+LARGEST_PENALTY = 1e5
+
+
+@dataclass
+class Estimate:
+    """A point, its multipliers, and how far it is beyond the worst row."""
+
+    z: Floats
+    u: Floats
+    worst: float
+    outer: int
+    settled: bool
+
+
+def augmented_lagrangian(rows: Any, right: Floats, u: Floats, tolerance: float, outer: int = 30) -> Estimate:
+    """Multipliers good enough to tell the active rows; `settled` where violation and complementarity are within the tolerance."""
+    transposed = rows.T.tocsr() if sparse.issparse(rows) else rows.T
+    penalty = PENALTY
+    z = -np.asarray(transposed @ u)
+    worst = np.inf
+    for k in range(outer):
+        z, excess = minimise(rows, transposed, right, u, z, penalty, tolerance=max(tolerance, min(0.1, 0.5 * worst)))
+        u = np.maximum(0.0, u + penalty * excess)
+        worst = float(np.max(np.where(u > 0.0, np.abs(excess), excess), initial=0.0))
+        if worst <= tolerance:
+            return Estimate(z, u, worst, k + 1, True)
+        penalty = min(LARGEST_PENALTY, penalty * GROWTH)
+    return Estimate(z, u, worst, outer, False)
+
+
+def minimise(rows: Any, transposed: Any, right: Floats, u: Floats, z: Floats, penalty: float, tolerance: float) -> tuple[Floats, Floats]:
+    """The minimiser of the augmented Lagrangian in z, to a gradient of the given length, and the excess of every row there."""
+    excess = np.asarray(rows @ z) - right
+    for _ in range(50):
+        push = u + penalty * excess
+        counted = np.flatnonzero(push > 0.0)
+        gradient = z + np.asarray(transposed @ np.maximum(push, 0.0))
+        length_of = float(np.linalg.norm(gradient))
+        if length_of <= tolerance:
+            break
+        step = newton_step(rows[counted], gradient, penalty, max(tolerance, 0.1 * length_of))
+        change = np.asarray(rows @ step)
+        length = exact_length(z, step, push, penalty * change, change)
+        z = z + length * step
+        excess = excess + length * change
+    return z, excess
+
+
+def newton_step(counted: Any, gradient: Floats, penalty: float, tolerance: float) -> Floats:
+    """Solve (I + penalty S.T S) step = -gradient by whichever is smallest: conjugate gradients, the Gram matrix, or the normal matrix."""
+    count, dimension = counted.shape
+    if count == 0:
+        return -gradient
+    entries = counted.nnz if sparse.issparse(counted) else count * dimension
+    if 400.0 * entries < min(count, dimension) ** 3 / 3.0:
+        return conjugate_gradients(counted, -gradient, penalty, tolerance)
+    if count <= dimension:
+        gram = dense(counted @ counted.T)
+        gram[np.diag_indices(count)] += 1.0 / penalty
+        inner = linalg.cho_solve(linalg.cho_factor(gram, overwrite_a=True, check_finite=False), counted @ gradient, check_finite=False)
+        return np.asarray(counted.T @ inner) - gradient
+    normal = penalty * dense(counted.T @ counted)
+    normal[np.diag_indices(dimension)] += 1.0
+    return -np.asarray(linalg.cho_solve(linalg.cho_factor(normal, overwrite_a=True, check_finite=False), gradient, check_finite=False))
+
+
+def conjugate_gradients(counted: Any, right: Floats, penalty: float, tolerance: float) -> Floats:
+    back = counted.T.tocsr() if sparse.issparse(counted) else counted.T
+    x = np.zeros(right.size)
+    rest = right.copy()
+    direction = rest.copy()
+    square = float(rest @ rest)
+    for _ in range(min(500, 2 * right.size)):
+        if square <= tolerance * tolerance:
+            break
+        image = direction + penalty * np.asarray(back @ np.asarray(counted @ direction))
+        length = square / float(direction @ image)
+        x += length * direction
+        rest -= length * image
+        previous, square = square, float(rest @ rest)
+        direction = rest + (square / previous) * direction
+    return x
+
+
+def exact_length(z: Floats, step: Floats, push: Floats, push_change: Floats, change: Floats) -> float:
+    """The step length at which the (convex, piecewise quadratic) function is least along the step: safeguarded Newton on its slope."""
+    base, square = float(z @ step), float(step @ step)
+    low, high, length = 0.0, np.inf, 1.0
+    start = abs(base + float(np.maximum(push, 0.0) @ change))
+    for _ in range(30):
+        pushed = push + length * push_change
+        counted = pushed > 0.0
+        slope = base + length * square + float(pushed[counted] @ change[counted])
+        if abs(slope) <= 1e-3 * start:
+            break
+        low, high = (length, high) if slope < 0.0 else (low, length)
+        bend = square + float(push_change[counted] @ change[counted])
+        trial = length - slope / bend
+        length = trial if low < trial < high else (0.5 * (low + high) if np.isfinite(high) else 2.0 * length)
+    return length
+
+
+def dense(matrix: Any) -> Floats:
+    return np.asarray(matrix.todense()) if sparse.issparse(matrix) else np.asarray(matrix)
