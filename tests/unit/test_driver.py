@@ -1,0 +1,132 @@
+"""solve() itself: limits, the clock, progress, timed costs and what a result shows."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+
+import numpy as np
+import pytest
+
+import lighttouch as lt
+from catalogue import PROBLEMS
+from lighttouch.result import Status
+
+CASE = PROBLEMS["dense rows in a box"]()
+
+
+def test_without_limits_a_solver_runs_a_few_passes():
+    result = lt.solve(CASE.problem, lt.FullTouch(1.0, 0.1))
+    assert result.status is Status.ITERATION_LIMIT and result.iterations == 20_000
+
+
+def test_a_status_reads_as_advice():
+    for status in Status:
+        assert len(str(status)) > 20 and str(status)[0].islower()
+    assert "CONVERGED" in Status.__members__
+
+
+def test_only_a_proof_is_called_converged():
+    for solver in (lt.FullTouch(5.0, lt.InverseSqrt(0.1)), lt.LightTouch(5.0, 0.01, 3), lt.PracticalLightTouch(5.0)):
+        assert lt.solve(CASE.problem, solver, iterations=5000).status is not Status.CONVERGED
+
+
+def test_recording_is_off_the_clock():
+    def slow(progress):
+        time.sleep(0.05)
+
+    result = lt.solve(CASE.problem, lt.FullTouch(1.0, 0.1), iterations=40, record_every=10, callback=slow, project=False)
+    assert result.seconds < 0.05
+
+
+def test_compilation_is_off_the_clock_in_both_phases():
+    """MidTouch's second loop is compiled before the first iteration too."""
+    result = lt.solve(PROBLEMS["one constraint"]().problem, lt.MidTouch(1.0, 1.0, 50, 0.1), iterations=100, project=False)
+    assert result.seconds < 0.1
+    assert any("preparation took" in note for note in result.notes)
+
+
+def test_progress_is_one_line_on_the_error_stream(capsys):
+    lt.solve(CASE.problem, lt.FullTouch(1.0, 0.1), iterations=100, progress=True)
+    captured = capsys.readouterr()
+    assert captured.out == "" and "100%" in captured.err and captured.err.count("\n") == 1
+    assert re.search(r"\rFullTouch \[=+\]", captured.err)
+    lt.solve(CASE.problem, lt.FullTouch(1.0, 0.1), iterations=100)
+    assert capsys.readouterr().err == ""
+
+
+def test_timed_costs_are_measured_and_used():
+    problem = CASE.problem
+    solver = lt.PracticalLightTouch(1.5, lt.InverseSqrt(0.4), costs="timed")
+    result = lt.solve(problem, solver, iterations=300, project=False)
+    costs = result.state.solver_state.batches.costs
+    assert np.all(costs > 0) and np.all(costs < 1e-2) and not np.array_equal(costs, [6.0, 6.0, 6.0])
+    assert np.isfinite(result.w).all() and result.objective == pytest.approx(CASE.piece.objective(result.w), rel=1e-10)
+
+
+def test_a_larger_penalty_brings_the_average_closer_to_feasible():
+    violations = [
+        lt.solve(CASE.problem, lt.FullTouch(g, lt.InverseSqrt(0.05)), iterations=4000, project=False).violation for g in (0.01, 0.1, 3)
+    ]
+    assert violations[0] > violations[1] > violations[2]
+    note = lt.solve(CASE.problem, lt.FullTouch(0.01, 0.01), iterations=500).notes[-1]
+    assert "a larger penalty brings it closer" in note
+
+
+def test_results_print_what_matters():
+    result = lt.solve(CASE.problem, lt.LightTouch(1.0, 0.1, 2), iterations=50)
+    text = str(result)
+    for word in ("objective", "violation", "iterations", "constraint checks", "seconds", "ITERATION_LIMIT"):
+        assert word in text
+    assert repr(result).startswith("Result(objective=") and "records of iteration" in repr(result.history)
+    assert "9 constraints" in repr(CASE.problem) and "6 parameters" in repr(CASE.problem)
+
+
+def test_a_result_survives_pickling():
+    import pickle
+
+    result = lt.solve(CASE.problem, lt.LightTouch(1.0, 0.1, 2), iterations=50)
+    twin = pickle.loads(pickle.dumps(result))
+    assert twin.w.tobytes() == result.w.tobytes() and twin.history.objective.tolist() == result.history.objective.tolist()
+    again = lt.solve(CASE.problem, lt.LightTouch(1.0, 0.1, 2), iterations=90, resume=twin.state)
+    assert again.w.tobytes() == lt.solve(CASE.problem, lt.LightTouch(1.0, 0.1, 2), iterations=90).w.tobytes()
+
+
+def test_adagrad_ignores_gradients_whose_squares_vanish():
+    """1e-170 squared is 0 in floating point: a division by its root would be infinite."""
+    problem = lt.Problem(lt.Quadratic(np.zeros((2, 2)), [1e-170, 1.0]))
+    result = lt.solve(problem, lt.FullTouch(0.0, lt.AdaGrad(0.5)), iterations=3, project=False)
+    assert result.status is Status.ITERATION_LIMIT and np.isfinite(result.w_last).all() and result.w_last[0] == 0.0
+
+
+def test_an_objective_may_be_huge_without_becoming_nan():
+    objective = lt.EmpiricalRisk([[1.0]], [0.0], "absolute")
+    assert objective.value([1e200]) == 1e200
+    assert math.isinf(lt.EmpiricalRisk([[1.0]], [0.0]).value([1e200]))
+
+
+def test_descriptions_in_words():
+    named = lt.LinearConstraints(np.eye(2), [1.0, 2.0], names=["age", "income"])
+    assert named.describe(1) == "income" and len(named) == 2
+    assert lt.LinearConstraints(np.eye(2), [1.0, 2.0]).describe(1) == "row 1: +1 w[1] <= 2"
+    assert lt.ordering(9).aggregated(3).describe(2) == "the worst of constraints 6 to 7"
+    both = lt.stack(lt.ordering(2), lt.NormConstraints(None, np.zeros((1, 2)), None, [3.0]))
+    assert both.describe(0).startswith("row 0") and both.describe(1).startswith("norm constraint 0")
+    together = lt.stack(named, lt.ordering(2))
+    assert [together.describe(j) for j in range(3)] == ["age", "income", "row 0: +1 w[0] -1 w[1] <= 0"]
+    assert "quadratic constraint 0" in lt.QuadraticConstraints(np.eye(2), np.ones((1, 2)), [1.0]).describe(0)
+
+
+def test_stacking_flattens_and_keeps_the_order():
+    rng = np.random.default_rng(0)
+    linear, balls = (
+        lt.LinearConstraints(rng.normal(size=(3, 2)), np.ones(3)),
+        lt.NormConstraints(None, rng.normal(size=(2, 2)), None, [1, 1]),
+    )
+    nested = lt.stack(lt.stack(linear, balls), linear, lt.ordering(2))
+    w = rng.normal(size=2)
+    expected = np.concatenate([part.values(w) for part in (linear, balls, linear, lt.ordering(2))])
+    assert nested.count == 9 and np.array_equal(nested.values(w), expected)
+    assert lt.stack(linear) is linear
+    assert type(lt.stack(linear, lt.ordering(2))) is lt.LinearConstraints
