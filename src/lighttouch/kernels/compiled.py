@@ -147,6 +147,11 @@ class _Cache(caching.FunctionCache):
         except Exception as error:
             _warn_once(f"the compile cache in {self.cache_path} could not be written ({error}); every process compiles afresh")
 
+    def _index_key(self, signature: Any, codegen: Any) -> Any:
+        """Numba's key and a digest of the files of all records: their verbs are compiled in, though no kernel imports them."""
+        files = sorted({inspect.getfile(record) for record in _record_classes(_arguments(signature))})
+        return (*super()._index_key(signature, codegen), tuple(_digest(Path(file)) for file in files))
+
 
 def _open_cache(function: Callable[..., Any]) -> Any:
     try:
@@ -158,15 +163,17 @@ def _open_cache(function: Callable[..., Any]) -> Any:
 
 def _foreign(signature: Any) -> bool:
     """Whether a signature mentions a record class from outside this package."""
-    arguments = signature.args if hasattr(signature, "args") else signature
-    return any(_foreign_type(argument) for argument in arguments)
+    return any(not (record.__module__ or "").startswith("lighttouch.") for record in _record_classes(_arguments(signature)))
 
 
-def _foreign_type(kind: Any) -> bool:
-    owner = getattr(kind, "instance_class", None)
-    if owner is not None and not (owner.__module__ or "").startswith("lighttouch."):
-        return True
-    return any(_foreign_type(part) for part in getattr(kind, "types", ()))
+def _arguments(signature: Any) -> Any:
+    return signature.args if hasattr(signature, "args") else signature
+
+
+def _record_classes(kinds: Any) -> set[type]:
+    """The classes of all records among the types, also of records in records."""
+    found = {kind.instance_class for kind in kinds if getattr(kind, "instance_class", None) is not None}
+    return found.union(*(_record_classes(kind.types) for kind in kinds if hasattr(kind, "types")))
 
 
 @functools.cache
