@@ -78,6 +78,11 @@ def ratio_to_reach(curves: list[Row], dear: str, cheap: str, target: float, colu
     return None if first is None or second is None else first / second
 
 
+def nearest_of_both(curves: list[Row], first: str, second: str) -> float:
+    """The smallest objective that both mean curves reach."""
+    return max(min(float(row["objective"]) for row in of_line(curves, line)) for line in (first, second))
+
+
 def never_reached(curves: list[Row], distances: list[float]) -> list[str]:
     """In words, which lines end further than a relative distance from the best objective, so that ratios over them are lower bounds."""
     best = best_objective(curves)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lighttouch.experiments.curves import averaged, best_objective, cost_to_reach, label_rows, never_reached, ratio_to_reach
+from lighttouch.experiments.curves import averaged, best_objective, cost_to_reach, label_rows, nearest_of_both, never_reached, ratio_to_reach
 from lighttouch.experiments.setting import Measured, Setting
 from lighttouch.experiments.solvers import is_available
 
@@ -37,7 +37,14 @@ def run(setting: Setting) -> Measured:
 
 def _findings(curves: list[dict[str, Any]], distances: list[float]) -> dict[str, float | None]:
     best = best_objective(curves)
-    found: dict[str, float | None] = {"best objective": best}
+    both = nearest_of_both(curves, "FullTouch", "LightTouch")
+    found: dict[str, float | None] = {
+        "best objective": best,
+        "how near FullTouch and LightTouch both come": both / best - 1,
+        "FullTouch checks / LightTouch checks as near as both come": ratio_to_reach(
+            curves, "FullTouch", "LightTouch", both, "constraint_checks"
+        ),
+    }
     for distance in distances:
         target, words = best * (1 + distance), f"to {distance:.0%}"
         for dear, cheap in (("FullTouch", "LightTouch"), ("LightTouch", "default solver")):
