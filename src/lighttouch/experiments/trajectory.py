@@ -64,7 +64,7 @@ def _row(problem: lt.Problem, result: lt.Result, by_itself: bool, spent: float) 
 
 def tuning_seconds(problem: lt.Problem, seed: int) -> float:
     """What the default solver spends before its clock starts, charged to it: its call less the same call of a solver that tunes nothing."""
-    off_the_clock = []
+    off_the_clock: list[float] = []
     for solver in (None, lt.FullTouch(1.0, 1.0)):
         lt.solve(problem, solver, iterations=1, seed=seed, project=False)  # compiles
         began = time.perf_counter()

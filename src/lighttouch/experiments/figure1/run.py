@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from lighttouch.experiments.curves import averaged, best_objective, cost_to_reach, label_rows, nearest_of_both, never_reached, ratio_to_reach
+from lighttouch.experiments.curves import (
+    averaged,
+    best_objective,
+    cost_to_reach,
+    label_rows,
+    nearest_of_both,
+    never_reached,
+    ratio_to_reach,
+)
 from lighttouch.experiments.setting import Measured, Setting
 from lighttouch.experiments.solvers import is_available
 
