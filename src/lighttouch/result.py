@@ -91,6 +91,7 @@ class Result:
     projection: str = "none"
     violation_before_projection: float = 0.0
     objective_before_projection: float = float("nan")
+    preparation_seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
 
     def __str__(self) -> str:

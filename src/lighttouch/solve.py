@@ -245,12 +245,10 @@ class _Run:
         if status is not Status.DIVERGED and self.history.last()["iteration"] < self.state.iteration:
             self._add_row()
         last, average = self.finite
-        solution = average if status is Status.DIVERGED else self.solver.solution(self.state)
+        solution, w, method, projected_in = self._answer(status, project)
         violation_before = self.problem.violation(solution)
-        w, method, projected_in = solution, "not projected", 0.0
-        if project:
-            projected = project_onto(solution, self.problem.constraints, self.problem.domain)
-            w, method, projected_in = projected.w, projected.method, projected.seconds
+        if status is Status.CONVERGED and project and self._broken(w):
+            status = Status.NOT_PROJECTED
         return Result(
             w=w,
             w_average=average,
@@ -270,8 +268,31 @@ class _Run:
             projection=method,
             violation_before_projection=violation_before,
             objective_before_projection=self.problem.objective.value(solution),
+            preparation_seconds=self.preparation,
             notes=self._notes(project, violation_before),
         )
+
+    def _answer(self, status: Status, project: bool) -> tuple[Vector, Vector, str, float]:
+        """The solver's solution (the best of its candidates), its projection, how it was projected and how long that took."""
+        if status is Status.DIVERGED:
+            candidates = [self.finite[1]]
+        elif project and hasattr(self.solver, "candidates"):
+            candidates = self.solver.candidates(self.state)
+        else:
+            candidates = [self.solver.solution(self.state)]
+        if not project:
+            return candidates[0], candidates[0], "not projected", 0.0
+        began = time.perf_counter()
+        projected = [project_onto(candidate, self.problem.constraints, self.problem.domain) for candidate in candidates]
+        best = min(range(len(projected)), key=lambda k: self.problem.objective.value(projected[k].w)) if len(projected) > 1 else 0
+        return candidates[best], projected[best].w, projected[best].method, time.perf_counter() - began
+
+    def _broken(self, w: Vector) -> bool:
+        """Whether w breaks a constraint by more than rounding explains."""
+        constraints = self.problem.constraints
+        if constraints.count == 0:
+            return False
+        return bool((constraints.values(w) > 1e-8 * constraints.row_scales() * (1.0 + float(np.abs(w).max()))).any())
 
     def _notes(self, project: bool, violation: float) -> tuple[str, ...]:
         notes = list(self.solver.notes(self.state)) if hasattr(self.solver, "notes") else []

@@ -20,35 +20,36 @@ from lighttouch.kernels.constraints import (
 )
 from lighttouch.kernels.domains import clamp
 from lighttouch.kernels.gradient import clear
+from lighttouch.kernels.swift_rows import RATE
 
 
 @verb
-def sweep(constraints, start, stop, w, rates, domain, gradient):
+def sweep(constraints, start, stop, w, cells, domain, gradient):
     """Meet every violated constraint of a range, one after the other; returns the largest violation found on the way.
 
-    rates[j] is how far coordinate j moves for a unit of force: its step length.
+    cells[j, RATE] is how far coordinate j moves for a unit of force: its step length.
     """
 
 
 @lean_kernel
-def step_back(violation, w, rates, domain, gradient):
+def step_back(violation, w, cells, domain, gradient):
     """Project onto the half-space of the linearised constraint whose subgradient is given."""
     stiffness = 0.0
     for q in range(gradient.cursor[0]):
         j = gradient.touched[q]
         slope = gradient.values[j]
-        stiffness += slope * slope * rates[j]
+        stiffness += slope * slope * cells[j, RATE]
     if stiffness <= 0.0:
         return
     force = violation / stiffness
     for q in range(gradient.cursor[0]):
         j = gradient.touched[q]
         if gradient.values[j] != 0.0:
-            w[j] = clamp(domain, j, w[j] - force * gradient.values[j] * rates[j])
+            w[j] = clamp(domain, j, w[j] - force * gradient.values[j] * cells[j, RATE])
 
 
 @lean_kernel
-def sweep_any(constraints, start, stop, w, rates, domain, gradient):
+def sweep_any(constraints, start, stop, w, cells, domain, gradient):
     largest = 0.0
     for j in range(start, stop):
         violation, _ = worst(constraints, j, j + 1, w)
@@ -56,12 +57,12 @@ def sweep_any(constraints, start, stop, w, rates, domain, gradient):
             largest = max(largest, violation)
             clear(gradient)
             add_subgradient(constraints, j, w, 1.0, gradient)
-            step_back(violation, w, rates, domain, gradient)
+            step_back(violation, w, cells, domain, gradient)
     return largest
 
 
 @lean_kernel
-def sweep_order(constraints, start, stop, w, rates, domain, gradient):
+def sweep_order(constraints, start, stop, w, cells, domain, gradient):
     smaller = constraints.smaller
     larger = constraints.larger
     b = constraints.b
@@ -73,15 +74,15 @@ def sweep_order(constraints, start, stop, w, rates, domain, gradient):
         violation = scale * (w[low] - w[high]) - b[j]
         if violation > 0.0:
             largest = max(largest, violation)
-            part_pair(violation / scale, low, high, w, rates, domain)
+            part_pair(violation / scale, low, high, w, cells, domain)
     return largest
 
 
 @lean_kernel
-def part_pair(excess, low, high, w, rates, domain):
+def part_pair(excess, low, high, w, cells, domain):
     """Move w[low] down and w[high] up by `excess` together, each by its share."""
-    give = rates[low]
-    take = rates[high]
+    give = cells[low, RATE]
+    take = cells[high, RATE]
     apart = excess / (give + take)
     w[low] = clamp(domain, low, w[low] - apart * give)
     w[high] = clamp(domain, high, w[high] + apart * take)

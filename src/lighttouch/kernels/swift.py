@@ -16,7 +16,7 @@ from lighttouch.kernels.distribution import draw, learn, tick
 from lighttouch.kernels.domains import BALL, clamp, pull_factor
 from lighttouch.kernels.full_touch import CHECKS, ITERATION, SAMPLES
 from lighttouch.kernels.sweeps import sweep
-from lighttouch.kernels.swift_rows import adagrad_rate, add_rows, step_on_rows
+from lighttouch.kernels.swift_rows import BUFFER, RATE, SQUARES, adagrad_rate, add_rows, step_on_rows
 from lighttouch.kernels.visits import next_example
 
 CYCLE = 3  # the counter that walks through the groups
@@ -27,7 +27,7 @@ class Pace(NamedTuple):
     """An iteration takes `runs` runs of `run` neighbouring examples: memory likes neighbours, randomness wants several runs.
 
     Constraints are visited every `every` iterations: one group of `group` members in cyclic order and `draws` drawn ones.
-    Every `record` iterations w is added to the tail average. `sparse` says that an example touches few coordinates.
+    Every `record` iterations w is added to the tail sum. `sparse` says that an example touches few coordinates.
     """
 
     runs: int
@@ -40,25 +40,23 @@ class Pace(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Where the loop stands: w, AdaGrad's squared gradients and step lengths, the tail sum (its length last), and scratch."""
+    """Where the loop stands: w, three numbers a coordinate side by side (see swift_rows), the tail sum (its length last)."""
 
     w: np.ndarray
-    squares: np.ndarray
-    rates: np.ndarray
+    cells: np.ndarray
     tail: np.ndarray
-    buffer: np.ndarray  # the gradient being gathered; zero between iterations
     firsts: np.ndarray  # the first example of each run
 
 
 def new_walk(start: np.ndarray, runs: int) -> Walk:
-    size = start.size
-    walk = Walk(start.copy(), np.full(size, TINY), np.zeros(size), np.zeros(size + 1), np.zeros(size), np.zeros(runs, np.int64))
+    walk = Walk(start.copy(), np.zeros((start.size, 4)), np.zeros(start.size + 1), np.zeros(runs, np.int64))
+    walk.cells[:, SQUARES] = TINY
     set_step(walk, 1.0)
     return walk
 
 
 def set_step(walk: Walk, eta: float) -> None:
-    walk.rates[:] = eta / np.sqrt(walk.squares)
+    walk.cells[:, RATE] = eta / np.sqrt(walk.cells[:, SQUARES])
 
 
 @lean_kernel
@@ -70,18 +68,20 @@ def swift(objective, examples, l2, constraints, members, domain, eta, pace, walk
             first = next_example(visits, rng) * pace.run
             last = min(first + pace.run, examples)
             walk.firsts[r] = first
-            add_rows(objective, first, last, 1.0 / (pace.runs * (last - first)), w, walk.buffer)
+            add_rows(objective, first, last, 1.0 / (pace.runs * (last - first)), w, walk.cells)
             counters[SAMPLES] += last - first
         if pace.sparse:
             for r in range(pace.runs):
                 last = min(walk.firsts[r] + pace.run, examples)
-                step_on_rows(objective, walk.firsts[r], last, w, walk.squares, walk.rates, walk.buffer, domain, eta)
+                step_on_rows(objective, walk.firsts[r], last, w, walk.cells, domain, eta)
         else:
-            step_everywhere(w, walk.squares, walk.rates, walk.buffer, domain, eta, l2)
+            step_everywhere(w, walk.cells, domain, eta, l2)
         if domain.kind == BALL:
             pull(domain, w)
         if members > 0 and t % pace.every == 0:
             visit(constraints, members, domain, pace, walk, distribution, gradient, counters, rng)
+        if t & (t - 1) == 0:  # the tail covers what came since the last power of two
+            walk.tail[:] = 0.0
         if t % pace.record == 0:
             for j in range(w.size):
                 walk.tail[j] += w[j]
@@ -90,13 +90,13 @@ def swift(objective, examples, l2, constraints, members, domain, eta, pace, walk
 
 
 @lean_kernel
-def step_everywhere(w, squares, rates, buffer, domain, eta, l2):
+def step_everywhere(w, cells, domain, eta, l2):
     """An AdaGrad step on all coordinates; it empties the buffer."""
     for j in range(w.size):
-        value = buffer[j] + l2 * w[j]
-        buffer[j] = 0.0
+        value = cells[j, BUFFER] + l2 * w[j]
+        cells[j, BUFFER] = 0.0
         if value != 0.0:
-            w[j] = clamp(domain, j, w[j] - adagrad_rate(squares, rates, j, value, eta) * value)
+            w[j] = clamp(domain, j, w[j] - adagrad_rate(cells, j, value, eta) * value)
 
 
 @lean_kernel
@@ -118,7 +118,7 @@ def visit(constraints, members, domain, pace, walk, distribution, gradient, coun
             group = draw(distribution, rng)
         first = group * pace.group
         last = group_stop(group, pace.group, members)
-        violation = sweep(constraints, first, last, walk.w, walk.rates, domain, gradient)
+        violation = sweep(constraints, first, last, walk.w, walk.cells, domain, gradient)
         counters[CHECKS] += last - first
         if pace.draws > 0:
             learn(distribution, group, violation, 0.0)

@@ -25,7 +25,7 @@ from lighttouch.solvers.accelerated import Acceleration
 from lighttouch.solvers.pace import choose_pace, first_eta, full_pass_is_cheap, polishing_pays, projection_is_cheap
 from lighttouch.solvers.state import copied, runnable
 
-TRIAL_EXAMPLES = 16384
+TRIAL_EXAMPLES = 8192
 ALMOST = 0.01
 SLICE_SECONDS = 0.1
 
@@ -95,8 +95,8 @@ class Automatic:
         pace = choose_pace(problem)
         groups = -(-problem.constraints.members // pace.group) if problem.constraints.members else 0
         examples = problem.objective.examples
-        state = AutomaticState(
-            phase="accelerated" if full_pass_is_cheap(problem) and projection_is_cheap(problem) else "stochastic",
+        return AutomaticState(
+            phase="accelerated" if full_pass_is_cheap(problem) and projection_is_cheap(problem) else "tuning",
             walk=new_walk(start, pace.runs),
             visits=new_visits(-(-examples // pace.run), problem.objective.independent),
             counters=np.zeros(4, np.int64),
@@ -106,15 +106,14 @@ class Automatic:
             stage_end=max(200, examples // (2 * pace.run * pace.runs)),
             best=start.copy(),
         )
-        return self._tuned(problem, state) if state.phase == "stochastic" else state
 
-    def _tuned(self, problem: Problem, state: AutomaticState) -> AutomaticState:
+    def _tune(self, problem: Problem, state: AutomaticState) -> None:
         """The best of a power-of-four grid on short trials, as the paper's authors did by hand; the run goes on from its trial.
 
         The grid grows while its edge wins. Of steps that do almost equally well the smallest is taken: long runs want it smaller.
         """
         base = first_eta(problem)
-        rows = np.random.default_rng(2).integers(problem.objective.examples, size=min(4096, problem.objective.examples))
+        rows = np.random.default_rng(2).integers(problem.objective.examples, size=min(2048, problem.objective.examples))
         worst = sample_value(problem, state.w, rows)
         trials: dict[int, tuple[float, AutomaticState]] = {}
         powers = [-1, 0, 1]
@@ -122,8 +121,15 @@ class Automatic:
             trials |= {power: self._trial(problem, state, base * 4.0**power, rows) for power in powers}
             best = min(trials, key=lambda power: trials[power][0])
             powers = [edge for edge in (best - 1, best + 1) if edge not in trials and abs(edge) <= 10]
+            inner = sorted(score for score, _ in trials.values())[1]
+            if inner - trials[best][0] <= ALMOST * (worst - trials[best][0]):
+                break  # its neighbour does as well: no need to look farther
         good = trials[best][0] + ALMOST * max(0.0, worst - trials[best][0])
-        return trials[min(power for power in trials if trials[power][0] <= good)][1]
+        chosen = trials[min(power for power in trials if trials[power][0] <= good)][1]
+        work = sum((trial.counters for _, trial in trials.values()), np.zeros_like(state.counters))
+        vars(state).update(vars(chosen))
+        state.counters[[ITERATION, CHECKS, SAMPLES]] = 0, work[CHECKS], work[SAMPLES]
+        state.phase = "stochastic"
 
     def _trial(self, problem: Problem, state: AutomaticState, eta: float, rows: Any) -> tuple[float, AutomaticState]:
         trial = state.copy()
@@ -143,6 +149,8 @@ class Automatic:
 
     def advance(self, problem: Problem, state: AutomaticState, steps: int, rng: np.random.Generator) -> None:
         """At most `steps` iterations: it returns early at the end of a stage, or after a slice of time (which changes nothing)."""
+        if state.phase == "tuning":
+            self._tune(problem, state)
         if state.phase == "stochastic":
             self._run(problem, state, min(steps, state.stage_end - state.iteration), rng)
             if state.iteration == state.stage_end:
@@ -161,7 +169,6 @@ class Automatic:
             objective = problem.objective.value(projected)
             if objective < state.best_objective:
                 state.best, state.best_objective = projected, objective
-        state.walk.tail[:] = 0.0
         state.stage_objectives.append(state.best_objective)
         state.stage_end = 2 * state.stage_end
         recent = state.stage_objectives[-2:]
@@ -191,13 +198,15 @@ class Automatic:
         return state.status
 
     def solution(self, state: AutomaticState) -> Vector:
-        return self._candidates(state)[0]
+        return self.candidates(state)[0]
 
-    def _candidates(self, state: AutomaticState) -> list[Vector]:
-        if state.phase == "accelerated" and state.acceleration is not None:
-            inner = state.acceleration
-            return [inner.best if inner.steps % accelerated.CHECK_EVERY == 0 and inner.steps else inner.scale * inner.x]
-        return [state.w if not math.isfinite(state.best_objective) else state.best, state.w]
+    def candidates(self, state: AutomaticState) -> list[Vector]:
+        """Points whose projections are worth comparing at the end."""
+        best = [state.best] if math.isfinite(state.best_objective) else []
+        if state.acceleration is not None:
+            return [*best, state.acceleration.scale * state.acceleration.x]
+        recent = [state.w, self.average(state)] if state.status is None else []
+        return best + recent
 
     def average(self, state: AutomaticState) -> Vector:
         tail = state.walk.tail
