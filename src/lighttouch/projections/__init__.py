@@ -9,8 +9,8 @@ import numpy as np
 
 from lighttouch.checks import finite_vector
 from lighttouch.domains import Everywhere
-from lighttouch.errors import DataError
-from lighttouch.projections.engines import engine_for, largest_violation
+from lighttouch.errors import DataError, InfeasibleConstraintsError
+from lighttouch.projections.engines import engine_for, in_words, largest_violation
 from lighttouch.projections.result import Projected
 
 __all__ = ["Projected", "project"]
@@ -29,7 +29,10 @@ def project(w: Any, constraints: Any, domain: Any = _EVERYWHERE, *, warm: Any = 
     objection = domain.objection_to(constraints.dimension)
     if objection:
         raise DataError(objection)
-    found = engine_for(constraints, domain).nearest(point, warm)
+    try:
+        found = engine_for(constraints, domain).nearest(point, warm)
+    except InfeasibleConstraintsError as error:
+        raise in_words(error, constraints) from None
     return Projected(
         w=found.w,
         distance=float(np.linalg.norm(found.w - point)),

@@ -10,10 +10,13 @@ from scipy import sparse
 
 from lighttouch.constraints import Aggregated, LinearConstraints, Stacked
 from lighttouch.domains import Ball, Box
-from lighttouch.errors import ConstraintError
+from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import Vector
 from lighttouch.projections.ball_path import BallEngine
 from lighttouch.projections.closed_forms import ClipEngine, HalfspaceEngine
+from lighttouch.projections.curved import curved_engine
+from lighttouch.projections.curved_sets import BallDomain, Part
+from lighttouch.projections.cutting_planes import CutEngine
 from lighttouch.projections.general_rows import RowsEngine
 from lighttouch.projections.orders import order_engine
 from lighttouch.projections.result import Nearest
@@ -43,12 +46,20 @@ def engine_for(constraints: Any, domain: Any) -> Engine:
 
 def new_engine(constraints: Any, domain: Any) -> Engine:
     base = constraints.base if isinstance(constraints, Aggregated) else constraints
-    parts = base.parts if isinstance(base, Stacked) else (base,)
-    if not all(isinstance(part, LinearConstraints) for part in parts):
-        raise ConstraintError("not yet")
+    families = base.parts if isinstance(base, Stacked) else (base,)
+    firsts = np.cumsum([0, *(family.count for family in families)])
+    linear = [k for k, family in enumerate(families) if isinstance(family, LinearConstraints)]
     box = (domain.lower, domain.upper) if isinstance(domain, Box) else (-np.inf, np.inf)
-    engine = linear_engine(read_rows(*one_matrix(parts), *box))
-    return BallEngine(engine, domain.radius, domain.center) if isinstance(domain, Ball) else engine
+    rows = read_rows(*one_matrix([families[k] for k in linear], base.dimension), *box)
+    if len(linear) == len(families):
+        engine = linear_engine(rows)
+        return BallEngine(engine, domain.radius, domain.center) if isinstance(domain, Ball) else engine
+    curved = [Part(family, int(firsts[k])) for k, family in enumerate(families) if k not in linear]
+    if isinstance(domain, Ball):
+        center = np.zeros(base.dimension) if domain.center is None else domain.center
+        curved.append(Part(BallDomain(center, domain.radius), -1))
+    number = np.concatenate([np.empty(0, dtype=np.int64), *(firsts[k] + np.arange(families[k].count) for k in linear)])
+    return curved_engine(CutEngine(rows, all_unit_rows(rows), number, curved))
 
 
 def largest_violation(constraints: Any, w: Vector) -> float:
@@ -58,7 +69,18 @@ def largest_violation(constraints: Any, w: Vector) -> float:
     return max(0.0, float(np.max(values, initial=0.0)))
 
 
-def one_matrix(parts: Any) -> tuple[Any, Vector]:
+def in_words(error: InfeasibleConstraintsError, constraints: Any) -> InfeasibleConstraintsError:
+    """The same error with the first conflicting constraints written out."""
+    base = constraints.base if isinstance(constraints, Aggregated) else constraints
+    words = [base.describe(row) for row in error.rows[:6]]
+    more = f"; and {len(error.rows) - 6} more" if len(error.rows) > 6 else ""
+    return InfeasibleConstraintsError(f"{error} [{'; '.join(words)}{more}]" if words else str(error), error.rows)
+
+
+def one_matrix(parts: Any, dimension: int) -> tuple[Any, Vector]:
+    """The rows of all linear families, one after the other."""
+    if not parts:
+        return np.zeros((0, dimension)), np.zeros(0)
     if len(parts) == 1:
         return parts[0].A, parts[0].b
     return sparse.vstack([sparse.csr_matrix(part.A) for part in parts], format="csr"), np.concatenate([part.b for part in parts])
@@ -69,8 +91,8 @@ def linear_engine(rows: LinearSet) -> Engine:
     orders, general = rows.orders.source.size, rows.source.size
     if not orders and not general:
         return ClipEngine(rows.bounds)
-    unit = all_unit_rows(rows)
     if orders + general == 1 and rows.bounds.trivial:
+        unit = all_unit_rows(rows)
         row = unit.matrix[0].toarray().ravel() if sparse.issparse(unit.matrix) else unit.matrix[0]
         return HalfspaceEngine(row, float(unit.right[0]))
-    return order_engine(rows) or RowsEngine(rows, unit)
+    return order_engine(rows) or RowsEngine.of(rows)

@@ -22,7 +22,7 @@ from lighttouch.projections.newton import augmented_lagrangian
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import LinearSet
 from lighttouch.projections.threads import one_blas_thread
-from lighttouch.projections.unit_rows import EPSILON, Centred, UnitRows, worst_rows
+from lighttouch.projections.unit_rows import EPSILON, Centred, UnitRows, all_unit_rows, worst_rows
 from lighttouch.projections.working_set import CONTRADICTION, SOLVED, WorkingSet
 
 Floats = NDArray[np.float64]
@@ -57,6 +57,10 @@ class RowsEngine:
 
     rows: LinearSet
     unit: UnitRows
+
+    @classmethod
+    def of(cls, rows: LinearSet) -> RowsEngine:
+        return cls(rows, all_unit_rows(rows))
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
         with one_blas_thread():

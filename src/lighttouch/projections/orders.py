@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import Vector
 from lighttouch.kernels.order_chain import pool_adjacent_violators
+from lighttouch.kernels.order_cycles import rising_cycle
 from lighttouch.kernels.order_projection import project_order
 from lighttouch.projections.order_graphs import PreparedOrder, prepare_order
 from lighttouch.projections.result import Nearest
@@ -91,9 +93,26 @@ def order_engine(rows: LinearSet) -> OrderEngine | None:
     if rows.source.size or not orders.source.size:
         return None
     prepared = prepare_order(rows.dimension, orders.lower, orders.upper, orders.margin)
+    if prepared is None:
+        refuse_rising_cycle(rows)
     if prepared is None or not bounds_fit(rows, prepared.potential is not None):
         return None
     return OrderEngine(rows, prepared)
+
+
+def refuse_rising_cycle(rows: LinearSet) -> None:
+    """Raise if margins add up to more than zero around a cycle, with the cycle in words."""
+    orders = rows.orders
+    cycle = rising_cycle(rows.dimension, orders.lower, orders.upper, orders.margin)[::-1]
+    if not cycle.size:
+        return
+    around = [f"w[{orders.lower[e]}]{orders.margin[e]:+.6g} <= w[{orders.upper[e]}]" for e in cycle[:8]]
+    more = "" if cycle.size <= 8 else f" and {cycle.size - 8} more"
+    raise InfeasibleConstraintsError(
+        f"no point satisfies rows {', '.join(str(orders.source[e]) for e in cycle[:8])}{more}: they order parameters in a cycle, "
+        f"{', '.join(around)}{more}, whose margins add up to {float(orders.margin[cycle].sum()):.6g} > 0",
+        orders.source[cycle].tolist(),
+    )
 
 
 def bounds_fit(rows: LinearSet, margins: bool) -> bool:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 
 @cache

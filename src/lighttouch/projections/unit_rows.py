@@ -91,7 +91,7 @@ class Centred:
 
     def excess(self, z: Floats) -> Floats:
         """How far z is beyond every row."""
-        return np.concatenate([np.asarray(self.unit.matrix @ z), z, -z]) - self.right
+        return np.asarray(np.concatenate([np.asarray(self.unit.matrix @ z), z, -z]) - self.right)
 
 
 def worst_rows(excess: Floats, tolerance: float, batch: int) -> Indices:

@@ -1,0 +1,147 @@
+"""Nearest points under any convex constraints: a polyhedron around the set is cut down until its nearest point lies in the set.
+
+A linearised convex constraint holds on the whole set, so the polyhedron's nearest point is never further away than the answer. When
+it is feasible it is the answer; until then its distance is a certified lower bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from lighttouch.errors import InfeasibleConstraintsError
+from lighttouch.interfaces import Vector
+from lighttouch.projections.curved_sets import Part
+from lighttouch.projections.general_rows import RowsEngine
+from lighttouch.projections.result import Nearest
+from lighttouch.projections.rows import LinearSet
+from lighttouch.projections.unit_rows import UnitRows
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+ROUNDS = 300
+CUTS_A_ROUND = 64
+IDLE_ROUNDS = 10  # after which a cut that holds nothing in place is forgotten
+CUT = 2**60  # numbers from here on are cuts, not rows
+NOT_CERTIFIED = "(not certified"
+TOLERANCE = 1e-11  # excess over the length of the gradient, relative to the size of the point
+
+
+@dataclass
+class Cuts:
+    """Rows of length one that hold on the whole set: slopes @ w <= right, each from the constraint `number` (-1: the domain)."""
+
+    slopes: list[Floats] = field(default_factory=list)
+    right: list[float] = field(default_factory=list)
+    number: list[int] = field(default_factory=list)
+    idle: list[int] = field(default_factory=list)
+    active: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # rows, cuts, bounds that held the last point in place
+
+    def add(self, slope: Floats, right: float, number: int) -> None:
+        self.slopes.append(slope)
+        self.right.append(right)
+        self.number.append(number)
+        self.idle.append(0)
+
+    def polyhedron(self, base: UnitRows) -> UnitRows:
+        """The base with the cuts after its rows and before its bounds."""
+        rows = base.right.size
+        slopes = np.array(self.slopes).reshape(len(self.slopes), base.lower.size)
+        stack = partial(sparse.vstack, format="csr") if sparse.issparse(base.matrix) else np.vstack
+        source = np.concatenate([base.source[:rows], CUT + np.arange(len(self.slopes)), base.source[rows:]])
+        norm = np.concatenate([base.norm[:rows], np.ones(len(self.slopes)), base.norm[rows:]])
+        return UnitRows(stack([base.matrix, slopes]), np.concatenate([base.right, self.right]), base.lower, base.upper, source, norm)
+
+    def remember(self, active: Indices, rows: int) -> None:
+        """Note which rows were active, and forget cuts that have not been for several rounds."""
+        count = len(self.slopes)
+        used = np.zeros(count, dtype=bool)
+        used[active[(active >= rows) & (active < rows + count)] - rows] = True
+        self.idle = [0 if in_use else idle + 1 for in_use, idle in zip(used, self.idle, strict=True)]
+        kept = np.flatnonzero(np.array(self.idle, dtype=np.int64) <= IDLE_ROUNDS)
+        place = np.cumsum(np.isin(np.arange(count), kept)) - 1
+        cuts = (active >= rows) & (active < rows + count)
+        bounds = active >= rows + count
+        self.active = active.copy()
+        self.active[cuts] = rows + place[active[cuts] - rows]
+        self.active[bounds] += kept.size - count
+        for name in ("slopes", "right", "number", "idle"):
+            values = getattr(self, name)
+            setattr(self, name, [values[k] for k in kept])
+
+    def start(self, rows: int, fresh: int) -> Indices:
+        """The active rows by their numbers now that `fresh` cuts have joined."""
+        bounds = self.active >= rows + len(self.slopes) - fresh
+        return np.asarray(np.where(bounds, self.active + fresh, self.active))
+
+
+@dataclass(frozen=True)
+class CutEngine:
+    """Linear rows, a box, and curved families; `number` is the constraint of each linear row."""
+
+    rows: LinearSet
+    base: UnitRows
+    number: Indices
+    parts: list[Part]
+
+    def nearest(self, v: Vector, warm: Any = None) -> Nearest:
+        cuts = Cuts()
+        if isinstance(warm, np.ndarray) and warm.shape == v.shape:
+            self._cut(cuts, warm, at_least=-np.inf)
+        fresh = len(cuts.slopes)
+        w, excess, rounds, before, size = v, np.inf, 0, np.inf, 1.0
+        for rounds in range(1, ROUNDS + 1):
+            w = self._nearest_to_polyhedron(v, cuts, fresh)
+            known = len(cuts.slopes)
+            excess = self._cut(cuts, w, at_least=0.0)
+            fresh = len(cuts.slopes) - known
+            size = max(1.0, float(np.abs(w).max(initial=0.0)))
+            if excess <= TOLERANCE * size or (rounds > 20 and excess >= before and excess <= 1e-9 * size):
+                break
+            before = min(before, excess)
+        doubt = "" if excess <= 1e-9 * size else f" {NOT_CERTIFIED}: still {excess:.1g} outside, so the distance is a lower bound)"
+        return Nearest(w, f"cutting planes, {rounds} rounds{doubt}", warm=w)
+
+    def _nearest_to_polyhedron(self, v: Vector, cuts: Cuts, fresh: int) -> Vector:
+        rows = self.base.right.size
+        try:
+            found = RowsEngine(self.rows, cuts.polyhedron(self.base)).nearest(v, cuts.start(rows, fresh))
+        except InfeasibleConstraintsError as error:
+            raise self._translated(error, cuts) from None
+        cuts.remember(found.warm if found.warm is not None else cuts.active[:0], rows)
+        return found.w
+
+    def _translated(self, error: InfeasibleConstraintsError, cuts: Cuts) -> InfeasibleConstraintsError:
+        """A conflict of cuts is one of the constraints they come from."""
+        guilty = {cuts.number[row - CUT] if row >= CUT else int(self.number[row]) for row in error.rows} - {-1}
+        named = ", ".join(map(str, sorted(guilty)))
+        message = f"no point satisfies constraints {named}: linear rows implied by them contradict each other"
+        return InfeasibleConstraintsError(message, sorted(guilty))
+
+    def _cut(self, cuts: Cuts, w: Vector, at_least: float) -> float:
+        """Linearise the most violated constraints at w; returns the largest excess over the length of its gradient."""
+        worst = 0.0
+        for part in self.parts:
+            values = part.values(w)
+            chosen = np.flatnonzero(values > at_least)
+            chosen = chosen[np.argsort(-values[chosen], kind="stable")[:CUTS_A_ROUND]]
+            for j in chosen:
+                slope = part.gradient(int(j), w)
+                length = float(np.linalg.norm(slope))
+                number = part.first + int(j) if part.first >= 0 else -1
+                if length == 0.0:
+                    if values[j] > 0.0:
+                        self._refuse_positive_minimum(number, float(values[j]))
+                    continue
+                worst = max(worst, float(values[j]) / length)
+                cuts.add(slope / length, (float(slope @ w) - float(values[j])) / length, number)
+        return worst
+
+    def _refuse_positive_minimum(self, number: int, value: float) -> None:
+        raise InfeasibleConstraintsError(f"no point satisfies constraint {number}: its smallest value is {value:.6g} > 0", [number])
