@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,24 +21,36 @@ from scipy import sparse
 from lighttouch.estimators.losses import PointLoss
 from lighttouch.kernels.gram import weighted_gram
 from lighttouch.projections import project
+from lighttouch.result import History
 
 Floats = NDArray[np.float64]
 RELAXATION = 1.6
 INNER_STEPS = 400
+STEPS_OF_MANY = 80  # of a block that another one follows, which goes on from there
 NARROWING = 0.25
 NARROWEST = 1e-3
+asked_to_stop: ContextVar[Callable[[], bool] | None] = ContextVar("asked_to_stop", default=None)  # set by the command line, for Ctrl-C
 
 
 @dataclass
 class Deadline:
-    """A time limit that may be absent."""
+    """A time limit that may be absent, and whether someone has asked to stop."""
 
     seconds: float | None
     began: float = field(default_factory=time.perf_counter)
 
     @property
     def passed(self) -> bool:
-        return self.seconds is not None and time.perf_counter() - self.began >= self.seconds
+        return self.interrupted or (self.seconds is not None and time.perf_counter() - self.began >= self.seconds)
+
+    @property
+    def interrupted(self) -> bool:
+        asked = asked_to_stop.get()
+        return asked is not None and asked()
+
+    @property
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.began
 
     @property
     def left(self) -> float | None:
@@ -67,7 +81,8 @@ class Trained:
     w: Floats
     objective: float
     blocks: int
-    status: str  # "converged", "iteration limit" or "time limit"
+    status: str  # "converged", "iteration limit", "time limit" or "interrupted"
+    history: History = field(default_factory=History)
 
 
 def gram(features: Any, weights: Floats) -> Floats:
@@ -82,20 +97,23 @@ def gram(features: Any, weights: Floats) -> Floats:
 class QuadraticBlock:
     """Minimise w'Hw/2 - c.w over the rules by alternating directions, remembering where it stood for the next block."""
 
-    def __init__(self, rules: Any, dimension: int) -> None:
-        self.rules = rules
+    def __init__(self, rules: Any, dimension: int, steps: int = INNER_STEPS) -> None:
+        self.rules, self.steps = rules, steps
         self.z = np.zeros(dimension)
         self.push = np.zeros(dimension)  # the scaled multiplier, times `strength`
         self.strength = 0.0
         self.warm: Any = None
+        self.checks = 0  # rows looked at: all of them in every projection and in every look at a free minimum
 
     def nearest(self, w: Floats) -> Floats:
+        self.checks += self.rules.count
         found = project(w, self.rules, warm=self.warm)
         self.warm = found.warm
         return found.w
 
     def minimise(self, H: Floats, c: Floats, tolerance: float, deadline: Deadline) -> Floats:
         free = _solve(H, c)
+        self.checks += 0 if self.rules is None else self.rules.count
         if self.rules is None or self.rules.count == 0 or float(self.rules.values(free).max()) <= 0.0:
             self.z = free
             return free
@@ -106,7 +124,7 @@ class QuadraticBlock:
     def _alternate(self, H: Floats, c: Floats, tolerance: float, deadline: Deadline) -> Floats:
         factor = _shifted_factor(H, self.strength)
         z, u = self.z, self.push / self.strength
-        for step in range(1, INNER_STEPS + 1):
+        for step in range(1, self.steps + 1):
             w = scipy.linalg.cho_solve(factor, c + self.strength * (z - u), check_finite=False)
             blend = RELAXATION * w + (1.0 - RELAXATION) * z
             before, z = z, self.nearest(blend + u)
@@ -116,7 +134,7 @@ class QuadraticBlock:
             moved = self.strength * float(np.linalg.norm(z - before)) / size
             if (apart < tolerance and moved < tolerance) or (step % 8 == 0 and deadline.passed):
                 break
-            if step % 10 == 0 and step < INNER_STEPS // 2 and not 0.2 < apart / max(moved, 1e-300) < 5.0:
+            if step % 10 == 0 and step < self.steps // 2 and not 0.2 < apart / max(moved, 1e-300) < 5.0:
                 change = min(10.0, max(0.1, math.sqrt(apart / max(moved, 1e-300))))
                 self.strength, u = self.strength * change, u / change
                 factor = _shifted_factor(H, self.strength)
@@ -143,7 +161,8 @@ class BlockTrainer:
     def __init__(self, objective: Penalised, rules: Any, tolerance: float, blocks: int, deadline: Deadline, report: Any = None) -> None:
         self.objective, self.tolerance, self.most, self.deadline, self.report = objective, tolerance, blocks, deadline, report
         self.dense_penalty = np.asarray(objective.penalty.todense())
-        self.block = QuadraticBlock(rules, objective.features.shape[1])
+        steps = INNER_STEPS if objective.loss.name == "squared" else STEPS_OF_MANY
+        self.block = QuadraticBlock(rules, objective.features.shape[1], steps)
 
     def train(self, start: Floats) -> Trained:
         w = start
@@ -152,17 +171,19 @@ class BlockTrainer:
         narrowest = NARROWEST * width
         value = self.objective.value_at(z, w, width)
         best = (self.objective.value_at(z, w), w)
-        status, done = "iteration limit", 0
+        status, done, history = "iteration limit", 0, History()
+        self._note(history, 0, best[0], w)
         while done < self.most:
             done += 1
             w, z, new_value = self._one_block(w, z, value, width)
             gain = value - new_value
             value = new_value
             best = min(best, (self.objective.value_at(z, w), w), key=lambda pair: pair[0])
+            self._note(history, done, best[0], w)
             if self.report is not None:
                 self.report(done, self.most, best[0])
             if self.deadline.passed:
-                status = "time limit"
+                status = "interrupted" if self.deadline.interrupted else "time limit"
                 break
             if self.objective.loss.name == "squared" or gain <= self.tolerance * max(abs(value), 1e-12):
                 if width <= narrowest:
@@ -170,7 +191,14 @@ class BlockTrainer:
                     break
                 width = max(narrowest, width * NARROWING)
                 value = self.objective.value_at(z, w, width)
-        return Trained(best[1], best[0], done, status)
+        return Trained(best[1], best[0], done, status, history)
+
+    def _note(self, history: History, done: int, objective: float, w: Floats) -> None:
+        rules = self.block.rules
+        violation = 0.0 if rules is None or rules.count == 0 else max(0.0, float(rules.values(w).max()))
+        batches = {"loss_batch": self.objective.y.size, "push_batch": 0, "learn_batch": 0}
+        seconds, checks = self.deadline.elapsed, self.block.checks
+        history.append(iteration=done, seconds=seconds, constraint_checks=checks, objective=objective, violation=violation, **batches)
 
     def _first_width(self, z: Floats) -> float:
         if not self.objective.loss.kinked:

@@ -23,6 +23,7 @@ from lighttouch.estimators.smoothing import SquaredProblem
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import project
+from lighttouch.result import History
 from lighttouch.solve import solve
 
 Floats = NDArray[np.float64]
@@ -77,6 +78,7 @@ class Fitted:
     blocks: int
     status: str
     smoothing: tuple[float, float]
+    history: History
 
 
 def fit(plan: Plan, examples: Examples, settings: Settings, canonical: Any = None) -> Fitted:
@@ -174,7 +176,7 @@ def _fit_under_rules(
     except InfeasibleConstraintsError as error:
         raise named(error, rules) from None
     report = _report(objective, rules, trained, w, examples, settings, large)
-    return Fitted(model, w, report, trained.blocks, trained.status, strengths)
+    return Fitted(model, w, report, trained.blocks, trained.status, strengths, trained.history)
 
 
 def _by_blocks(objective: Penalised, rules: LinearConstraints, start: Floats, settings: Settings) -> Trained:
@@ -189,8 +191,9 @@ def _by_solver(objective: Penalised, rules: LinearConstraints, start: Floats, se
     relative = objective.weights * objective.y.size
     risk = EmpiricalRisk(objective.features, objective.y, objective.loss.of_the_library, l2=ridge, sample_weight=relative)
     result = solve(Problem(risk, rules), start=start, seed=int(settings.rng.integers(2**31)), time_limit=settings.deadline.left)
-    status = {"CONVERGED": "converged", "STALLED": "converged", "TIME_LIMIT": "time limit"}.get(result.status.name, "iteration limit")
-    return Trained(result.w, objective.value(result.w), max(1, result.iterations), status)
+    endings = {"CONVERGED": "converged", "STALLED": "converged", "TIME_LIMIT": "time limit", "INTERRUPTED": "interrupted"}
+    status = endings.get(result.status.name, "iteration limit")
+    return Trained(result.w, objective.value(result.w), max(1, result.iterations), status, result.history)
 
 
 def _in_training_units(rules: LinearConstraints, examples: Examples) -> LinearConstraints:
@@ -229,7 +232,7 @@ def _report(
         return make_report(rules, w, with_rules, None)
     trainer = BlockTrainer(objective, None, settings.tolerance, min(20, settings.max_iter), settings.deadline)
     free = trainer.train(trained.w)
-    return make_report(rules, w, with_rules, min(free.objective, with_rules))
+    return make_report(rules, w, with_rules, min(free.objective, with_rules), _in_user_units(free.w, examples))
 
 
 def named(error: InfeasibleConstraintsError, rules: list[RuleRows]) -> InfeasibleConstraintsError:

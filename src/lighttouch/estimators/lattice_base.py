@@ -81,6 +81,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         self.smoothing_ = fitted.smoothing
         self.n_iter_ = fitted.blocks
         self.status_ = fitted.status
+        self.history_ = fitted.history
         self._rules = (plan.monotonic, plan.shapes, [] if canonical is None else canonical(fitted.model))
         if fitted.status != "converged":
             warnings.warn(f"training ended at its {fitted.status}; raise max_iter or time_limit", ConvergenceWarning, stacklevel=3)

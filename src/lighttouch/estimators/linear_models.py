@@ -68,7 +68,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         with threadpool_limits(1, user_api="blas"):
             w, trained = self._solve(objective, rules, all_rows, stretch, shift)
         self.intercept_, self.coef_ = float(w[0]), w[1:].copy()
-        self.n_iter_, self.status_ = trained.blocks, trained.status
+        self.n_iter_, self.status_, self.history_ = trained.blocks, trained.status, trained.history
         self._rules = rules
         self.constraint_report_ = self._report(objective, rules, w, stretch, shift)
         if trained.status != "converged":
@@ -97,7 +97,9 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             return make_report(rules, w, with_rules, with_rules)
         with threadpool_limits(1, user_api="blas"):
             free = BlockTrainer(objective, None, float(self.tol), int(self.max_iter), Deadline(self.time_limit)).train(moved * stretch)
-        return make_report(rules, w, with_rules, min(with_rules, free.objective))
+        without = free.w / stretch
+        without[0] += shift
+        return make_report(rules, w, with_rules, min(with_rules, free.objective), without)
 
     def _scores(self, X: Any) -> Floats:
         """Column after column, so that every row is added up in the same order and rounding keeps order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,17 @@ BINDING = 1e-7  # slack below this share of the parameters' size counts as none
 
 @dataclass(frozen=True)
 class RuleReport:
-    """One rule: how many rows, how badly the worst is broken (0: none is), and which hold with equality."""
+    """One rule: how many rows, how badly the worst is broken (0: none is), and which hold with equality.
+
+    `broken_without` and `violation_without` say the same of the model trained without rules (None: not computed).
+    """
 
     rule: str
     rows: int
     violation: float
     binding: NDArray[np.int64]
+    broken_without: int | None = None
+    violation_without: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,12 +76,18 @@ def escaped(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
-def make_report(rules: list[RuleRows], w: Floats, objective: float, without: float | None) -> ConstraintReport:
-    return ConstraintReport(tuple(check_rule(rule, w) for rule in rules), float(objective), None if without is None else float(without))
+def make_report(rules: list[RuleRows], w: Floats, objective: float, without: float | None, free: Floats | None = None) -> ConstraintReport:
+    """`without` and `free` are the objective and the parameters of the model trained without rules."""
+    checked = tuple(check_rule(rule, w, free) for rule in rules)
+    return ConstraintReport(checked, float(objective), None if without is None else float(without))
 
 
-def check_rule(rule: RuleRows, w: Floats) -> RuleReport:
+def check_rule(rule: RuleRows, w: Floats, free: Floats | None = None) -> RuleReport:
     """Recomputed from the parameters."""
+    if free is not None and rule.count:
+        excess = np.asarray(rule.A @ free) - rule.b
+        broken = excess > BINDING * max(float(np.abs(free[1:]).max(initial=0.0)), 1e-300)
+        return replace(check_rule(rule, w), broken_without=int(broken.sum()), violation_without=max(0.0, float(excess.max())))
     if rule.count == 0:
         return RuleReport(rule.label, 0, 0.0, np.zeros(0, dtype=np.int64))
     values = np.asarray(rule.A @ w) - rule.b

@@ -150,10 +150,15 @@ def rows_from(state: dict[str, Any]) -> RuleRows:
 
 
 def report_state(report: ConstraintReport) -> dict[str, Any]:
-    rules = [{"rule": r.rule, "rows": r.rows, "violation": r.violation, "binding": r.binding} for r in report.rules]
+    rules = [
+        {"rule": r.rule, "rows": r.rows, "violation": r.violation, "binding": r.binding, "without": [r.broken_without, r.violation_without]}
+        for r in report.rules
+    ]
     return {"rules": rules, "objective": report.objective, "without": report.objective_without_rules}
 
 
 def report_from(state: dict[str, Any]) -> ConstraintReport:
-    rules = tuple(RuleReport(str(r["rule"]), int(r["rows"]), float(r["violation"]), r["binding"]) for r in state["rules"])
+    rules = tuple(
+        RuleReport(str(r["rule"]), int(r["rows"]), float(r["violation"]), r["binding"], *r.get("without", [])) for r in state["rules"]
+    )
     return ConstraintReport(rules, float(state["objective"]), None if state["without"] is None else float(state["without"]))
