@@ -89,7 +89,7 @@ def check_wheel(ours, t: int) -> None:
         j, before = int(ours.heads[slot]), -1
         while j >= 0:
             assert ours.links[j, SLOT] == slot and ours.links[j, PREVIOUS] == before
-            until = t + (int(slot) - t) % WHEEL - 1  # the last iteration the bound is trusted for
+            until = t + (int(slot) - t) % ours.heads.size - 1  # the last iteration the bound is trusted for
             assert log_weight(ours, j, until) <= TINIEST + 1.0 or ours.tree[j] >= math.exp(log_weight(ours, j, until)) * (1.0 - 1e-9)
             seen.append(j)
             before, j = j, int(ours.links[j, NEXT])
