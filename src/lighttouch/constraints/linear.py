@@ -45,14 +45,9 @@ class LinearConstraints(RecordConstraints):
         data, indices = self.A.data.reshape(-1, 2), self.A.indices.reshape(-1, 2)
         if not np.all((data[:, 0] == -data[:, 1]) & (data[:, 0] != 0.0)):
             return None
-        first_is_smaller = data[:, 0] > 0.0
+        ends = np.where(data[:, :1] > 0.0, indices, indices[:, ::-1])  # side by side, so that a check reads both at once
         scale = np.abs(data[:, 0])
-        return OrderRows(
-            np.where(first_is_smaller, indices[:, 0], indices[:, 1]).astype(indices.dtype),
-            np.where(first_is_smaller, indices[:, 1], indices[:, 0]).astype(indices.dtype),
-            scale[:1].copy() if np.all(scale == scale[0]) else scale,
-            self.b,
-        )
+        return OrderRows(ends[:, 0], ends[:, 1], _once_if_equal(scale), _once_if_equal(self.b))
 
     @cached_property
     def is_bounds(self) -> bool:
@@ -72,3 +67,7 @@ class LinearConstraints(RecordConstraints):
         terms = [f"{value:+.6g} w[{index}]" for index, value in zip(row.indices[:6], row.data[:6], strict=True)]
         more = " ..." if row.nnz > 6 else ""
         return f"row {j}: {' '.join(terms) or '0'}{more} <= {self.b[j]:.6g}"
+
+
+def _once_if_equal(values: Vector) -> Vector:
+    return values[:1].copy() if np.all(values == values[0]) else values

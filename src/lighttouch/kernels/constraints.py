@@ -29,7 +29,7 @@ class SparseRows(NamedTuple):
 
 
 class OrderRows(NamedTuple):
-    """scale_j (w[smaller_j] - w[larger_j]) <= b_j; `scale` holds one number a row, or a single one for all."""
+    """scale_j (w[smaller_j] - w[larger_j]) <= b_j; `scale` and `b` hold one number a row, or a single one for all."""
 
     smaller: np.ndarray
     larger: np.ndarray
@@ -111,12 +111,17 @@ def order_scale(constraints, j):
     return constraints.scale[j] if constraints.scale.size > 1 else constraints.scale[0]
 
 
+@lean_kernel
+def order_side(constraints, j):
+    return constraints.b[j] if constraints.b.size > 1 else constraints.b[0]
+
+
 @worst.register(OrderRows)
 def _worst_order(constraints, start, stop, w):
     best = -math.inf
     member = start
     for j in range(start, stop):
-        value = order_scale(constraints, j) * (w[constraints.smaller[j]] - w[constraints.larger[j]]) - constraints.b[j]
+        value = order_scale(constraints, j) * (w[constraints.smaller[j]] - w[constraints.larger[j]]) - order_side(constraints, j)
         if value > best:
             best = value
             member = j

@@ -15,7 +15,7 @@ import numpy as np
 from lighttouch.kernels.compiled import lean_kernel
 
 WIDTH = 32  # children of a tree node
-WHEEL = 4096  # the longest a bound is trusted, in iterations
+WHEEL = 4096  # the longest a bound is trusted, in iterations; as long as there are constraints, where there are more
 LOG_2 = math.log(2.0)
 TINIEST, LARGEST = -700.0, 600.0  # exponents outside are zero, or ask for a new reference
 ABSURD = 1e250  # an exponent that only a diverged run learns
@@ -57,7 +57,7 @@ def new_distribution(violations: np.ndarray, rate: float) -> Distribution:
         law,
         np.zeros(offsets[-1]),
         offsets.astype(np.int64),
-        np.full(WHEEL, -1, index),
+        np.full(max(WHEEL, 1 << min(20, count.bit_length())), -1, index),
         np.full((count, 4), -1, index),
         np.arange(count, dtype=index),
         np.array([rate, 0.0, -math.log(max(1, count))]),
@@ -160,7 +160,7 @@ def tick(distribution):
     """t becomes t + 1: renew the bounds that have expired, and the reference exponent when it has drifted away."""
     distribution.clock[NOW] += 1
     t = distribution.clock[NOW]
-    slot = t % WHEEL
+    slot = t % distribution.heads.size
     j = distribution.heads[slot]
     distribution.heads[slot] = -1
     while j >= 0:
@@ -190,8 +190,9 @@ def expiring_bound(distribution, j, t):
     now = log_weight(distribution, j, t)
     growth = distribution.scalars[0] * distribution.law[j, REMEMBERED]
     if growth > 0.0:
-        span = math.floor(min(WHEEL - 2.0, (max(now, distribution.scalars[2]) + LOG_2 - now) / growth))
-        link(distribution, j, (t + int(span) + 1) % WHEEL)
+        wheel = distribution.heads.size
+        span = math.floor(min(wheel - 2.0, (max(now, distribution.scalars[2]) + LOG_2 - now) / growth))
+        link(distribution, j, (t + int(span) + 1) % wheel)
         now += span * growth
     # above LARGEST this understates, but the root is then so large that `tick` sets a new reference before the next draw
     return math.exp(min(now, LARGEST)) if now > TINIEST else 0.0

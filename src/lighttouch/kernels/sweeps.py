@@ -16,6 +16,7 @@ from lighttouch.kernels.constraints import (
     SparseRows,
     add_subgradient,
     order_scale,
+    order_side,
     worst,
 )
 from lighttouch.kernels.domains import clamp
@@ -65,13 +66,12 @@ def sweep_any(constraints, start, stop, w, cells, domain, gradient):
 def sweep_order(constraints, start, stop, w, cells, domain, gradient):
     smaller = constraints.smaller
     larger = constraints.larger
-    b = constraints.b
     largest = 0.0
     for j in range(start, stop):
         low = smaller[j]
         high = larger[j]
         scale = order_scale(constraints, j)
-        violation = scale * (w[low] - w[high]) - b[j]
+        violation = scale * (w[low] - w[high]) - order_side(constraints, j)
         if violation > 0.0:
             largest = max(largest, violation)
             part_pair(violation / scale, low, high, w, cells, domain)
