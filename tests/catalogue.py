@@ -76,6 +76,18 @@ def an_order_in_groups() -> Case:
 
 
 @cache
+def an_order_in_a_box() -> Case:
+    """What every solver takes."""
+    rng = np.random.default_rng(10)
+    X = _sparse(rng, 30, 8)
+    y = X @ np.linspace(-0.5, 2.0, 8)[rng.permutation(8)] + 0.3 * rng.normal(size=30)
+    problem = lt.Problem(lt.EmpiricalRisk(X, y, "absolute", l2=0.05), lt.lattice.increasing([2, 2, 2]), lt.Box(-0.6, 0.8))
+    A = problem.constraints.A.toarray()
+    risk = reference.risk(X.toarray(), y, reference.LOSSES["absolute"])
+    return Case(problem, reference.Piece(**risk, **reference.linear(A, np.zeros(12)), project=reference.box(-0.6, 0.8), l2=0.05))
+
+
+@cache
 def cones_everywhere() -> Case:
     rng = np.random.default_rng(5)
     root = rng.normal(size=(4, 4))
@@ -121,6 +133,7 @@ PROBLEMS: dict[str, Callable[[], Case]] = {
     "dense rows in a box": dense_rows_in_a_box,
     "sparse rows in a ball": sparse_rows_in_a_ball,
     "an order in groups": an_order_in_groups,
+    "an order in a box": an_order_in_a_box,
     "cones everywhere": cones_everywhere,
     "families joined": families_joined,
     "one constraint": one_constraint,
@@ -136,6 +149,7 @@ class Entry:
 
     build: Callable[[lt.Problem], Any]
     checks: Callable[[int, int], int] | None = None  # of m single constraints and T iterations
+    feasible_start: bool = False  # whether it begins at a feasible point of its own, not at the start given
 
 
 def _some(problem: lt.Problem) -> int:
@@ -156,6 +170,10 @@ SOLVERS: dict[str, Entry] = {
     ),
     "practical light touch": Entry(lambda p: lt.PracticalLightTouch(1.5, lt.InverseSqrt(0.4))),
     "practical light touch, adagrad": Entry(lambda p: lt.PracticalLightTouch(1.5, lt.AdaGrad(0.3), weight_step_size=0.5)),
+    "projected sgd": Entry(lambda p: lt.ProjectedSGD(lt.InverseSqrt(0.4)), lambda m, T: m * T, feasible_start=True),
+    "approx sgd": Entry(lambda p: lt.ApproxSGD(lt.InverseSqrt(0.4), batch=2), feasible_start=True),
+    "online frank-wolfe": Entry(lambda p: lt.OnlineFrankWolfe(memory="gradients"), lambda m, T: m * T, feasible_start=True),
+    "local frank-wolfe": Entry(lambda p: lt.LocalFrankWolfe(batch=2), lambda m, T: m * T, feasible_start=True),
 }
 
 

@@ -35,6 +35,23 @@ def simple(request):
     return PROBLEMS[request.param]()
 
 
+@pytest.fixture(autouse=True)
+def taken(request):
+    """Solvers may refuse a problem, with a reason; the tests of those solvers look at what they say."""
+    chosen = {name: request.getfixturevalue(name) for name in ("entry", "case", "simple") if name in request.fixturenames}
+    if "entry" in chosen and len(chosen) == 2:
+        problem = chosen.get("case", chosen.get("simple")).problem
+        skip_refused(chosen["entry"].build(problem), problem)
+        if chosen["entry"].feasible_start and request.node.callspec.params.get("case", PROJECTABLE[0]) not in PROJECTABLE:
+            pytest.skip("its start must be projected onto the constraints")
+
+
+def skip_refused(solver, problem) -> None:
+    objection = solver.objection_to(problem)
+    if objection:
+        pytest.skip(f"{type(solver).__name__} refuses: {objection}")
+
+
 def leaves(value) -> list[np.ndarray]:
     """Every array and number of a state."""
     if hasattr(value, "__dataclass_fields__"):
@@ -179,6 +196,7 @@ def test_examples_are_counted(simple, entry):
 @pytest.mark.parametrize("name", PROJECTABLE)
 def test_the_projected_result_is_feasible(name, entry):
     case = PROBLEMS[name]()
+    skip_refused(entry.build(case.problem), case.problem)
     result = solved(case, entry, project=True)
     assert result.violation <= 1e-7
     assert result.violation == pytest.approx(max(0.0, case.piece.g(result.w).max(initial=0.0)), abs=1e-12)
@@ -195,7 +213,10 @@ def test_a_start_of_none_is_the_projection_of_zero(case, entry):
     zero = solved(case, entry, start=np.zeros(case.dimension))
     assert_same_bits(none.state.solver_state, zero.state.solver_state)
     begun = solved(case, entry, iterations=0)
-    assert np.array_equal(begun.w, case.problem.domain.project(np.zeros(case.dimension)))
+    if entry.feasible_start:
+        assert begun.violation <= 1e-9
+    else:
+        assert np.array_equal(begun.w, case.problem.domain.project(np.zeros(case.dimension)))
     assert begun.status is Status.ITERATION_LIMIT and len(begun.history) == 1 and begun.constraint_checks == 0
 
 
@@ -203,13 +224,14 @@ def test_an_infeasible_start_is_accepted(case, entry):
     start = np.full(case.dimension, 50.0)
     result = solved(case, entry, start=start)
     assert np.isfinite(result.w).all() and result.history.iteration[0] == 0
-    expected = case.problem.domain.project(start)
-    assert result.history.violation[0] == pytest.approx(max(0.0, case.piece.g(expected).max(initial=0.0)))
+    expected = 0.0 if entry.feasible_start else max(0.0, case.piece.g(case.problem.domain.project(start)).max(initial=0.0))
+    assert result.history.violation[0] == pytest.approx(expected, abs=1e-9)
 
 
 def test_no_constraints_is_plain_sgd(entry):
     case = PROBLEMS["no constraints"]()
     solver = entry.build(case.problem)
+    skip_refused(solver, case.problem)
     if isinstance(solver, lt.MidTouch):
         plain = lt.FullTouch(1.0, lt.InverseTime(1.0 / solver.strong_convexity), solver.batch)
         ours, theirs = (lt.solve(case.problem, s, iterations=FIRST_PHASE, project=False) for s in (solver, plain))
@@ -254,7 +276,8 @@ def test_a_time_limit_is_kept(simple, entry):
     solved(simple, entry)
     began = time.perf_counter()
     result = solved(simple, entry, iterations=None, time_limit=0.15)
-    assert result.status is Status.TIME_LIMIT and result.iterations > 50
+    few = 2 if entry.feasible_start else 50  # a linear program takes milliseconds
+    assert result.status is Status.TIME_LIMIT and result.iterations > few
     assert time.perf_counter() - began < 0.15 + 1.5
     assert result.seconds < 0.15 + 0.25
     assert result.history.iteration[-1] == result.iterations and np.isfinite(result.w).all()
@@ -306,6 +329,7 @@ def test_a_second_ctrl_c_raises():
 
 def test_a_run_outside_the_main_thread(entry):
     case, results = PROBLEMS["dense rows in a box"](), []
+    skip_refused(entry.build(case.problem), case.problem)
     thread = threading.Thread(target=lambda: results.append(solved(case, entry)))
     thread.start()
     thread.join()
@@ -349,8 +373,9 @@ def test_resuming_something_else_is_refused(simple, entry):
     with pytest.raises(lt.CheckpointMismatchError, match="the solver was"):
         lt.solve(simple.problem, lt.FullTouch(7.0, 0.123), iterations=100, resume=state)
     other = PROBLEMS["sparse rows in a ball"]().problem
-    with pytest.raises(lt.CheckpointMismatchError, match="the number of"):
-        lt.solve(other, entry.build(simple.problem), iterations=100, resume=state)
+    if entry.build(simple.problem).objection_to(other) is None:
+        with pytest.raises(lt.CheckpointMismatchError, match="the number of"):
+            lt.solve(other, entry.build(simple.problem), iterations=100, resume=state)
     with pytest.raises(ValueError, match="it must exceed the 60 already done"):
         solved(simple, entry, resume=state)
     with pytest.raises(ValueError, match="start and resume"):
