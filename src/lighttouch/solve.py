@@ -192,12 +192,8 @@ class _Run:
         return 1 << 2 * ((done.bit_length() + 1) // 2)
 
     def _ending(self, interrupts: Interrupts) -> Status | None:
-        if _blown_up(self.state.w):
+        if not self._keep_if_finite():
             return Status.DIVERGED
-        average = self.solver.average(self.state)
-        if _blown_up(average):
-            return Status.DIVERGED
-        self.finite = (self.state.w.copy(), average)
         self._show()
         done = self.state.iteration
         due = self.record_every is not None and done % self.record_every == 0
@@ -212,6 +208,15 @@ class _Run:
         if interrupts.raised:
             return Status.INTERRUPTED
         return Status.TIME_LIMIT if time.perf_counter() - self.began >= self.time_limit else None
+
+    def _keep_if_finite(self) -> bool:
+        if _blown_up(self.state.w):
+            return False
+        average = self.solver.average(self.state)
+        if _blown_up(average):
+            return False
+        self.finite = (self.state.w.copy(), average)
+        return True
 
     def _show(self) -> None:
         by_steps = self.state.iteration / self.iterations if self.iterations < math.inf else 0.0
