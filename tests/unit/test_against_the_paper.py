@@ -274,7 +274,9 @@ def test_practical_light_touch_in_distribution(name):
     steps = ("inverse sqrt", 0.3)
     compare_means(*outcomes(
         case, lt.PracticalLightTouch(GAMMA, lt.InverseSqrt(0.3), 0.4),
-        lambda choices: reference.practical_light_touch(case.piece, choices, start_of(case), STEPS, GAMMA, reference.Steps(*steps), 0.4, costs),
+        lambda choices: reference.practical_light_touch(
+            case.piece, choices, start_of(case), STEPS, GAMMA, reference.Steps(*steps), 0.4, costs
+        ),
     ))  # fmt: skip
 
 
