@@ -15,7 +15,7 @@ def table(rows: int = 400, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     """Targets that argue against every rule below."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.uniform(0, 2, (rows, 4)), columns=COLUMNS)
-    y = 0.5 * X.a + 2.0 * X.b - X.a * X.b + np.sin(3 * X.c) + 0.5 * X.d * X.a - X.d * X.b + rng.normal(0, 0.3, rows)
+    y = 0.5 * X.a + 2.0 * X.b - X.a * X.b + np.sin(3 * X.c) + 1.2 * X.d * X.a - X.d * X.b + rng.normal(0, 0.3, rows)
     return X, y.to_numpy()
 
 

@@ -51,16 +51,22 @@ def quantile_keypoints(values: Floats, weights: Floats, count: int, include: tup
     present = ~np.isnan(values) & (weights > 0.0)
     if not present.any():
         return np.array([0.0])
-    ascending = np.argsort(values[present], kind="stable")
-    ordered, share = values[present][ascending], np.cumsum(weights[present][ascending])
-    distinct = np.unique(ordered)
+    distinct, group = np.unique(values[present], return_inverse=True)
     if distinct.size <= count:
         chosen = distinct
     else:
-        wanted = np.linspace(0.0, share[-1], count)
-        places = np.clip(np.searchsorted(share, wanted * (1.0 - 1e-12)), 0, ordered.size - 1)
-        chosen = np.unique(np.concatenate([ordered[places], [ordered[0], ordered[-1]]]))
+        share = np.cumsum(_capped(np.bincount(group, weights[present]), count))
+        places = np.searchsorted(share, np.linspace(0.0, share[-1], count) * (1.0 - 1e-12))
+        chosen = distinct[np.unique(np.concatenate([np.clip(places, 0, distinct.size - 1), [0, distinct.size - 1]]))]
     return _well_apart(np.unique(np.concatenate([chosen, np.asarray(include, dtype=np.float64)])))
+
+
+def _capped(mass: Floats, count: int) -> Floats:
+    """No value heavier than one part, so that a value most rows share does not use up the keypoints of all others."""
+    capped = mass
+    for _ in range(4):
+        capped = np.minimum(mass, capped.sum() / count)
+    return capped
 
 
 def _well_apart(keypoints: Floats) -> Floats:

@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 STRENGTHS = tuple(10.0 ** (power / 2.0) for power in range(-11, 3))
 FIRST_CHOICE = (1e-3, 1e-2)
 CAUTION = 1.2  # above 1: freedom counts more than the formula says, against choosing too little smoothing
+SLOPE_SHARE = 0.03
 RIDGE = 2.0  # examples' worth of pull towards 0 for parameters without neighbours
 
 
@@ -58,8 +59,15 @@ def _curve_roughness(piece: Piece) -> Any:
 
 
 def _lattice_roughness(piece: Piece) -> Any:
-    steps = lattice.increasing(piece.grid).A
-    return steps.T @ steps + 0.05 * sparse.identity(piece.size, format="csr")
+    """How far the lattice is from a sum of straight lines: its bends along each axis, its twists over each pair, a little of its slopes."""
+    grid = piece.grid
+    twists, slopes = lattice.supermodular(grid).A, lattice.increasing(grid).A
+    total = twists.T @ twists + SLOPE_SHARE * (slopes.T @ slopes) + SLOPE_SHARE * sparse.identity(piece.size, format="csr")
+    for axis, size in enumerate(grid):
+        if size > 2:
+            bends = lattice.convex(grid, axis, interpolation="hypercube").A
+            total = total + bends.T @ bends
+    return total
 
 
 @dataclass(frozen=True)
