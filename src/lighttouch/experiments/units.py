@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,15 +70,10 @@ class Laboratory:
             for unit in units:
                 yield unit, measure(unit)
             return
-        # Spawned, not forked: a fork of a process with threads may hang.
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-            try:
-                running = {pool.submit(measure, unit): unit for unit in units}
-                for future in as_completed(running):
-                    yield running[future], future.result()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        # Spawned, not forked: a fork of a process with threads may hang. Leaving the block ends the workers, also after an error.
+        with multiprocessing.get_context("spawn").Pool(workers) as pool:
+            for finished in pool.imap_unordered(measure, units):
+                yield finished["unit"], finished
 
     def _path(self, unit: Unit) -> Path:
         return self.folder / f"{digest(unit)}.json"
