@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import lighttouch as lt
-from catalogue import FIRST_PHASE, PROBLEMS, PROJECTABLE, SOLVERS, Interpreted
+from catalogue import FIRST_PHASE, PROBLEMS, SOLVERS, Interpreted
 from lighttouch.result import COLUMNS, Status
 
 STEPS = 60
@@ -42,8 +42,6 @@ def taken(request):
     if "entry" in chosen and len(chosen) == 2:
         problem = chosen.get("case", chosen.get("simple")).problem
         skip_refused(chosen["entry"].build(problem), problem)
-        if chosen["entry"].feasible_start and request.node.callspec.params.get("case", PROJECTABLE[0]) not in PROJECTABLE:
-            pytest.skip("its start must be projected onto the constraints")
 
 
 def skip_refused(solver, problem) -> None:
@@ -193,7 +191,7 @@ def test_examples_are_counted(simple, entry):
     assert result.gradient_samples == getattr(result.solver, "batch", 2) * STEPS
 
 
-@pytest.mark.parametrize("name", PROJECTABLE)
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_the_projected_result_is_feasible(name, entry):
     case = PROBLEMS[name]()
     skip_refused(entry.build(case.problem), case.problem)

@@ -1,0 +1,87 @@
+"""What `solve(problem)` owes when no solver is named: repeatable, feasible, truthful about what it proved."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import lighttouch as lt
+from catalogue import PROBLEMS, Case
+from lighttouch.result import Status
+
+
+@cache
+def many_examples() -> lt.Problem:
+    """So many that a full gradient is too dear: the stochastic phase runs first."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(45_000, 100))
+    y = X @ np.sort(rng.normal(size=100))[::-1] + rng.normal(size=45_000)
+    return lt.Problem(lt.EmpiricalRisk(X, y, "huber"), lt.ordering(100), lt.Box(-3, 3))
+
+
+def same(first: lt.Result, second: lt.Result) -> bool:
+    return first.w.tobytes() == second.w.tobytes() and first.iterations == second.iterations and first.objective == second.objective
+
+
+@pytest.fixture(params=PROBLEMS)
+def case(request) -> Case:
+    return PROBLEMS[request.param]()
+
+
+def optimum(case: Case) -> float:
+    """By SciPy, from a few starts; on problems this small that is the truth to 1e-6."""
+    piece, best = case.piece, np.inf
+    constraint = {"type": "ineq", "fun": lambda w: -piece.g(case.problem.domain.project(w))}
+    for seed in range(3):
+        start = case.problem.domain.project(np.random.default_rng(seed).normal(size=case.dimension))
+        rules = [constraint] if piece.g(start).size else []
+        found = scipy.optimize.minimize(
+            lambda w: piece.objective(case.problem.domain.project(w)), start, method="SLSQP", constraints=rules, options={"maxiter": 300}
+        )
+        w = lt.project(case.problem.domain.project(found.x), case.problem.constraints, case.problem.domain).w
+        best = min(best, piece.objective(w))
+    return best
+
+
+def test_the_answer_is_feasible_and_what_is_called_converged_is_optimal(case):
+    result = lt.solve(case.problem, time_limit=20.0)
+    assert result.violation <= 1e-7
+    assert result.violation == pytest.approx(max(0.0, case.piece.g(result.w).max(initial=0.0)), abs=1e-10)
+    assert result.objective == pytest.approx(case.piece.objective(result.w), rel=1e-10)
+    assert result.status in (Status.CONVERGED, Status.STALLED)
+    best = optimum(case)
+    assert result.objective <= best + 2e-3 * max(abs(best), 1e-3)
+
+
+def test_small_problems_repeat_and_resume_bit_for_bit(case):
+    whole = lt.solve(case.problem, iterations=30)
+    assert same(whole, lt.solve(case.problem, iterations=30))
+    if whole.iterations > 12:
+        half = lt.solve(case.problem, iterations=12)
+        assert same(whole, lt.solve(case.problem, iterations=30, resume=half.state))
+
+
+def test_large_problems_repeat_and_resume_bit_for_bit():
+    problem = many_examples()
+    whole = lt.solve(problem, iterations=500, project=False)
+    assert same(whole, lt.solve(problem, iterations=500, project=False, record_every=33))
+    half = lt.solve(problem, iterations=150, project=False)
+    assert same(whole, lt.solve(problem, iterations=500, project=False, resume=half.state))
+    assert not same(whole, lt.solve(problem, iterations=500, project=False, seed=1))
+
+
+def test_large_problems_end_feasible_and_within_their_limits():
+    problem = many_examples()
+    began = time.perf_counter()
+    limited = lt.solve(problem, time_limit=0.3)
+    assert limited.violation <= 1e-7 and time.perf_counter() - began < 20
+    assert limited.status in (Status.TIME_LIMIT, Status.CONVERGED, Status.STALLED)
+    finished = lt.solve(problem, time_limit=30)
+    assert finished.status in (Status.CONVERGED, Status.STALLED)
+    assert finished.violation <= 1e-7 and finished.objective <= limited.objective * (1 + 1e-3)
+    stopped = lt.solve(problem, record_every=20, callback=lambda progress: progress.iteration >= 40)
+    assert stopped.status is Status.INTERRUPTED and stopped.iterations == 40 and stopped.violation <= 1e-7
