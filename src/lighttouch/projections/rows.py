@@ -127,9 +127,17 @@ def read_bounds(matrix: Any, right: Floats, rows: Indices, scale: Floats, lower:
         limit = right[rows] / values[:, 0]
         tighten(high, high_source, rows, columns[:, 0], limit, values[:, 0] > 0, 1.0)
         tighten(low, low_source, rows, columns[:, 0], limit, values[:, 0] < 0, -1.0)
+    meet_within_rounding(low, high)
     bounds = Bounds(low, high, low_source, high_source, scale_of(low_source, scale), scale_of(high_source, scale))
     refuse_empty_bounds(bounds)
     return bounds
+
+
+def meet_within_rounding(low: Floats, high: Floats) -> None:
+    """Bounds that cross by the last bits only are one value: equalities written as two rows come out like that."""
+    with np.errstate(invalid="ignore"):
+        crossed = (low > high) & (low - high <= 8 * np.finfo(np.float64).eps * np.abs(low))
+    low[crossed] = high[crossed] = 0.5 * (low[crossed] + high[crossed])
 
 
 def scale_of(source: Indices, scale: Floats) -> Floats:
