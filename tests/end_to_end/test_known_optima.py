@@ -224,12 +224,13 @@ def among_balls() -> Known:
     ids=repr,
 )
 def test_norm_constraints(solver, iterations):
-    """Before any projection: the penalty alone brings the average to the optimum."""
+    """Before any projection the penalty alone brings the average to the optimum; the projection makes it feasible."""
     known = among_balls()
     result = lt.solve(known.problem, solver, iterations=iterations, project=False)
     assert result.violation <= 0.02
     assert abs(result.objective - known.objective) <= TOLERANCE * abs(known.objective)
     assert np.linalg.norm(result.w - known.w) <= 0.05 * np.linalg.norm(known.w)
+    reach(known, solver, iterations, distance=0.05)
 
 
 # --------------------------------------------------------------------------------------- quantile curves that do not cross
