@@ -32,7 +32,7 @@ def _units(setting: Setting, table: int) -> list[Unit]:
     return [
         {
             "kind": "rates", "line": f"{algorithm}, m = {m}", "table": table, "algorithm": algorithm, "constraints": m,
-            "lengths": lengths, "seeds": setting.seeds or scale["seeds"],
+            "lengths": lengths, "seeds": scale["seeds"],
         }
         for algorithm in setting.config[f"table{table}"]["algorithms"] for m in scale["constraints"]
     ]  # fmt: skip
