@@ -59,8 +59,8 @@ def reproduce(
     """Run the paper's experiments and write rows, provenance, pictures and a summary to `output`/`scale`.
 
     `only` names some of figure1, figure2, figure3, tables. `data` is a file of your own pairs (see `pairs.load_pairs`) instead of
-    the generated ones. `seeds` is the number of permutations in the figures (5 at full scale, 2 at small, where not given). What was measured before
-    with the same settings is read, not run, unless `resume` is False. Untimed runs share `workers` processes.
+    the generated ones. `seeds` is the number of permutations in the figures (5 at full scale, 2 at small, where not given). What was
+    measured before with the same settings is read, not run, unless `resume` is False. Untimed runs share `workers` processes.
     """
     began = time.perf_counter()
     one_of(scale, SCALES, "scale")
