@@ -25,6 +25,7 @@ from lighttouch.solve import Progress, solve
 from lighttouch.solvers import (
     AdaGrad,
     ApproxSGD,
+    Automatic,
     FullTouch,
     InverseSqrt,
     InverseTime,
@@ -85,8 +86,8 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "AdaGrad", "ApproxSGD", "Ball", "Box", "CategoryOrder", "CheckpointMismatchError", "Concave", "ConstrainedLinearClassifier",
-    "ConstrainedLinearRegressor", "ConstraintError", "Convex", "ConvexConstraints", "CustomObjective", "DataError", "Dominates",
+    "AdaGrad", "ApproxSGD", "Automatic", "Ball", "Box", "CategoryOrder", "CheckpointMismatchError", "Concave",
+    "ConstrainedLinearClassifier", "ConstrainedLinearRegressor", "ConstraintError", "Convex", "ConvexConstraints", "CustomObjective", "DataError", "Dominates",
     "EdgeworthTrust", "EmpiricalRisk", "Everywhere", "FullTouch", "History", "InfeasibleConstraintsError", "InverseSqrt",
     "InverseTime", "JointlyMonotonic", "Lattice", "LatticeClassifier", "LatticeRanker", "LatticeRegressor", "LightTouch",
     "LinearConstraints", "LocalFrankWolfe", "MidTouch", "ModelFileError", "NormConstraints", "OnlineFrankWolfe", "PairwiseRisk",

@@ -43,7 +43,7 @@ def vector_kernel(function: Callable[..., Any]) -> Any:
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     dispatcher = numba.njit(function, error_model="numpy", nogil=True, **options)
     if dispatcher is function:  # NUMBA_DISABLE_JIT: the plain function stands for itself
-        function.py_func = function  # type: ignore[attr-defined]
+        function.py_func = function
     else:
         dispatcher._cache = _open_cache(function)
     return dispatcher

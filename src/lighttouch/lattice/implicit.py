@@ -49,7 +49,7 @@ class LatticeMonotonicity(LinearConstraints):
         return smaller, larger
 
     @cached_property
-    def A(self) -> Any:  # type: ignore[override]
+    def A(self) -> Any:
         advice = "use a smaller lattice, or a solver that does not store the rows"
         refuse_if_too_large(self.count * 60, f"storing {self.count:,} monotonicity rows", advice, ConstraintError)
         smaller, larger = self.pairs()
@@ -67,14 +67,14 @@ class LatticeMonotonicity(LinearConstraints):
         return np.zeros(self.count)
 
     @property
-    def is_bounds(self) -> bool:  # type: ignore[override]
+    def is_bounds(self) -> bool:
         return False
 
     def row_scales(self) -> Vector:
         return np.full(self.count, np.sqrt(2.0))
 
     def describe(self, j: int) -> str:
-        starts, strides, spans, jumps, signs = self.record
+        starts, _, spans, jumps, signs = self.record
         f = int(np.searchsorted(starts, j, side="right") - 1)
         place = j - starts[f]
         low = int(place // spans[f] * jumps[f] + place % spans[f])

@@ -1,6 +1,7 @@
 """The paper's algorithms and the rivals it compares with."""
 
 from lighttouch.solvers.approx_sgd import ApproxSGD
+from lighttouch.solvers.automatic import Automatic
 from lighttouch.solvers.frank_wolfe import OnlineFrankWolfe
 from lighttouch.solvers.full_touch import FullTouch
 from lighttouch.solvers.light_touch import LightTouch, PracticalLightTouch
@@ -10,6 +11,6 @@ from lighttouch.solvers.projected_sgd import ProjectedSGD
 from lighttouch.solvers.steps import AdaGrad, InverseSqrt, InverseTime
 
 __all__ = [
-    "AdaGrad", "ApproxSGD", "FullTouch", "InverseSqrt", "InverseTime", "LightTouch", "LocalFrankWolfe", "MidTouch", "OnlineFrankWolfe",
-    "PracticalLightTouch", "ProjectedSGD",
+    "AdaGrad", "ApproxSGD", "Automatic", "FullTouch", "InverseSqrt", "InverseTime", "LightTouch", "LocalFrankWolfe", "MidTouch",
+    "OnlineFrankWolfe", "PracticalLightTouch", "ProjectedSGD",
 ]  # fmt: skip

@@ -80,7 +80,7 @@ def column_sizes(problem: Problem) -> Vector:
     objective: Any = problem.objective
     if isinstance(objective, Quadratic):
         diagonal = objective.P.diagonal() if scipy.sparse.issparse(objective.P) else np.diag(objective.P)
-        return np.sqrt(np.maximum(0.0, diagonal))
+        return np.asarray(np.sqrt(np.maximum(0.0, diagonal)))
     if not isinstance(objective, EmpiricalRisk):
         return np.zeros(problem.dimension)
     squares = objective.X.multiply(objective.X) if scipy.sparse.issparse(objective.X) else np.square(objective.X)
@@ -218,5 +218,5 @@ def radius(problem: Problem, state: Acceleration) -> Vector:
     travelled = 10.0 * np.abs(state.x - state.start) + state.reach / state.scale
     domain = problem.domain
     if isinstance(domain, Box):
-        return np.minimum(travelled, np.subtract(domain.upper, domain.lower) / state.scale)
-    return np.minimum(travelled, domain.diameter(problem.dimension))
+        return np.asarray(np.minimum(travelled, np.subtract(domain.upper, domain.lower) / state.scale))
+    return np.asarray(np.minimum(travelled, domain.diameter(problem.dimension)))

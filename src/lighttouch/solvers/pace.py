@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse
 
@@ -51,7 +53,7 @@ def polishing_pays(problem: Problem) -> bool:
 
 def projection_is_cheap(problem: Problem) -> bool:
     constraints = problem.constraints
-    return constraints.members * constraints.cost / constraints.group_size <= CHEAP_CHECK
+    return bool(constraints.members * constraints.cost / constraints.group_size <= CHEAP_CHECK)
 
 
 def first_eta(problem: Problem) -> float:
@@ -63,4 +65,4 @@ def first_eta(problem: Problem) -> float:
     data = X.data if scipy.sparse.issparse(X) else X[: min(1000, X.shape[0])]
     entry = float(np.sqrt(np.mean(np.square(data[:100_000] if scipy.sparse.issparse(X) else data)))) if data.size else 1.0
     reach = max(1e-300, float(np.sqrt(np.mean(np.square(y[:100_000])))))
-    return reach / max(1e-300, entry * np.sqrt(objective.cost))
+    return reach / max(1e-300, entry * math.sqrt(objective.cost))

@@ -1,0 +1,84 @@
+"""Target 3: iteration cost and memory against the number of constraints; and the paper's LightTouch at a million of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import scipy.sparse as sp
+
+import lighttouch as lt
+from benchmarks.speed.paper_problem import Row
+
+FEATURES = (8, 12, 16, 20)
+
+
+def lattice_problem(features: int, examples: int = 300_000) -> lt.Problem:
+    rng = np.random.default_rng(features)
+    lattice = lt.Lattice([2] * features)
+    better, worse = rng.random((examples, features)), rng.random((examples, features))
+    swap = worse.sum(axis=1) > better.sum(axis=1) + rng.normal(size=examples)
+    better[swap], worse[swap] = worse[swap], better[swap].copy()
+    objective = lt.PairwiseRisk(lattice.features(better), lattice.features(worse), loss="hinge")
+    return lt.Problem(objective, lt.lattice.increasing([2] * features), lt.Box(-10, 10))
+
+
+def measure_lattice(features: int) -> dict[str, float]:
+    """Microseconds an iteration of the default's stochastic loop, and the memory the solver took beyond its data."""
+    import resource
+
+    problem = lattice_problem(features)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    best = min(_microseconds(problem) for _ in range(3))
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"microseconds": best, "megabytes": (after - before) / 1024, "constraints": problem.constraints.count}
+
+
+def _microseconds(problem: lt.Problem) -> float:
+    result = lt.solve(problem, iterations=6_000, project=False, record_every=10**9)
+    return 1e6 * result.seconds / result.iterations
+
+
+def measure_orders(count: int) -> dict[str, float]:
+    """Microseconds an iteration of LightTouch (k = 8) under `count` random orders of 4,096 parameters."""
+    rng = np.random.default_rng(0)
+    d, n = 4096, 20_000
+    X = sp.random(n, d, 24 / d, random_state=rng, format="csr")
+    y = np.where(X @ np.sort(rng.normal(size=d)) + 0.1 * rng.normal(size=n) > 0, 1.0, -1.0)
+    ends = np.sort(rng.integers(0, d - 1, size=(count, 2)), axis=1)
+    problem = lt.Problem(lt.EmpiricalRisk(X, y, loss="hinge"), lt.order(ends[:, 0], ends[:, 1] + 1, dimension=d), lt.Box(-10, 10))
+    solver = lt.LightTouch(1.0, lt.InverseSqrt(1.0), 8, weight_step_size=1 / 16, batch=2)
+    first = lt.solve(problem, solver, iterations=20_000, project=False, record_every=10**9)
+    times = []
+    for _ in range(3):
+        following = lt.solve(
+            problem, solver, iterations=first.iterations + 20_000, project=False, record_every=10**9, resume=first.state
+        )
+        times.append((following.seconds - first.seconds) / 20_000 * 1e6)
+        first = following
+    return {"microseconds": min(times), "constraints": count}
+
+
+def in_own_process(function: str, argument: int) -> dict[str, float]:
+    code = f"import json; from benchmarks.speed import scaling; print(json.dumps(scaling.{function}({argument})))"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    return json.loads(output.splitlines()[-1])
+
+
+def run(quick: bool = False) -> list[Row]:
+    features = FEATURES[:3] if quick else FEATURES
+    lattices = {f: in_own_process("measure_lattice", f) for f in features}
+    rows = []
+    for f in features:
+        found = lattices[f]
+        ratio = found["microseconds"] / lattices[12]["microseconds"]
+        what = f"default: an iteration on a 2^{f} lattice ({found['constraints']:,.0f} constraints) / on 2^12"
+        shown = f"{found['microseconds']:.1f} us, {ratio:.2f}x, {found['megabytes']:.0f} MB"
+        rows.append(Row(what, shown, "<= 3 at 2^20" if f == 20 else "", ratio <= 3.0 if f == 20 else None))
+    small, large = (in_own_process("measure_orders", count) for count in (10_000, 100_000 if quick else 1_000_000))
+    ratio = large["microseconds"] / small["microseconds"]
+    what = f"LightTouch, k = 8: an iteration at m = {large['constraints']:,} / at m = 10,000"
+    rows.append(Row(what, f"{large['microseconds']:.2f} / {small['microseconds']:.2f} us = {ratio:.2f}", "<= 2", ratio <= 2.0))
+    return rows
