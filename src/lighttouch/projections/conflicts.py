@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, sparse
+import scipy  # scipy.optimize is slow to import: only where constraints conflict
+from scipy import sparse
 
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.projections.unit_rows import Centred
@@ -88,7 +89,7 @@ def empty_by_linear_programming(problem: Centred, ids: Indices) -> bool:
     bounds = np.arange(rows, rows + 2 * dimension)
     limit = np.where((problem.unit.source[bounds] < 0) | np.isin(bounds, ids), problem.right[bounds], np.inf)
     general = ids[ids < rows]
-    answer = optimize.linprog(
+    answer = scipy.optimize.linprog(
         np.zeros(dimension),
         A_ub=sparse.csr_matrix(problem.unit.take(general)),
         b_ub=problem.right[general],
@@ -107,7 +108,7 @@ def find_conflict(problem: Centred) -> Conflict | None:
     relaxed = sparse.hstack([matrix, -sparse.identity(rows)], format="csr")
     cost = np.concatenate([np.zeros(dimension), np.ones(rows)])
     limits = [*((low, high) for low, high in bounds), *((0.0, None) for _ in range(rows))]
-    answer = optimize.linprog(cost, A_ub=relaxed, b_ub=problem.right[:rows], bounds=limits, method="highs")
+    answer = scipy.optimize.linprog(cost, A_ub=relaxed, b_ub=problem.right[:rows], bounds=limits, method="highs")
     if answer.status != 0 or answer.fun <= 0.0:
         return None
     priced = np.flatnonzero(-answer.ineqlin.marginals > 1e-9)

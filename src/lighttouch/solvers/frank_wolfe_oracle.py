@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy  # scipy.optimize is slow to import: only where it is used
 
 from lighttouch.constraints import LinearConstraints, order
 from lighttouch.domains import Ball
@@ -78,7 +78,7 @@ class RowsOracle:
     def optimum(self, direction: Vector) -> Any:
         options = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
         box = np.column_stack([self.lower, self.upper])
-        found = linprog(direction, A_ub=self.matrix, b_ub=self.right, bounds=box, method="highs-ds", options=options)
+        found = scipy.optimize.linprog(direction, A_ub=self.matrix, b_ub=self.right, bounds=box, method="highs-ds", options=options)
         if found.status == 2:
             raise InfeasibleConstraintsError("no point satisfies all constraints and the domain together (HiGHS)")
         return found

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy  # scipy.optimize is slow to import: only where it is used
 
 from lighttouch.checks import positive, positive_int
 from lighttouch.domains import Ball
@@ -163,5 +163,5 @@ def forget_negligible(state: DecomposedState) -> None:
 def few_weights(weights: Vector, vertices: Vector) -> Vector | None:
     """Other weights of the same point, at most d + 1 of them positive: a basic solution; None where HiGHS finds none."""
     equations = np.vstack([vertices.T, np.ones(weights.size)])
-    found = linprog(-weights, A_eq=equations, b_eq=equations @ weights, bounds=(0, None), method="highs-ds")
+    found = scipy.optimize.linprog(-weights, A_eq=equations, b_eq=equations @ weights, bounds=(0, None), method="highs-ds")
     return np.maximum(0.0, found.x) if found.status == 0 else None
