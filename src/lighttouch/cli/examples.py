@@ -1,0 +1,134 @@
+"""From a table and the options to examples: features, targets, queries or pairs, and the task they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lighttouch.cli import tables
+from lighttouch.cli.tables import Dialect
+from lighttouch.errors import DataError
+
+BETTER, WORSE = "better_", "worse_"
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Rows to train on or to measure accuracy on; `worse` holds the other half of pairs."""
+
+    X: Any
+    y: Any = None
+    qid: Any = None
+    worse: Any = None
+
+    def rows(self, chosen: Any) -> Examples:
+        picked = [None if part is None else part.iloc[chosen] for part in (self.X, self.y, self.qid, self.worse)]
+        return Examples(*picked)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which columns play which part."""
+
+    target: str | None
+    qid: str | None
+    pairs: bool
+    drop: Sequence[str]
+    categorical: Sequence[str]
+
+    def read(self, path: Path, dialect: Dialect) -> Examples:
+        frame = tables.read(path, dialect)
+        for name in self.drop:
+            tables.place(name, frame, "--drop", path)
+        frame = frame.drop(columns=list(self.drop))
+        return self._pairs(frame, path) if self.pairs else self._examples(frame, path)
+
+    def _examples(self, frame: Any, path: Path) -> Examples:
+        if self.target is None:
+            names = ", ".join(repr(str(name)) for name in list(frame.columns)[:12])
+            raise DataError(f"which column should be predicted? Name it with --target; {path} has {names}")
+        target = frame[tables.place(self.target, frame, "--target", path)]
+        tables.refuse_gaps(target, path, "the target")
+        qid = None if self.qid is None else frame[tables.place(self.qid, frame, "--qid", path)]
+        if qid is not None:
+            tables.refuse_gaps(qid, path, "the query")
+        X = frame.drop(columns=[name for name in (self.target, self.qid) if name is not None])
+        return Examples(self._features(X, path), target, qid)
+
+    def _pairs(self, frame: Any, path: Path) -> Examples:
+        if self.target is not None or self.qid is not None:
+            raise DataError("--pairs needs no --target and no --qid: the better row of each pair is the one in the better_ columns")
+        names = [str(name)[len(BETTER) :] for name in frame.columns if str(name).startswith(BETTER)]
+        lacking = [WORSE + name for name in names if WORSE + name not in frame.columns]
+        other = [name for name in frame.columns if not str(name).startswith((BETTER, WORSE))]
+        if not names or lacking or other:
+            told = f"{lacking[0]!r} is missing" if lacking else f"{other[0]!r} is neither (--drop it)" if other else "there are none"
+            raise DataError(f"{path} must hold pairs in columns better_NAME and worse_NAME: {told}")
+        sides = [frame[[side + name for name in names]].set_axis(names, axis=1) for side in (BETTER, WORSE)]
+        better, worse = (self._features(side, path) for side in sides)
+        return Examples(better, worse=worse)
+
+    def _features(self, X: Any, path: Path) -> Any:
+        if X.shape[1] == 0:
+            raise DataError(f"{path} has no column left to learn from beside the target")
+        for name in self.categorical:
+            tables.place(name, X, "--categorical", path)
+        tables.refuse_infinite(X, path)
+        tables.refuse_doubtful_text(X, path, self.categorical)
+        return X
+
+
+def task_of(examples: Examples, asked: str, wanted: Wanted, path: Path) -> str:
+    """Classification, regression or ranking, checked against the target."""
+    if examples.worse is not None or examples.qid is not None:
+        if asked not in ("auto", "ranking"):
+            raise DataError(f"--qid and --pairs make a ranker, but --task is {asked}; leave one of them out")
+        if examples.y is not None:
+            tables.require_numbers(examples.y.to_frame(), str(wanted.target), path, "the target")
+        return "ranking"
+    if asked == "ranking":
+        raise DataError("ranking needs to know which rows belong together: pass --qid COLUMN, or --pairs")
+    values = examples.y.nunique()
+    if values == 1 and len(examples) > 1:
+        raise DataError(f"the target {wanted.target!r} is {examples.y.iloc[0]!r} in all {len(examples):,} rows: there is nothing to learn")
+    task = asked if asked != "auto" else "classification" if values == 2 else "regression"
+    if task == "regression":
+        _require_regression(examples, asked, wanted, path)
+    elif values != 2:
+        raise DataError(
+            f"classification needs a target with 2 different values; {wanted.target!r} has {values:,}. Train one model for each class"
+        )
+    return task
+
+
+def _require_regression(examples: Examples, asked: str, wanted: Wanted, path: Path) -> None:
+    values = examples.y.nunique()
+    if asked == "auto" and values > 2 and examples.y.dtype.kind not in "iufb" and values <= 50:
+        shown = ", ".join(repr(each) for each in sorted(examples.y.unique(), key=str)[:6])
+        raise DataError(
+            f"the target {wanted.target!r} must hold numbers or two classes; it holds {values:,} texts ({shown}). "
+            "Train one model for each class against the rest"
+        )
+    tables.require_numbers(examples.y.to_frame(), str(wanted.target), path, "the target")
+    tables.refuse_infinite(examples.y.to_frame(), path)
+
+
+def split(examples: Examples, share: float, seed: int) -> tuple[Examples, Examples]:
+    """Rows to train on and rows held out; the rows of a query stay together."""
+    rng = np.random.default_rng(seed)
+    groups = np.arange(len(examples)) if examples.qid is None else np.unique(examples.qid.to_numpy(), return_inverse=True)[1]
+    count = int(groups.max()) + 1
+    held = max(1, round(share * count))
+    if held >= count:
+        raise DataError(
+            f"--holdout {share:g} leaves nothing to train on: there are only {count} {'rows' if examples.qid is None else 'queries'}"
+        )
+    out = np.isin(groups, rng.permutation(count)[:held])
+    return examples.rows(np.flatnonzero(~out)), examples.rows(np.flatnonzero(out))

@@ -1,0 +1,58 @@
+"""Exit codes, and how an error becomes one line and one of them."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any
+
+from lighttouch.errors import ConstraintError, DataError, InfeasibleConstraintsError, ModelFileError
+
+OK, RULES_BROKEN, BAD_USAGE, INFEASIBLE, NOT_CONVERGED, FILE_PROBLEM, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+OUR_MISTAKE = 70
+
+
+class FileProblem(OSError):
+    """A file that cannot be read or written, or must not be."""
+
+
+def exit_code(error: BaseException) -> int:
+    """The code for an error that is the user's to mend, or OUR_MISTAKE."""
+    kinds: list[tuple[Any, int]] = [
+        (InfeasibleConstraintsError, INFEASIBLE),
+        ((ModelFileError, OSError, EOFError), FILE_PROBLEM),
+        ((DataError, ConstraintError, ValueError, TypeError, MemoryError), BAD_USAGE),
+        (KeyboardInterrupt, INTERRUPTED),
+    ]
+    return next((code for kind, code in kinds if isinstance(error, kind)), OUR_MISTAKE)
+
+
+def tell(error: BaseException) -> None:
+    """The message on the error stream, its control characters made visible."""
+    if isinstance(error, KeyboardInterrupt):
+        say("interrupted: nothing was written", sys.stderr)
+        return
+    text = str(error)
+    if isinstance(error, OSError) and not isinstance(error, FileProblem) and error.strerror:
+        text = f"{error.filename or 'a file'}: {error.strerror}"
+    say("lighttouch: error: " + visible(text or type(error).__name__), sys.stderr)
+    if exit_code(error) == OUR_MISTAKE:
+        say(f"this {type(error).__name__} is a mistake of lighttouch's, not yours; please report it with the output of --debug", sys.stderr)
+
+
+def visible(text: str) -> str:
+    """Without control characters that could move a cursor or colour a terminal; line breaks stay."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else repr(letter)[1:-1] for letter in text)
+
+
+def one_line(text: str) -> str:
+    return visible(text).replace("\n", "\\n")
+
+
+def say(text: str = "", stream: Any = None) -> None:
+    """Print, even where the terminal cannot show every letter."""
+    stream = stream or sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    with contextlib.suppress(BrokenPipeError):
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        stream.flush()

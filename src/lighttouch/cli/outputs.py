@@ -1,0 +1,48 @@
+"""Output files: refused before the work starts, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from lighttouch.cli.failures import FileProblem
+
+
+def refuse(path: Path, what: str, overwrite: bool, inputs: Sequence[Path] = ()) -> None:
+    """Raise if writing to `path` would destroy something or cannot succeed."""
+    if path.is_dir():
+        raise FileProblem(f"the {what} {path} is a folder; name a file")
+    if any(_same(path, other) for other in inputs):
+        raise FileProblem(f"the {what} {path} is also an input of this command; name another file")
+    if path.exists() and not overwrite:
+        raise FileProblem(f"the {what} {path} exists already; name another file, or pass --overwrite")
+    if not path.parent.is_dir():
+        raise FileProblem(f"the {what} {path} cannot be written: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise FileProblem(f"the {what} {path} cannot be written: no permission to write to the folder {path.parent}")
+
+
+def _same(first: Path, second: Path) -> bool:
+    try:
+        return first.samefile(second)
+    except OSError:
+        return first.absolute() == second.absolute()
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A file beside `path` to write to; it takes the name `path` only when everything succeeded."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    beside = Path(name)
+    try:
+        yield beside
+        mask = os.umask(0)
+        os.umask(mask)
+        beside.chmod(0o666 & ~mask)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,240 @@
+"""The parser: every subcommand, its options, and help that teaches by examples."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import lighttouch
+
+ABOUT = """\
+Train models that must obey rules, and prove that they do.
+
+  lighttouch train people.csv --target income --increasing education_num,capital_gain
+  lighttouch predict income.lt new_people.csv -o predictions.csv
+  lighttouch check income.lt
+
+Every subcommand explains itself: lighttouch train --help
+"""
+EXIT_CODES = """\
+exit codes: 0 all is well, 1 a rule is broken (check), 2 bad usage or data, 3 the rules contradict each other,
+4 training did not converge (the model is saved), 5 a file cannot be read or written, 130 interrupted
+"""
+TRAIN = """\
+Train a model on a table under rules, save it, and write a report that opens in any browser.
+
+Nothing needs tuning. A target with two values makes a classifier, numbers make a regressor, --qid or --pairs make a ranker.
+Text columns are categories; gaps are allowed. Press Ctrl-C once to stop early and keep the best model so far.
+"""
+TRAIN_EXAMPLES = """\
+examples:
+  lighttouch train people.csv --target income --increasing education_num,capital_gain
+      more education or capital gain never lowers the chance of the second of the two income classes;
+      saves people.lt and people.html
+  lighttouch train flats.parquet --target price --increasing area --decreasing age --test more_flats.parquet
+      a regressor, its accuracy measured on another file
+  lighttouch train flats.csv --target price --rules rules.toml --holdout 0.2 -o flats.lt --report flats.html
+      any rule from a file, accuracy on a fifth of the rows that training does not see
+  lighttouch train clicks.csv --target stars --qid query --increasing relevance
+      a ranker; only rows with the same query are compared
+  lighttouch train pairs.csv --pairs --increasing relevance
+      a ranker from columns better_relevance, worse_relevance, ...
+
+rules.toml:
+  increasing = ["area"]
+  decreasing = ["age"]
+  [[rule]]
+  kind = "EdgeworthTrust"      # Convex, Concave, Unimodal, SlopeBound, Dominates, RangeDominates, JointlyMonotonic,
+  main = "rating"              # Supermodular, Submodular, TrapezoidTrust, CategoryOrder: see docs/command_line.md
+  conditional = "n_reviews"
+"""
+PREDICT_EXAMPLES = """\
+examples:
+  lighttouch predict people.lt new.csv                           to the screen
+  lighttouch predict people.lt new.csv.gz -o out.csv.gz          compressed, a chunk at a time, any size
+  lighttouch predict people.lt new.parquet -o out.parquet --keep id
+
+A classifier writes the class and the probability of its second class; a regressor or ranker writes numbers. Numbers are written with
+all their digits: reading them back gives the same bits as predicting in Python. Text that a spreadsheet would run as a formula
+(it begins with = + - @) gets an apostrophe in front, unless --raw is given.
+"""
+CHECK_EXAMPLES = """\
+examples:
+  lighttouch check people.lt                  every rule, recomputed from the saved parameters
+  lighttouch check people.lt people.csv       also that predictions on these rows keep monotonicity
+  lighttouch check people.lt && deploy        the exit code is 0 if every rule holds, 1 if one is broken
+"""
+PLAN_EXAMPLES = """\
+How many iterations and constraint checks the theorems of the paper ask for, and with which step size and how many constraints an iteration.
+
+examples:
+  lighttouch plan --constraints 24576 --diameter 10 --objective-gradient 1 --constraint-gradient 2 --penalty 1 --epsilon 0.01
+  lighttouch plan --constraints 1000 --diameter 1 --objective-gradient 1 --constraint-gradient 1 --boundary-gradient 0.5 \\
+      --epsilon 0.1 --strong-convexity 0.1
+"""
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30, width=120)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="lighttouch", description=ABOUT, epilog=EXIT_CODES, formatter_class=_Help)
+    parser.add_argument("--version", action="version", version=f"lighttouch {lighttouch.__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    commands = parser.add_subparsers(dest="command", metavar="command", title="commands")
+    _train(commands)
+    _predict(commands)
+    _check(commands)
+    _plan(commands)
+    _reproduce(commands)
+    _command(commands, "warmup", "compile what training needs, so that the first model is not slow", "")
+    completion = _command(commands, "completion", "print a script that completes commands in your shell", COMPLETION_EXAMPLES)
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
+    return parser
+
+
+COMPLETION_EXAMPLES = """\
+examples:
+  source <(lighttouch completion bash)                            in ~/.bashrc, or the same with zsh in ~/.zshrc
+  lighttouch completion fish > ~/.config/fish/completions/lighttouch.fish
+"""
+
+
+def names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value < 1.0:
+        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, got {text}")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text}")
+    return value
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 2**32:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {2**32 - 1}, got {text}")
+    return value
+
+
+def _command(commands: Any, name: str, summary: str, examples: str, about: str | None = None) -> argparse.ArgumentParser:
+    text = about or summary[0].upper() + summary[1:] + "."
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=text, epilog=examples, formatter_class=_Help)
+    parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error")
+    return parser
+
+
+def _dialect(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how the CSV is written")
+    group.add_argument("--separator", metavar="S", help="what separates cells (found by itself: comma, semicolon or tab)")
+    group.add_argument("--decimal", metavar="D", default=".", choices=(".", ","), help="decimal point or comma: . or ,")
+    group.add_argument(
+        "--missing", metavar="TEXT", action="append", default=[], help="a cell with this text is missing, such as '?'; may repeat"
+    )
+    group.add_argument("--encoding", default="utf-8", help="such as latin-1 (default: utf-8)")
+
+
+def _train(commands: Any) -> None:
+    parser = _command(commands, "train", "train a model on a table under rules, save it and write a report", TRAIN_EXAMPLES, TRAIN)
+    parser.add_argument("data", type=Path, help="CSV or Parquet file; .gz, .bz2, .xz and .zip are read too")
+    parser.add_argument("--target", metavar="COLUMN", help="what to predict")
+    parser.add_argument("--task", choices=("auto", "classification", "regression", "ranking"), default="auto")
+    rules = parser.add_argument_group("rules")
+    rules.add_argument(
+        "--increasing", metavar="A,B", type=names, action="extend", default=[], help="the prediction never falls as these rise"
+    )
+    rules.add_argument(
+        "--decreasing", metavar="A,B", type=names, action="extend", default=[], help="the prediction never rises as these rise"
+    )
+    rules.add_argument("--rules", metavar="FILE", type=Path, help="TOML file with any rules")
+    columns = parser.add_argument_group("columns")
+    columns.add_argument("--drop", metavar="A,B", type=names, action="extend", default=[], help="columns to leave out")
+    columns.add_argument(
+        "--categorical", metavar="A,B", type=names, action="extend", default=[], help="treat as categories although they look like numbers"
+    )
+    columns.add_argument("--qid", metavar="COLUMN", help="rank: only rows with the same value here are compared")
+    columns.add_argument("--pairs", action="store_true", help="rank: every row is a pair, in columns better_NAME and worse_NAME")
+    output = parser.add_argument_group("output")
+    output.add_argument("-o", "--output", metavar="MODEL", type=Path, help="where to save the model (default: the data's name with .lt)")
+    output.add_argument("--report", metavar="HTML", type=Path, help="where to write the report (default: beside the model, .html)")
+    output.add_argument("--no-report", action="store_true", help="write no report")
+    output.add_argument("--overwrite", action="store_true", help="replace files that exist")
+    output.add_argument("--quiet", action="store_true", help="print errors and warnings only")
+    training = parser.add_argument_group("training")
+    training.add_argument("--linear", action="store_true", help="a linear model (number columns only) instead of curves and lattices")
+    training.add_argument("--test", metavar="FILE", type=Path, help="measure accuracy on this file too")
+    training.add_argument(
+        "--holdout", metavar="SHARE", type=_fraction, help="keep this share of the rows from training and measure accuracy on them"
+    )
+    training.add_argument("--time-limit", metavar="SECONDS", type=_seconds, help="stop training after so long, with the best model so far")
+    training.add_argument("--seed", type=_seed, default=0, help="what is random is drawn from this (default: 0)")
+    _dialect(parser)
+
+
+def _predict(commands: Any) -> None:
+    parser = _command(commands, "predict", "predict for every row of a table of any size", PREDICT_EXAMPLES)
+    parser.add_argument("model", type=Path, help="a model that train saved")
+    parser.add_argument("data", type=Path, help="CSV or Parquet file; .gz, .bz2, .xz and .zip are read too")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="CSV, compressed CSV or Parquet (default: CSV to the screen)")
+    parser.add_argument(
+        "--keep", metavar="A,B", type=names, action="extend", default=[], help="columns of the data to write beside the prediction"
+    )
+    parser.add_argument("--raw", action="store_true", help="write text as it is, formulas too")
+    parser.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    _dialect(parser)
+
+
+def _check(commands: Any) -> None:
+    parser = _command(commands, "check", "do the rules hold? The exit code says so", CHECK_EXAMPLES)
+    parser.add_argument("model", type=Path, help="a model that train saved")
+    parser.add_argument("data", type=Path, nargs="?", help="a table whose predictions are checked as well")
+    parser.add_argument("--quiet", action="store_true", help="only the exit code")
+    _dialect(parser)
+
+
+def _plan(commands: Any) -> None:
+    parser = _command(commands, "plan", "what the theory asks for: iterations, batch, step size, constraint checks", PLAN_EXAMPLES)
+    parser.add_argument("--constraints", metavar="M", type=int, required=True, help="how many constraints there are")
+    parser.add_argument("--diameter", type=float, required=True, help="of the domain")
+    parser.add_argument(
+        "--objective-gradient", metavar="G_F", type=float, required=True, help="largest norm of a stochastic gradient of the loss"
+    )
+    parser.add_argument(
+        "--constraint-gradient", metavar="G_G", type=float, required=True, help="largest norm of a gradient of a constraint"
+    )
+    parser.add_argument("--constraint-lipschitz", metavar="L_G", type=float, help="of the constraints (default: the constraint gradient)")
+    parser.add_argument("--objective-lipschitz", metavar="L_F", type=float, help="of the objective (default: the objective gradient)")
+    parser.add_argument("--boundary-gradient", metavar="RHO", type=float, help="least slope of max g on the boundary; gives the penalty")
+    parser.add_argument("--penalty", metavar="GAMMA", type=float, help="instead of, or above what, the boundary gradient gives")
+    parser.add_argument("--strong-convexity", metavar="LAMBDA", type=float, help="needed for MidTouch")
+    parser.add_argument("--epsilon", type=float, required=True, help="the accuracy wanted")
+    parser.add_argument("--failure-probability", metavar="DELTA", type=float, default=0.05, help="(default: 0.05)")
+    parser.add_argument("--algorithm", choices=("all", "full", "light", "mid"), default="all")
+
+
+def _reproduce(commands: Any) -> None:
+    parser = _command(
+        commands, "reproduce", "run the paper's experiments and judge its claims", "example:\n  lighttouch reproduce --scale small\n"
+    )
+    parser.add_argument("--scale", choices=("full", "small"), default="full")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", choices=("figure1", "figure2", "figure3", "tables"), help="figure1, figure2, figure3 or tables"
+    )
+    parser.add_argument("--data", help="your own pairs: one file, or two joined by a comma")
+    parser.add_argument("-o", "--output", type=Path, default=Path("results/reproduce"), help="folder (default: results/reproduce)")
+    parser.add_argument("--seeds", type=int, help="permutations to average over")
+    parser.add_argument("--workers", type=int, help="processes for runs whose time is not measured")
+    parser.add_argument("--fresh", action="store_true", help="measure again what was measured before")
+    parser.add_argument("--quiet", action="store_true", help="no progress")

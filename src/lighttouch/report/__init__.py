@@ -1,0 +1,6 @@
+"""The report: one HTML file that shows the proof, the accuracy and the shape of a trained model."""
+
+from lighttouch.report.accuracy import Accuracy, Data, accuracy
+from lighttouch.report.page import write_report
+
+__all__ = ["Accuracy", "Data", "accuracy", "write_report"]
