@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 import scipy  # scipy.optimize is slow to import: only where constraints conflict
+from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.errors import InfeasibleConstraintsError
