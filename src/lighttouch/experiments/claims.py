@@ -83,4 +83,4 @@ def wanted(claim: Claim, scale: str = "full") -> str:
 def shown(value: float | None) -> str:
     if value is None:
         return "not reached"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value if abs(value) > 1e-9 else 0.0:.3g}"
