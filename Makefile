@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # without bytecode every start would take two seconds longer
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-projection bench-rates clean
+.PHONY: help run test lint bench bench-projection bench-models bench-rates clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -57,6 +57,11 @@ bench: .venv/installed-test  ## speed against the paper's C++ and unconstrained 
 
 bench-projection: .venv/installed-test  ## the projection against general solvers
 	@$(BIN)/python -m benchmarks.projection
+
+bench-models: .venv/installed-test  ## lattice models against boosted trees
+	@if test -x $(BIN)/uv; then VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install -q -e '.[bench]'; \
+	else $(BIN)/python -m pip install -q -e '.[bench]'; fi
+	@$(BIN)/python -m benchmarks.models --json results/models.json
 
 bench-rates: .venv/installed-test  ## Tables 2 and 3 of the paper, measured
 	@$(BIN)/python -m benchmarks.rates

@@ -83,7 +83,8 @@ def test_classification_keeps_rules_on_every_loss(loss):
 
 
 @pytest.mark.parametrize("options", [
-    {"lattices": 0}, {"lattices": "random", "random_state": 3}, {"lattices": "single"}, {"lattices": "single", "interpolation": "hypercube"},
+    {"lattices": 0}, {"lattices": "random", "random_state": 3},
+    {"lattices": "single"}, {"lattices": "single", "interpolation": "hypercube"},
     {"lattices": [("rating", "reviews"), ("price", "age", "kind")]}, {"lattices": 3, "lattice_size": 3}, {"columns_per_lattice": 3},
     {"smoothing": 0.0, "keypoints": 5}, {"smoothing": (1e-3, 1e-1), "interpolation": "simplex"},
 ])  # fmt: skip

@@ -47,7 +47,10 @@ CHECKS = {
     "submodular": (lt.Submodular("a", "d"), lambda f, X: -f(moved(X, a=0.1, d=0.1)) + f(moved(X, d=0.1)) + f(moved(X, a=0.1)) - f(X)),
     "convex": (lt.Convex("c"), lambda f, X: f(moved(X, c=0.05)) + f(moved(X, c=-0.05)) - 2 * f(X)),
     "concave": (lt.Concave("c"), lambda f, X: 2 * f(X) - f(moved(X, c=0.05)) - f(moved(X, c=-0.05))),
-    "valley": (lt.Unimodal("c", 0.8), lambda f, X: np.where(X.c < 0.7, f(X) - f(moved(X, c=0.1)), np.where(X.c > 0.8, f(moved(X, c=0.1)) - f(X), 0))),
+    "valley": (
+        lt.Unimodal("c", 0.8),
+        lambda f, X: np.where(X.c < 0.7, f(X) - f(moved(X, c=0.1)), np.where(X.c > 0.8, f(moved(X, c=0.1)) - f(X), 0)),
+    ),
     "peak": (
         lt.Unimodal("c", 1.2, "peak"),
         lambda f, X: np.where(X.c < 1.1, f(moved(X, c=0.1)) - f(X), np.where(X.c > 1.2, f(X) - f(moved(X, c=0.1)), 0)),

@@ -104,7 +104,7 @@ def read_monotonic(monotonic_cst: Any, columns: Columns) -> dict[int, int]:
     else:
         signs = np.asarray(monotonic_cst)
         if signs.shape != (len(columns),):
-            raise ConstraintError(f"monotonic_cst must hold one of -1, 0, 1 for each of the {len(columns)} columns, got shape {signs.shape}")
+            raise ConstraintError(f"monotonic_cst must hold -1, 0 or 1 for each of the {len(columns)} columns, got shape {signs.shape}")
         given = [(place, sign, columns[place].name) for place, sign in enumerate(signs.tolist())]
     found = {}
     for place, sign, name in given:
@@ -123,7 +123,8 @@ def read_monotonic(monotonic_cst: Any, columns: Columns) -> dict[int, int]:
 
 def read_shapes(shape_constraints: Any, columns: Columns, monotonic: dict[int, int]) -> list[BoundShape]:
     """Shape constraints with their columns found; those that ask for increasing columns add to `monotonic`."""
-    listed = [] if shape_constraints is None else [shape_constraints] if isinstance(shape_constraints, ShapeConstraint) else shape_constraints
+    single = isinstance(shape_constraints, ShapeConstraint)
+    listed = [] if shape_constraints is None else [shape_constraints] if single else shape_constraints
     categorical = [column.categorical for column in columns.columns]
     bound = []
     for shape in listed:
@@ -141,7 +142,8 @@ def read_shapes(shape_constraints: Any, columns: Columns, monotonic: dict[int, i
 def _make_increasing(shape: ShapeConstraint, places: tuple[int, ...], columns: Columns, monotonic: dict[int, int]) -> None:
     for place in places:
         if monotonic.get(place, 1) < 0:
-            raise ConstraintError(f"{shape} speaks of increasing columns, but monotonic_cst makes {columns[place].name!r} decreasing; negate the column")
+            name = columns[place].name
+            raise ConstraintError(f"{shape} speaks of increasing columns, but monotonic_cst makes {name!r} decreasing; negate the column")
         monotonic[place] = 1
 
 

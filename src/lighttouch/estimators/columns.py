@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,7 +119,7 @@ def refuse_same_names(names: list[str]) -> None:
 
 
 def missing_cell(cell: Any) -> bool:
-    return cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType")
+    return cell is None or (isinstance(cell, float) and math.isnan(cell)) or type(cell).__name__ in ("NAType", "NaTType")
 
 
 def _is_text(values: NDArray[Any], name: str) -> bool:

@@ -55,7 +55,7 @@ def quantile_keypoints(values: Floats, weights: Floats, count: int, include: tup
     if distinct.size <= count:
         chosen = distinct
     else:
-        share = np.cumsum(_capped(np.bincount(group, weights[present]), count))
+        share = np.cumsum(_capped(np.bincount(group, weights[present]).astype(np.float64), count))
         places = np.searchsorted(share, np.linspace(0.0, share[-1], count) * (1.0 - 1e-12))
         chosen = distinct[np.unique(np.concatenate([np.clip(places, 0, distinct.size - 1), [0, distinct.size - 1]]))]
     return _well_apart(np.unique(np.concatenate([chosen, np.asarray(include, dtype=np.float64)])))
