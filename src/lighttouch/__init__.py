@@ -87,11 +87,11 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "AdaGrad", "ApproxSGD", "Automatic", "Ball", "Box", "CategoryOrder", "CheckpointMismatchError", "Concave",
-    "ConstrainedLinearClassifier", "ConstrainedLinearRegressor", "ConstraintError", "Convex", "ConvexConstraints", "CustomObjective", "DataError", "Dominates",
-    "EdgeworthTrust", "EmpiricalRisk", "Everywhere", "FullTouch", "History", "InfeasibleConstraintsError", "InverseSqrt",
-    "InverseTime", "JointlyMonotonic", "Lattice", "LatticeClassifier", "LatticeRanker", "LatticeRegressor", "LightTouch",
-    "LinearConstraints", "LocalFrankWolfe", "MidTouch", "ModelFileError", "NormConstraints", "OnlineFrankWolfe", "PairwiseRisk",
-    "PracticalLightTouch", "Problem", "Progress", "Projected", "ProjectedSGD", "Quadratic", "QuadraticConstraints", "Quantile",
-    "RangeDominates", "Result", "SlopeBound", "Status", "Submodular", "Supermodular", "TrapezoidTrust", "Unimodal", "bounds",
-    "canonical_examples", "lattice", "load", "order", "ordering", "project", "solve", "stack", "theory",
+    "ConstrainedLinearClassifier", "ConstrainedLinearRegressor", "ConstraintError", "Convex", "ConvexConstraints", "CustomObjective",
+    "DataError", "Dominates", "EdgeworthTrust", "EmpiricalRisk", "Everywhere", "FullTouch", "History", "InfeasibleConstraintsError",
+    "InverseSqrt", "InverseTime", "JointlyMonotonic", "Lattice", "LatticeClassifier", "LatticeRanker", "LatticeRegressor",
+    "LightTouch", "LinearConstraints", "LocalFrankWolfe", "MidTouch", "ModelFileError", "NormConstraints", "OnlineFrankWolfe",
+    "PairwiseRisk", "PracticalLightTouch", "Problem", "Progress", "Projected", "ProjectedSGD", "Quadratic", "QuadraticConstraints",
+    "Quantile", "RangeDominates", "Result", "SlopeBound", "Status", "Submodular", "Supermodular", "TrapezoidTrust", "Unimodal",
+    "bounds", "canonical_examples", "lattice", "load", "order", "ordering", "project", "solve", "stack", "theory",
 ]  # fmt: skip
