@@ -97,7 +97,7 @@ def task_of(examples: Examples, asked: str, wanted: Wanted, path: Path) -> str:
         raise DataError("ranking needs to know which rows belong together: pass --qid COLUMN, or --pairs")
     values = examples.y.nunique()
     if values == 1 and len(examples) > 1:
-        raise DataError(f"the target {wanted.target!r} is {examples.y.iloc[0]!r} in all {len(examples):,} rows: there is nothing to learn")
+        raise DataError(f"the target {wanted.target!r} is {examples.y.iloc[0]} in all {len(examples):,} rows: there is nothing to learn")
     task = asked if asked != "auto" else "classification" if values == 2 else "regression"
     if task == "regression":
         _require_regression(examples, asked, wanted, path)

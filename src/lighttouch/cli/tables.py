@@ -96,7 +96,7 @@ def _csv_chunks(path: Path, dialect: Dialect, rows: int | None, as_text: Sequenc
     pandas = frames()
     separator, names = _header(path, dialect)
     options: dict[str, Any] = {"sep": separator, "decimal": dialect.decimal, "encoding": dialect.encoding, "index_col": False}
-    options |= {"na_values": list(dialect.missing), "float_precision": "round_trip", "low_memory": False, "skipinitialspace": True}
+    options |= {"na_values": list(dialect.missing), "low_memory": False, "skipinitialspace": True} | _exact(pandas)
     options["dtype"] = {name: str for name in as_text if name in names}
     try:
         with warnings.catch_warnings():
@@ -116,6 +116,12 @@ def _csv_chunks(path: Path, dialect: Dialect, rows: int | None, as_text: Sequenc
         raise DataError(f"{path} is not {dialect.encoding} text; name its encoding, such as --encoding latin-1") from None
     except LookupError:
         raise DataError(f"there is no text encoding {dialect.encoding!r}; try utf-8 or latin-1") from None
+
+
+def _exact(pandas: Any) -> dict[str, Any]:
+    """Every number as the nearest double: what pandas does by itself since 3.1."""
+    major, minor = (int(part) for part in pandas.__version__.split(".")[:2])
+    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _header(path: Path, dialect: Dialect) -> tuple[str, list[str]]:

@@ -56,9 +56,9 @@ def _paths(options: argparse.Namespace) -> tuple[Path, Path | None]:
     for suffix in (*tables.COMPRESSED, *tables.PARQUET, ".csv", ".tsv", ".txt"):
         stem = stem.removesuffix(suffix)
     model = options.output or Path(f"{stem}.lt")
-    report = None if options.no_report else (options.report or model.with_suffix(".html"))
     inputs = [path for path in (options.data, options.test, options.rules) if path is not None]
     outputs.refuse(model, "model", options.overwrite, inputs)
+    report = None if options.no_report else (options.report or model.with_suffix(".html"))
     if report is not None:
         outputs.refuse(report, "report", options.overwrite, [*inputs, model])
     return model, report
