@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # without bytecode every start would take two seconds longer
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-projection bench-models bench-rates clean
+.PHONY: help run demo-ranking test lint bench bench-projection bench-models bench-rates clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -31,7 +31,7 @@ endef
 
 .venv/installed: .venv/ready pyproject.toml
 	@echo "Installing lighttouch and what it needs into .venv (once)"
-	$(call install,)
+	$(call install,[frames])
 	@touch $@
 
 .venv/installed-test: .venv/installed
@@ -41,7 +41,10 @@ endef
 
 , := ,
 
-run: .venv/installed  ## set up everything and run the main job
+run: .venv/installed  ## set up everything and show the product: a real table, rules, a model, its report
+	@$(BIN)/python -m lighttouch.demo_table results/demo
+
+demo-ranking: .venv/installed  ## the paper's kind of model under 24,576 constraints, beside one without
 	@$(BIN)/python -m lighttouch.demo
 
 test: .venv/installed-test  ## set up everything and run the tests

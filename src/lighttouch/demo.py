@@ -1,4 +1,4 @@
-"""What `make run` runs: the paper's kind of model, trained on generated data, beside the same model without constraints."""
+"""What `make demo-ranking` runs: the paper's kind of model, trained on generated data, beside the same model without constraints."""
 
 from __future__ import annotations
 

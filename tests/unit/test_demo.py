@@ -1,4 +1,4 @@
-"""What `make run` runs, at a small size: every printed figure is a measured one."""
+"""What `make demo-ranking` runs, at a small size: every printed figure is a measured one."""
 
 from __future__ import annotations
 

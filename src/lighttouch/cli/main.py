@@ -25,6 +25,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is returned, except for --help and bad options, where argparse exits by itself."""
     parser = build_parser()
     options = parser.parse_args(words)
+    options.words = list(sys.argv[1:] if words is None else words)
     if options.command is None:
         parser.print_help()
         return BAD_USAGE

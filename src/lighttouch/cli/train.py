@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 import warnings
@@ -169,7 +170,8 @@ def _conclude(options: argparse.Namespace, job: Job, estimator: Any, seconds: fl
         speak(one_line(str(each)))
     speak(f"\n{type(estimator).__name__} {estimator.status_} after {seconds:.1f} s; saved as {one_line(str(job.model))}")
     if job.report is not None:
-        asked = {"data": options.data.name, "target": options.target, "task": job.task, "command": _command_line()}
+        command = f"lighttouch {shlex.join(options.words)}"
+        asked = {"data": options.data.name, "target": options.target, "task": job.task, "command": command}
         with outputs.whole(job.report) as beside:
             write_report(estimator, beside, train, measured, asked, seconds)
         speak(f"The report: {one_line(str(job.report))} (open it in a browser)")
@@ -185,12 +187,6 @@ def _test_features(job: Job) -> Any:
 def _test_worse(job: Job) -> Any:
     assert job.test is not None
     return None if job.test.worse is None else _same_columns(job.test.worse, job.train.X, Path(job.test_name))
-
-
-def _command_line() -> str:
-    import shlex
-
-    return "lighttouch " + shlex.join(sys.argv[1:])
 
 
 def _told_rules(rules: Rules) -> str:
