@@ -206,6 +206,33 @@ def test_sets_are_uniform_without_repetition(m, k):
     assert sorted(ours.shuffled) == list(range(m))
 
 
+def test_every_set_is_uniform_whatever_the_last_one_was():
+    """The first set of a fresh permutation, and pairs of consecutive ones."""
+    rng, fresh, pairs = np.random.default_rng(13), np.zeros((4, 4)), np.zeros((4, 4))
+    ours = new_distribution(np.zeros(4), 1.0)
+    for _ in range(6000):
+        ours.shuffled[:] = range(4)
+        draw_set(ours, 2, rng)
+        first, second = ours.shuffled[:2]
+        fresh[first, second] += 1
+        draw_set(ours, 1, rng)
+        pairs[first, ours.shuffled[0]] += 1
+    assert scipy.stats.chisquare(fresh[~np.eye(4, dtype=bool)]).pvalue > 1e-5
+    assert scipy.stats.chisquare(pairs.ravel()).pvalue > 1e-5
+
+
+def test_negligible_weights_are_left_alone_while_one_grows():
+    """Doubling means little to a weight that a giant outgrows: bounds are measured against it after a while."""
+    m = 1000
+    start = np.full(m, 0.1)
+    start[0] = 1.0
+    ours = new_distribution(start, 1.0)
+    for _ in range(300):
+        tick(ours)
+    assert ours.clock[p_side.RENEWED] < 10 * m  # every doubling of all of them would be 43 m
+    check(ours)
+
+
 @pytest.mark.parametrize("k", [1, 10, 100])
 def test_few_draws_are_rejected_while_everything_moves(k):
     """Every constraint is violated and relearnt all the time: bounds must not grow by being renewed."""
