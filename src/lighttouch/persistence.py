@@ -130,6 +130,7 @@ def _write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())  # as any other new file: mkstemp's are the owner's alone
         os.replace(temporary, path)
     except OSError as error:
         Path(temporary).unlink(missing_ok=True)
@@ -138,6 +139,12 @@ def _write_atomically(path: Path, content: bytes) -> None:
         Path(temporary).unlink(missing_ok=True)
         raise
     _flush_folder(path.parent)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _flush_folder(folder: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lighttouch.cli import tables
+from lighttouch.cli.failures import one_line, say
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
 
@@ -47,7 +50,10 @@ class Wanted:
         frame = tables.read(path, dialect)
         for name in self.drop:
             tables.place(name, frame, "--drop", path)
-        frame = frame.drop(columns=list(self.drop))
+        unnamed = [name for name in frame.columns if re.fullmatch(r"Unnamed: \d+", str(name))]
+        if unnamed:
+            say(f"warning: {len(unnamed)} column(s) of {one_line(str(path))} without a name (row numbers?) are left out", sys.stderr)
+        frame = frame.drop(columns=list({*self.drop, *unnamed}))
         return self._pairs(frame, path) if self.pairs else self._examples(frame, path)
 
     def _examples(self, frame: Any, path: Path) -> Examples:

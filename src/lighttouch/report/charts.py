@@ -10,7 +10,7 @@ from typing import Any
 from lighttouch.report.escape import as_json, clipped, number, text
 
 WIDTH, HEIGHT = 380, 230
-LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 40
+LEFT, RIGHT, TOP, BOTTOM = 62, 12, 12, 40
 BAR = 20
 MOST_BARS = 14
 

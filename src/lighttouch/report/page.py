@@ -143,7 +143,9 @@ def _convergence(model: Any) -> str:
         line_chart("Objective against constraint checks", checks, [objective], "constraint checks", "training objective", dots),
     ]
     worst = float(history.violation.max())
-    told = f"Every record of training obeys the rules to {worst:.1e}; a last exact projection removes that too."
+    told = f"In every record of training the rules held to {number(worst, 2)}; a last exact projection removed that too."
+    if worst == 0.0:
+        told = "In every record of training all rules held."
     if worst > 1e-9:
         violation = Series("violation", history.violation.tolist())
         charts.append(

@@ -11,13 +11,15 @@ from lighttouch.report.escape import number, text
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], numeric: tuple[int, ...] = (), narrow: bool = False) -> str:
     """A table whose every cell is escaped."""
 
-    def cells(kind: str, row: Sequence[str]) -> str:
-        mark = [" class='n'" if place in numeric else "" for place in range(len(row))]
-        return "".join(f"<{kind}{mark[place]}>{text(cell)}</{kind}>" for place, cell in enumerate(row))
+    mark = [" class='n'" if place in numeric else "" for place in range(len(header))]
+    head = "".join(f"<th{mark[place]}>{text(name)}</th>" for place, name in enumerate(header))
 
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    look = " class='narrow'" if narrow else ""
-    return f"<div class='scroll'><table{look}><thead><tr>{cells('th', header)}</tr></thead><tbody>{body}</tbody></table></div>"
+    def cells(row: Sequence[str]) -> str:
+        return "".join(f"<td{mark[place]} data-label='{text(header[place])}'>{text(cell)}</td>" for place, cell in enumerate(row))
+
+    body = "".join(f"<tr>{cells(row)}</tr>" for row in rows)
+    look = " class='narrow'" if narrow else " class='stacked'"
+    return f"<div class='scroll'><table{look}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
 class Words(list[str]):
