@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+import lighttouch
 from catalogue import PROBLEMS, SOLVERS
 
 STEPS = 30
@@ -38,7 +39,7 @@ def digests() -> dict[str, str]:
 
 def test_plain_python_gives_the_same_bits():
     here = Path(__file__).resolve()
-    path = os.pathsep.join([str(here.parent), str(here.parent.parent)])
+    path = os.pathsep.join(str(folder) for folder in (here.parent, here.parent.parent, Path(lighttouch.__file__).parents[1]))
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
     script = "import json, test_without_compiler; print(json.dumps(test_without_compiler.digests()))"
     ran = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=240, check=False)

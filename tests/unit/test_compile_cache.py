@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import lighttouch as lt
 from lighttouch.kernels import compiled
 
 LIGHT = """
@@ -52,7 +53,7 @@ def answer():
 
 
 def python(script: str, cache: Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "LIGHTTOUCH_CACHE_DIR": str(cache)}
+    environment = {**os.environ, "LIGHTTOUCH_CACHE_DIR": str(cache), "PYTHONPATH": str(Path(lt.__file__).parents[1])}
     ran = subprocess.run(
         [sys.executable, "-c", script], env=environment, cwd=folder, capture_output=True, text=True, timeout=300, check=False
     )
@@ -161,7 +162,6 @@ def test_the_key_follows_the_files_of_records(monkeypatch):
     """A record's verbs are compiled into kernels whose files do not import the record's: its file counts all the same."""
     import numba
 
-    import lighttouch as lt
     from lighttouch.kernels.full_touch import full_touch
 
     constraints = lt.lattice.increasing([2, 2, 2])
