@@ -120,6 +120,22 @@ def test_a_broken_rule_is_not_hidden(tmp_path):
     assert "1 of 2 rules are broken" in page and "BROKEN" in page and "exactly 0" not in page
 
 
+def test_history_and_what_a_free_model_would_break_are_measured():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": rng.random(300), "b": rng.random(300)})
+    y = np.where(X["a"] + 0.2 * rng.normal(size=300) > 0.5, 1, 0)
+    for kind in (lt.LatticeClassifier, lt.ConstrainedLinearClassifier):
+        against = kind(monotonic_cst={"a": -1}).fit(X, y)
+        (rule,) = against.constraint_report_.rules
+        assert rule.broken_without > 0 and rule.violation_without > 0.1 and rule.binding.size == rule.rows
+        along = kind(monotonic_cst={"a": 1}).fit(X, y)
+        assert along.constraint_report_.rules[0].violation_without < rule.violation_without
+        history = against.history_
+        assert len(history) == against.n_iter_ + 1
+        assert (np.diff(history.objective) <= 0).all() and (np.diff(history.seconds) >= 0).all()
+        assert (np.diff(history.constraint_checks) > 0).all()
+
+
 @pytest.mark.parametrize("kind", ["linear", "regressor", "ranker", "no rules", "loaded", "many columns"])
 def test_every_kind_of_model_has_a_report(tmp_path, kind):
     rng = np.random.default_rng(0)
