@@ -12,8 +12,8 @@ ABOUT = """\
 Train models that must obey rules, and prove that they do.
 
   lighttouch train people.csv --target income --increasing education_num,capital_gain
-  lighttouch predict income.lt new_people.csv -o predictions.csv
-  lighttouch check income.lt
+  lighttouch predict people.lt new_people.csv -o predictions.csv
+  lighttouch check people.lt
 
 Every subcommand explains itself: lighttouch train --help
 """
