@@ -24,12 +24,14 @@ def clarabel_or_none() -> Any:
     return clarabel
 
 
-def nearest_by_clarabel(rows: Any, right: Floats) -> Floats:
-    """Multipliers of: minimise |z|^2 / 2 subject to rows @ z <= right."""
+def nearest_by_clarabel(rows: Any, right: Floats) -> tuple[Floats, Floats | None]:
+    """Multipliers and point of: minimise |z|^2 / 2 subject to rows @ z <= right; no point where none was found."""
     clarabel = clarabel_or_none()
     cones = [clarabel.NonnegativeConeT(right.size)]
     solution = run_clarabel(sparse.csc_matrix(rows), right, cones)
-    return np.asarray(np.maximum(0.0, solution.z))
+    point = np.asarray(solution.x)
+    found = bool(np.all(np.isfinite(point))) and "Solved" in str(solution.status)
+    return np.asarray(np.maximum(0.0, solution.z)), point if found else None
 
 
 def nearest_to_cones(v: Floats, rows: Any, right: Floats, blocks: list[tuple[Floats, Floats]]) -> Floats | None:

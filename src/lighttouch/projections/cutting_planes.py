@@ -17,7 +17,7 @@ from scipy import sparse
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import Vector
 from lighttouch.projections.curved_sets import Part
-from lighttouch.projections.general_rows import RowsEngine
+from lighttouch.projections.general_rows import RowsEngine, WarmRows
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import LinearSet
 from lighttouch.projections.unit_rows import UnitRows
@@ -41,7 +41,7 @@ class Cuts:
     right: list[float] = field(default_factory=list)
     number: list[int] = field(default_factory=list)
     idle: list[int] = field(default_factory=list)
-    active: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # rows, cuts, bounds that held the last point in place
+    active: WarmRows = field(default_factory=WarmRows.none)  # rows, cuts and bounds that held the last point in place
 
     def add(self, slope: Floats, right: float, number: int) -> None:
         self.slopes.append(slope)
@@ -58,9 +58,9 @@ class Cuts:
         norm = np.concatenate([base.norm[:rows], np.ones(len(self.slopes)), base.norm[rows:]])
         return UnitRows(stack([base.matrix, slopes]), np.concatenate([base.right, self.right]), base.lower, base.upper, source, norm)
 
-    def remember(self, active: Indices, rows: int) -> None:
+    def remember(self, last: WarmRows, rows: int) -> None:
         """Note which rows were active, and forget cuts that have not been for several rounds."""
-        count = len(self.slopes)
+        count, active = len(self.slopes), last.ids
         used = np.zeros(count, dtype=bool)
         used[active[(active >= rows) & (active < rows + count)] - rows] = True
         self.idle = [0 if in_use else idle + 1 for in_use, idle in zip(used, self.idle, strict=True)]
@@ -68,17 +68,19 @@ class Cuts:
         place = np.cumsum(np.isin(np.arange(count), kept)) - 1
         cuts = (active >= rows) & (active < rows + count)
         bounds = active >= rows + count
-        self.active = active.copy()
-        self.active[cuts] = rows + place[active[cuts] - rows]
-        self.active[bounds] += kept.size - count
+        ids = active.copy()
+        ids[cuts] = rows + place[active[cuts] - rows]
+        ids[bounds] += kept.size - count
+        self.active = WarmRows(ids, last.weights)
         for name in ("slopes", "right", "number", "idle"):
             values = getattr(self, name)
             setattr(self, name, [values[k] for k in kept])
 
-    def start(self, rows: int, fresh: int) -> Indices:
+    def start(self, rows: int, fresh: int) -> WarmRows:
         """The active rows by their numbers now that `fresh` cuts have joined."""
-        bounds = self.active >= rows + len(self.slopes) - fresh
-        return np.asarray(np.where(bounds, self.active + fresh, self.active))
+        ids = self.active.ids
+        bounds = ids >= rows + len(self.slopes) - fresh
+        return WarmRows(np.where(bounds, ids + fresh, ids), self.active.weights)
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class CutEngine:
             found = RowsEngine(self.rows, cuts.polyhedron(self.base)).nearest(v, cuts.start(rows, fresh))
         except InfeasibleConstraintsError as error:
             raise self._translated(error, cuts) from None
-        cuts.remember(found.warm if found.warm is not None else cuts.active[:0], rows)
+        cuts.remember(found.warm if isinstance(found.warm, WarmRows) else WarmRows.none(), rows)
         return found.w
 
     def _translated(self, error: InfeasibleConstraintsError, cuts: Cuts) -> InfeasibleConstraintsError:

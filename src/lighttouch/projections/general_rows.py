@@ -18,7 +18,7 @@ from scipy import sparse
 
 from lighttouch.interfaces import Vector
 from lighttouch.projections import conflicts
-from lighttouch.projections.newton import augmented_lagrangian
+from lighttouch.projections.newton import IllConditionedError, augmented_lagrangian
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import LinearSet
 from lighttouch.projections.threads import one_blas_thread
@@ -31,13 +31,14 @@ Indices = NDArray[np.int64]
 FEW = 120  # violated rows the active-set method takes one by one
 SMALL_DIMENSION = 1000  # up to here the active-set method steps are cheap, so it may take over early
 LARGEST_GRAM = 6000  # active rows whose Gram matrix is still formed
+WARM_ROWS = 500  # earlier active rows that the active-set method starts from; more go to the augmented Lagrangian
 ACCEPTED_EXCESS = 1e-10  # relative to the worst excess at the start
 ACCEPTED_GAP = 1e-9  # relative to the squared distance
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows that hold the answer in place and their multipliers, with what was verified about them."""
+    """A point, the rows that hold it in place with their multipliers, and what was verified about it."""
 
     ids: Indices
     weights: Floats
@@ -46,9 +47,26 @@ class Answer:
     gap: float
     how: str
 
+    def certified(self, rounding: float) -> bool:
+        """Whether violation and gap are as small as was asked for, or as rounding allows."""
+        return self.worst <= max(ACCEPTED_EXCESS, rounding) and self.gap <= max(ACCEPTED_GAP, rounding) * float(self.z @ self.z)
+
     @property
-    def certified(self) -> bool:
-        return self.worst <= ACCEPTED_EXCESS and self.gap <= ACCEPTED_GAP * float(self.z @ self.z)
+    def close(self) -> bool:
+        """Near enough for further projections, from there, to remove the violation that is left."""
+        return self.worst <= 1e-3 and self.gap <= 1e-6 * float(self.z @ self.z)
+
+
+@dataclass(frozen=True)
+class WarmRows:
+    """The active rows of an earlier answer and their multipliers."""
+
+    ids: Indices
+    weights: Floats
+
+    @classmethod
+    def none(cls) -> WarmRows:
+        return cls(np.empty(0, dtype=np.int64), np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -65,8 +83,10 @@ class RowsEngine:
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
         with one_blas_thread():
             found, worst = self._once(v, warm)
-            if worst > 64.0 * EPSILON * max(1.0, float(np.abs(v).max(initial=0.0))):
-                found = self._closer(v, found, worst)
+            for _ in range(3):
+                if worst <= 64.0 * EPSILON * max(1.0, float(np.abs(v).max(initial=0.0))):
+                    break
+                found, worst = self._closer(v, found, worst)
             return found
 
     def _once(self, v: Vector, warm: Any) -> tuple[Nearest, float]:
@@ -77,50 +97,57 @@ class RowsEngine:
         w = np.clip(v + problem.scale * answer.z, self.unit.lower, self.unit.upper)
         weights = problem.scale * answer.weights
         multipliers = partial(self.unit.multipliers, self.rows.count, answer.ids, weights)
-        found = Nearest(w, answer.how, answer.gap * problem.scale**2, multipliers, answer.ids)
+        found = Nearest(w, answer.how, answer.gap * problem.scale**2, multipliers, WarmRows(answer.ids, weights))
         return found, answer.worst * problem.scale
 
-    def _closer(self, v: Vector, found: Nearest, worst: float) -> Nearest:
-        """Project the answer once more: from close by, tolerances are tighter, and a set that is empty by a hair is found out."""
+    def _closer(self, v: Vector, found: Nearest, worst: float) -> tuple[Nearest, float]:
+        """Project the answer once more: from close by, tolerances are tighter, and a set that is empty by a hair is found out.
+
+        The point does not move away from the true answer by that, and the multipliers found before still bound its distance.
+        """
         again, left = self._once(found.w, None)
-        if left > worst:
-            return found
-        gap = (found.gap or 0.0) + float(np.linalg.norm(again.w - found.w)) * float(np.linalg.norm(again.w - v))
-        return Nearest(again.w, found.method, gap, found.multipliers, found.warm)
+        if left >= worst:
+            return found, 0.0
+        before, now = float((found.w - v) @ (found.w - v)), float((again.w - v) @ (again.w - v))
+        gap = None if found.gap is None else found.gap + max(0.0, 0.5 * (now - before))
+        return Nearest(again.w, found.method, gap, found.multipliers, found.warm), left
 
 
 def solve(problem: Centred, warm: Any) -> Answer:
-    """The first certified answer; the best one where none is, with its true violation and gap."""
-    ids = warm_rows(problem, warm)
-    methods: list[Callable[[], Answer | None]] = [partial(by_active_set, problem, ids)]
-    if np.count_nonzero(problem.right < 0.0) > FEW and not ids.size:
-        methods = [partial(by_lagrangian_and_active_set, problem)]
-    methods += [partial(by_lagrangian, problem), partial(by_clarabel, problem)]
+    """The first certified answer; where there is none the best one, said to be uncertified unless it is close."""
     best: Answer | None = None
-    for method in methods:
+    for k, method in enumerate(methods_for(problem, warm)):
         answer = method()
-        if answer is not None and answer.certified:
+        if answer is not None and answer.certified(4.0 * problem.tolerance):
             return answer
         if answer is not None and (best is None or answer.worst < best.worst):
             best = answer
-        if method is methods[0]:
+        if best is not None and best.close and k > 0:
+            return best
+        if k == 0 and (best is None or best.worst > 1e-2):
             refuse_if_contradictory(problem)
     if best is None:
         raise RuntimeError("no method came near the feasible set; install lighttouch[conic] for another one")
     return Answer(best.ids, best.weights, best.z, best.worst, best.gap, f"{best.how} (not certified)")
 
 
+def methods_for(problem: Centred, warm: Any) -> list[Callable[[], Answer | None]]:
+    """What to try, in order: exact steps for few rows or small dimensions, Newton or an interior point for large ones."""
+    known = isinstance(warm, WarmRows) and warm.ids.size > 0 and int(warm.ids.max()) < problem.right.size
+    start = WarmRows(warm.ids, warm.weights / problem.scale) if known else WarmRows.none()
+    newton, interior = partial(by_lagrangian, problem, start), partial(by_clarabel, problem)
+    if 0 < start.ids.size <= WARM_ROWS or np.count_nonzero(problem.right < 0.0) <= FEW:
+        return [partial(by_active_set, problem, start.ids), newton, interior]
+    exact = partial(by_lagrangian_and_active_set, problem)
+    if problem.dimension <= SMALL_DIMENSION:
+        return [exact, newton, interior]
+    return [newton, interior, exact]
+
+
 def refuse_if_contradictory(problem: Centred) -> None:
     conflict = conflicts.find_conflict(problem)
     if conflict is not None:
         conflicts.refuse(problem, conflict)
-
-
-def warm_rows(problem: Centred, warm: Any) -> Indices:
-    """The rows that held an earlier answer in place."""
-    if isinstance(warm, np.ndarray) and warm.dtype == np.int64 and warm.size and int(warm.max()) < problem.right.size:
-        return warm
-    return np.empty(0, dtype=np.int64)
 
 
 def measured(problem: Centred, ids: Indices, weights: Floats, how: str) -> Answer:
@@ -139,18 +166,18 @@ def by_active_set(problem: Centred, start: Indices) -> Answer | None:
 
 def by_lagrangian_and_active_set(problem: Centred) -> Answer | None:
     """Approximate multipliers first, then exact ones."""
-    quick = problem.dimension <= SMALL_DIMENSION
-    ids, _ = approach(problem, rounds=2 if quick else 40, goal=1e-3 if quick else 1e-6)
+    start = approach(problem, WarmRows.none(), rounds=2, goal=1e-3)
+    ids = WarmRows.none().ids if start is None else start.ids
     if ids.size > LARGEST_GRAM:
         return None
     found = finish(problem, ids)
     return None if found is None else measured(problem, *found, "augmented Lagrangian on violated rows, then dual active set")
 
 
-def by_lagrangian(problem: Centred) -> Answer | None:
-    """For active sets too large, or too ill conditioned, for the exact method."""
-    ids, weights = approach(problem, rounds=60, goal=max(problem.tolerance, 1e-11))
-    return measured(problem, ids, weights, "augmented Lagrangian on violated rows")
+def by_lagrangian(problem: Centred, start: WarmRows) -> Answer | None:
+    """Newton steps to the end: large sparse problems, where a factor of all active rows would cost more than everything else."""
+    found = approach(problem, start, rounds=60, goal=max(problem.tolerance, 1e-11))
+    return None if found is None else measured(problem, found.ids, found.weights, "augmented Lagrangian on violated rows")
 
 
 def by_clarabel(problem: Centred) -> Answer | None:
@@ -159,32 +186,41 @@ def by_clarabel(problem: Centred) -> Answer | None:
     if clarabel_or_none() is None:
         return None
     finite = np.flatnonzero(np.isfinite(problem.right))
-    weights = nearest_by_clarabel(problem.unit.take(finite), problem.right[finite])
+    rows, right = problem.unit.take(finite), problem.right[finite]
+    weights, z = nearest_by_clarabel(rows, right)
+    if z is None:
+        return None
+    pushed = np.asarray(rows.T @ weights)
+    gap = abs(0.5 * float(z @ z) + 0.5 * float(pushed @ pushed) + float(weights @ right))
     kept = weights > 1e-12 * weights.max(initial=0.0)
-    return measured(problem, finite[kept], weights[kept], "Clarabel")
+    return Answer(finite[kept], weights[kept], z, float(np.max(problem.excess(z), initial=0.0)), gap, "Clarabel")
 
 
-def approach(problem: Centred, rounds: int, goal: float) -> tuple[Indices, Floats]:
-    """Multipliers from the augmented Lagrangian on a growing and shrinking set of rows, until no row is beyond the goal."""
-    z = np.zeros(problem.dimension)
-    ids, weights = np.empty(0, dtype=np.int64), np.empty(0)
-    worst = 1.0
+def approach(problem: Centred, start: WarmRows, rounds: int, goal: float) -> WarmRows | None:
+    """Multipliers from the augmented Lagrangian on a growing and shrinking set of rows, until no row is beyond the goal; None if lost."""
+    ids, weights = start.ids, start.weights
+    z = -np.asarray(problem.unit.take(ids).T @ weights)
+    worst, reached = 1.0, np.inf
     batch = (50 if sparse.issparse(problem.unit.matrix) else 2) * problem.dimension
     for _ in range(rounds):
         excess = problem.excess(z)
         mine = excess[ids]
         excess[ids] = -np.inf
         fresh = worst_rows(excess, goal, batch)
-        if not fresh.size:
+        if not fresh.size and reached <= goal:
             break
-        worst = min(worst, float(excess[fresh[0]]))
+        worst = min(worst, float(excess[fresh[0]])) if fresh.size else 0.0
         kept = (weights > 0.0) | (mine > -max(worst, 1e-4))
         ids, weights = np.concatenate([ids[kept], fresh]), np.concatenate([weights[kept], np.zeros(fresh.size)])
-        found = augmented_lagrangian(problem.unit.take(ids), problem.right[ids], weights, max(goal, 1e-3 * worst))
+        reached = max(goal, 1e-3 * worst)
+        try:
+            found = augmented_lagrangian(problem.unit.take(ids), problem.right[ids], weights, reached)
+        except IllConditionedError:
+            return None
         z, weights = found.z, found.u
         if not found.settled:
             break
-    return ids[weights > 0.0], weights[weights > 0.0]
+    return WarmRows(ids[weights > 0.0], weights[weights > 0.0])
 
 
 def finish(problem: Centred, start: Indices) -> tuple[Indices, Floats] | None:

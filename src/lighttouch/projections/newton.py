@@ -19,6 +19,13 @@ Floats = NDArray[np.float64]
 PENALTY = 1.0
 GROWTH = 3.0
 LARGEST_PENALTY = 1e5
+CONJUGATE_STEPS = 300  # more than that and a factorisation is due
+LARGEST_FACTOR = 2500  # rows or columns
+NEWTON_STEPS = 400  # of one run; well-posed problems need a quarter of that
+
+
+class IllConditionedError(ArithmeticError):
+    """Newton's equations are too large to factor and too ill conditioned for conjugate gradients."""
 
 
 @dataclass
@@ -35,11 +42,12 @@ class Estimate:
 def augmented_lagrangian(rows: Any, right: Floats, u: Floats, tolerance: float, outer: int = 30) -> Estimate:
     """Multipliers good enough to tell the active rows; `settled` where violation and complementarity are within the tolerance."""
     transposed = rows.T.tocsr() if sparse.issparse(rows) else rows.T
-    penalty = PENALTY
+    penalty, steps = PENALTY, NEWTON_STEPS
     z = -np.asarray(transposed @ u)
     worst = np.inf
     for k in range(outer):
-        z, excess = minimise(rows, transposed, right, u, z, penalty, tolerance=max(tolerance, min(0.1, 0.5 * worst)))
+        goal = max(tolerance, min(0.1, 0.5 * worst))
+        z, excess, steps = minimise(rows, transposed, right, u, z, penalty, goal, steps)
         u = np.maximum(0.0, u + penalty * excess)
         worst = float(np.max(np.where(u > 0.0, np.abs(excess), excess), initial=0.0))
         if worst <= tolerance:
@@ -48,32 +56,44 @@ def augmented_lagrangian(rows: Any, right: Floats, u: Floats, tolerance: float, 
     return Estimate(z, u, worst, outer, False)
 
 
-def minimise(rows: Any, transposed: Any, right: Floats, u: Floats, z: Floats, penalty: float, tolerance: float) -> tuple[Floats, Floats]:
-    """The minimiser of the augmented Lagrangian in z, to a gradient of the given length, and the excess of every row there."""
+def minimise(
+    rows: Any, transposed: Any, right: Floats, u: Floats, z: Floats, penalty: float, tolerance: float, steps: int
+) -> tuple[Floats, Floats, int]:
+    """The minimiser of the augmented Lagrangian in z, to a gradient of the given length; its excess over every row; the steps left."""
     excess = np.asarray(rows @ z) - right
-    for _ in range(50):
+    while True:
         push = u + penalty * excess
-        counted = np.flatnonzero(push > 0.0)
         gradient = z + np.asarray(transposed @ np.maximum(push, 0.0))
-        length_of = float(np.linalg.norm(gradient))
-        if length_of <= tolerance:
-            break
-        step = newton_step(rows[counted], gradient, penalty, max(tolerance, 0.1 * length_of))
+        size = float(np.linalg.norm(gradient))
+        if size <= tolerance:
+            return z, excess, steps
+        if steps == 0:
+            raise IllConditionedError
+        step = newton_step(rows[np.flatnonzero(push > 0.0)], gradient, penalty, max(tolerance, 0.1 * size))
         change = np.asarray(rows @ step)
         length = exact_length(z, step, push, penalty * change, change)
         z = z + length * step
         excess = excess + length * change
-    return z, excess
+        steps -= 1
 
 
 def newton_step(counted: Any, gradient: Floats, penalty: float, tolerance: float) -> Floats:
-    """Solve (I + penalty S.T S) step = -gradient by whichever is smallest: conjugate gradients, the Gram matrix, or the normal matrix."""
+    """Solve (I + penalty S.T S) step = -gradient by whichever is cheapest: conjugate gradients, the Gram matrix, or the normal matrix."""
     count, dimension = counted.shape
     if count == 0:
         return -gradient
     entries = counted.nnz if sparse.issparse(counted) else count * dimension
     if 400.0 * entries < min(count, dimension) ** 3 / 3.0:
-        return conjugate_gradients(counted, -gradient, penalty, tolerance)
+        step = conjugate_gradients(counted, -gradient, penalty, tolerance)
+        if step is not None:
+            return step
+    if min(count, dimension) > LARGEST_FACTOR and sparse.issparse(counted):
+        raise IllConditionedError
+    return factored_step(counted, gradient, penalty)
+
+
+def factored_step(counted: Any, gradient: Floats, penalty: float) -> Floats:
+    count, dimension = counted.shape
     if count <= dimension:
         gram = dense(counted @ counted.T)
         gram[np.diag_indices(count)] += 1.0 / penalty
@@ -84,22 +104,23 @@ def newton_step(counted: Any, gradient: Floats, penalty: float, tolerance: float
     return -np.asarray(linalg.cho_solve(linalg.cho_factor(normal, overwrite_a=True, check_finite=False), gradient, check_finite=False))
 
 
-def conjugate_gradients(counted: Any, right: Floats, penalty: float, tolerance: float) -> Floats:
+def conjugate_gradients(counted: Any, right: Floats, penalty: float, tolerance: float) -> Floats | None:
+    """The solution to the tolerance, or None where that takes too long."""
     back = counted.T.tocsr() if sparse.issparse(counted) else counted.T
     x = np.zeros(right.size)
     rest = right.copy()
     direction = rest.copy()
     square = float(rest @ rest)
-    for _ in range(min(500, 2 * right.size)):
+    for _ in range(CONJUGATE_STEPS):
         if square <= tolerance * tolerance:
-            break
+            return x
         image = direction + penalty * np.asarray(back @ np.asarray(counted @ direction))
         length = square / float(direction @ image)
         x += length * direction
         rest -= length * image
         previous, square = square, float(rest @ rest)
         direction = rest + (square / previous) * direction
-    return x
+    return None
 
 
 def exact_length(z: Floats, step: Floats, push: Floats, push_change: Floats, change: Floats) -> float:
