@@ -43,6 +43,7 @@ class Acceleration:
     lower_bound: float = -math.inf
     checkpoint: float = math.inf
     stalled: int = 0
+    travelled: float = 0.0  # at the last check: while the way grows, so may the distance to an optimum
     warm: Any = None
 
     def copy(self) -> Acceleration:
@@ -103,7 +104,10 @@ def natural_reach(problem: Problem, w: Vector) -> Vector:
     elif isinstance(objective, Quadratic):
         known = sizes > 0.0
         typical = float(np.max(np.abs(objective.q[known]) / sizes[known], initial=0.0))
-    return np.where(sizes > 0.0, 3.0 * typical / np.where(sizes > 0.0, sizes, 1.0), 0.0)
+    known = sizes > 1e-9 * max(1e-300, float(sizes.max(initial=0.0)))
+    reach = np.where(known, 3.0 * typical / np.where(known, sizes, 1.0), 0.0)
+    far = 100.0 * max(float(reach.max(initial=0.0)), float(np.abs(w).max(initial=0.0)), 1.0)
+    return np.where(known, reach, far)  # where the objective does not curve, nothing says how far an optimum may be
 
 
 def first_width(problem: Problem, x: Vector) -> float:
@@ -180,8 +184,11 @@ def renew_bounds(problem: Problem, state: Acceleration, tolerance: float) -> boo
         state.best, state.best_objective = w, objective
     rounded, gradient = evaluate(problem, state.x, state)
     bound = max(lower_bound(problem, state, rounded, gradient, reach) for reach in LOOKAHEAD)
-    state.lower_bound = max(state.lower_bound, bound)
-    if state.gap <= tolerance * scale_of(problem, state):
+    state.lower_bound = bound  # an earlier one held only within a smaller reach
+    travelled = float(np.linalg.norm(state.x - state.start))
+    settled = travelled <= 1.05 * state.travelled
+    state.travelled = travelled
+    if settled and abs(state.gap) <= tolerance * scale_of(problem, state):
         return True
     progress = state.checkpoint - rounded
     state.checkpoint = rounded
