@@ -17,7 +17,7 @@ from lighttouch.kernels.compiled import lean_kernel
 WIDTH = 32  # children of a tree node
 WHEEL = 4096  # the longest a bound is trusted, in iterations; as long as there are constraints, where there are more
 LOG_2 = math.log(2.0)
-TINIEST, LARGEST = -700.0, 600.0  # exponents outside are zero, or ask for a new reference
+TINIEST, LARGEST = -700.0, 700.0  # exponents outside are zero, or ask for a new reference
 ABSURD = 1e250  # an exponent that only a diverged run learns
 LOG_WEIGHT, SINCE, REMEMBERED = 0, 1, 2  # columns of `law`
 NEXT, PREVIOUS, SLOT = 0, 1, 2  # columns of `links`
@@ -151,7 +151,6 @@ def learn(distribution, j, violation, factor):
     law[j, LOG_WEIGHT] = learnt
     law[j, SINCE] = t
     law[j, REMEMBERED] = violation
-    unlink(distribution, j)
     renew(distribution, j, t)
 
 
@@ -171,8 +170,28 @@ def tick(distribution):
         renew(distribution, j, t)
         j = following
     root = distribution.tree[distribution.offsets[distribution.offsets.size - 2]]
-    if root > 1e260 or root < 1e-250 or overdue(distribution):
+    if root > 1e300 or root < 1e-250 or overdue(distribution):
         set_reference(distribution)
+    elif root > 1e260:
+        lift_reference(distribution, math.log(root))
+
+
+@lean_kernel
+def lift_reference(distribution, by):
+    """Measure all weights against a larger one: every bound shrinks by the same factor, and most were zero already."""
+    tree = distribution.tree
+    offsets = distribution.offsets
+    shrink = math.exp(-by)
+    distribution.scalars[1] += by
+    if offsets.size == 2:
+        tree[0] *= shrink
+        return
+    nodes = (distribution.law.shape[0] + WIDTH - 1) // WIDTH
+    for node in range(nodes):
+        if tree[offsets[1] + node] > 0.0:
+            for leaf in range(node * WIDTH, (node + 1) * WIDTH):
+                tree[leaf] *= shrink
+    sum_levels(distribution)
 
 
 @lean_kernel
@@ -189,11 +208,19 @@ def expiring_bound(distribution, j, t):
     """
     now = log_weight(distribution, j, t)
     growth = distribution.scalars[0] * distribution.law[j, REMEMBERED]
+    slot = distribution.links[j, SLOT]
     if growth > 0.0:
         wheel = distribution.heads.size
         span = math.floor(min(wheel - 2.0, (max(now, distribution.scalars[2]) + LOG_2 - now) / growth))
-        link(distribution, j, (t + int(span) + 1) % wheel)
+        wait = (slot - t) % wheel
+        if slot >= 0 and wait <= span + 1.0:  # it is renewed soon enough where it stands: moving it would cost five cache misses
+            span = max(0.0, wait - 1.0)
+        else:
+            unlink(distribution, j)
+            link(distribution, j, (t + int(span) + 1) % wheel)
         now += span * growth
+    elif slot >= 0:
+        unlink(distribution, j)
     # above LARGEST this understates, but the root is then so large that `tick` sets a new reference before the next draw
     return math.exp(min(now, LARGEST)) if now > TINIEST else 0.0
 
@@ -271,7 +298,14 @@ def set_reference(distribution):
     tree[:] = 0.0
     for j in range(count):
         tree[j] = expiring_bound(distribution, j, t)
-    size = count
+    sum_levels(distribution)
+
+
+@lean_kernel
+def sum_levels(distribution):
+    """Every sum of the tree, from the leaves up."""
+    tree = distribution.tree
+    size = distribution.law.shape[0]
     for level in range(distribution.offsets.size - 2):
         size = (size + WIDTH - 1) // WIDTH
         for node in range(size):
