@@ -42,5 +42,5 @@ def record(monkeypatch: MonkeyPatch) -> Recording:
     for loop in (full_touch, loss_gradient):
         noting("next_example", interpreted(loop), lambda chosen, *_: recording.examples.append(chosen))
     noting("draw", interpreted(push_gradient), lambda chosen, *_: recording.constraints.append(chosen))
-    noting("draw_set", interpreted(look), lambda _, p, size, rng: recording.subsets.append([int(j) for j in p.shuffled[:size]]))
+    noting("draw_set", interpreted(look), lambda _, p, size, rng: recording.subsets.append([int(j) for j in p.chosen[:size]]))
     return recording

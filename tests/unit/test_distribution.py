@@ -198,7 +198,7 @@ def test_sets_are_uniform_without_repetition(m, k):
     sets: dict[tuple[int, ...], int] = {}
     for _ in range(6000):
         draw_set(ours, k, rng)
-        chosen = tuple(sorted(int(j) for j in ours.shuffled[:k]))
+        chosen = tuple(sorted(int(j) for j in ours.chosen[:k]))
         assert len(set(chosen)) == k
         sets[chosen] = sets.get(chosen, 0) + 1
     assert len(sets) == math.comb(m, k)
@@ -213,10 +213,10 @@ def test_every_set_is_uniform_whatever_the_last_one_was():
     for _ in range(6000):
         ours.shuffled[:] = range(4)
         draw_set(ours, 2, rng)
-        first, second = ours.shuffled[:2]
+        first, second = ours.chosen[:2]
         fresh[first, second] += 1
         draw_set(ours, 1, rng)
-        pairs[first, ours.shuffled[0]] += 1
+        pairs[first, ours.chosen[0]] += 1
     assert scipy.stats.chisquare(fresh[~np.eye(4, dtype=bool)]).pvalue > 1e-5
     assert scipy.stats.chisquare(pairs.ravel()).pvalue > 1e-5
 
@@ -241,7 +241,7 @@ def test_few_draws_are_rejected_while_everything_moves(k):
     for _ in range(1500):
         draw(ours, rng)
         draw_set(ours, k, rng)
-        step(ours, None, ours.shuffled[:k].copy(), 0.01 + 0.001 * rng.random(k))
+        step(ours, None, ours.chosen[:k].copy(), 0.01 + 0.001 * rng.random(k))
     assert ours.clock[REJECTED] < 4 * 1500
     assert ours.clock[REFERENCES] < 100
     check(ours)
@@ -307,7 +307,7 @@ def test_a_million_constraints():
     for _ in range(20):
         drawn.append(draw(ours, rng))
         draw_set(ours, 8, rng)
-        S = ours.shuffled[:8].copy()
+        S = ours.chosen[:8].copy()
         assert len(set(S)) == 8
         step(ours, dense, S, rng.random(8) * 1e-5)
     p = probabilities(ours)

@@ -28,7 +28,8 @@ class Distribution(NamedTuple):
     """p_j is proportional to exp(law[j, LOG_WEIGHT] + (t - law[j, SINCE]) * rate * law[j, REMEMBERED]).
 
     `tree` holds the bounds and, level by level from `offsets`, their sums; `heads` and `links` are the wheel;
-    `shuffled` is a permutation from which sets S are drawn; `scalars` are [rate, reference exponent, log of a share 1/m];
+    `shuffled` is a permutation from which large sets S are drawn, `chosen` begins with the last S;
+    `scalars` are [rate, reference exponent, log of a share 1/m];
     `clock` is [t, rejected draws, renewed bounds, new references, rejections and renewals since the last of these].
     """
 
@@ -38,6 +39,7 @@ class Distribution(NamedTuple):
     heads: np.ndarray
     links: np.ndarray
     shuffled: np.ndarray
+    chosen: np.ndarray
     scalars: np.ndarray
     clock: np.ndarray
 
@@ -60,6 +62,7 @@ def new_distribution(violations: np.ndarray, rate: float) -> Distribution:
         np.full(max(WHEEL, 1 << min(20, count.bit_length())), -1, index),
         np.full((count, 4), -1, index),
         np.arange(count, dtype=index),
+        np.zeros(count, index),
         np.array([rate, 0.0, -math.log(max(1, count))]),
         np.array([1, 0, 0, 0, 0], np.int64),
     )
@@ -127,13 +130,33 @@ def descend(distribution, u):
 
 @lean_kernel
 def draw_set(distribution, size, rng):
-    """A uniformly random set of `size` constraints without repetition: the first entries of `shuffled`."""
+    """A uniformly random set of `size` constraints without repetition: the first entries of `chosen`.
+
+    A small set is drawn one by one, repetitions again, which touches no memory far away; a large one by shuffling.
+    """
+    chosen = distribution.chosen
     shuffled = distribution.shuffled
+    if size * size <= shuffled.size:
+        for place in range(size):
+            chosen[place] = fresh_index(chosen, place, shuffled.size, rng)
+        return
     for place in range(size):
-        chosen = place + int(rng.random() * (shuffled.size - place))
-        other = shuffled[chosen]
-        shuffled[chosen] = shuffled[place]
-        shuffled[place] = other
+        other = place + int(rng.random() * (shuffled.size - place))
+        chosen[place] = shuffled[other]
+        shuffled[other] = shuffled[place]
+        shuffled[place] = chosen[place]
+
+
+@lean_kernel
+def fresh_index(chosen, place, count, rng):
+    """A random index that is not among the first `place` chosen ones."""
+    while True:
+        j = int(rng.random() * count)
+        known = False
+        for q in range(place):
+            known = known or chosen[q] == j
+        if not known:
+            return j
 
 
 @lean_kernel
@@ -296,8 +319,16 @@ def set_reference(distribution):
     distribution.links[:, SLOT] = -1
     tree = distribution.tree
     tree[:] = 0.0
+    same = math.nan  # most constraints were never violated and share one log-weight: one exponential serves them all
+    weight = 0.0
     for j in range(count):
-        tree[j] = expiring_bound(distribution, j, t)
+        if distribution.law[j, REMEMBERED] > 0.0:
+            tree[j] = expiring_bound(distribution, j, t)
+            continue
+        if distribution.law[j, LOG_WEIGHT] != same:
+            same = distribution.law[j, LOG_WEIGHT]
+            weight = expiring_bound(distribution, j, t)
+        tree[j] = weight
     sum_levels(distribution)
 
 

@@ -36,7 +36,7 @@ def light_touch(
         move(iterate, gradient, domain, rule, eta, t)  # line 10
         size = batches.sizes[LEARN]
         for q in range(size):  # lines 12-15; p is normalised when it is drawn from
-            learn(distribution, distribution.shuffled[q], found[q], count / size)
+            learn(distribution, distribution.chosen[q], found[q], count / size)
         tick(distribution)
         if batches.automatic:
             remember_variances(batches, of_loss, of_push, of_learning)
@@ -93,7 +93,7 @@ def look(constraints, members, group, penalty, w, distribution, size, found, cou
     draw_set(distribution, size, rng)
     squares = 0.0
     for q in range(size):
-        j = distribution.shuffled[q]
+        j = distribution.chosen[q]
         violation, _ = worst(constraints, j * group, group_stop(j, group, members), w)
         found[q] = max(0.0, violation)
         counters[CHECKS] += group_stop(j, group, members) - j * group
