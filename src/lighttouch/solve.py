@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,16 @@ from lighttouch.errors import CheckpointMismatchError
 from lighttouch.interfaces import Solver, Vector
 from lighttouch.problem import Problem
 from lighttouch.progress import Interrupts, ProgressBar
+from lighttouch.projections import Projected
 from lighttouch.projections import project as project_onto
+from lighttouch.projections.deadline import OutOfTimeError, within
 from lighttouch.result import History, Result, Status
 from lighttouch.solvers.default import default_solver
 
 CHUNK_SECONDS = 0.1
 BLOWN_UP = 1e150  # beyond it squares overflow: such a w is as good as infinite
 DEFAULT_PASSES = 10
+PREPARATION_SECONDS = 0.5  # projections off the clock get no more than that
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ def solve(
     """Minimise the problem's objective under its constraints; without a solver, by this project's own best method.
 
     `iterations` counts from the beginning of the run, also when resuming; `time_limit` is in seconds, compilation not
-    included. History is recorded every `record_every` iterations (at powers of four by default), off the clock.
+    included; projections end with it or soon after, and a final one that could not be finished leaves the status NOT_PROJECTED.
+    History is recorded every `record_every` iterations (at powers of four by default), off the clock.
     With `project`, the returned w is the projection onto the constraints.
     """
     if solver is None:
@@ -155,7 +160,8 @@ class _Run:
         """Everything once, on copies, so that compilation is not on the clock."""
         if not self.problem.interpreted:
             began = time.perf_counter()
-            self.solver.advance(self.problem, self.state.copy(), 1, np.random.default_rng(0))
+            with suppress(OutOfTimeError), within(PREPARATION_SECONDS):
+                self.solver.advance(self.problem, self.state.copy(), 1, np.random.default_rng(0))
             self.problem.objective.value(self.state.w)
             if hasattr(self.solver, "prepare"):
                 self.solver.prepare(self.problem, self.state.copy())
@@ -171,14 +177,24 @@ class _Run:
         while True:
             steps = self._steps_until_stop(chunk)
             iteration, before = self.state.iteration, time.perf_counter()
-            self.solver.advance(self.problem, self.state, steps, self.rng)
+            finished = self._advance(steps)
             took = time.perf_counter() - before
             self.seconds += took
             done = max(1, self.state.iteration - iteration)
             chunk = int(max(1, min(8 * done, done * CHUNK_SECONDS / max(took, 1e-9))))
             status = self._ending(interrupts)
-            if status is not None:
-                return status
+            if status is not None or not finished:
+                return status or Status.TIME_LIMIT
+
+    def _advance(self, steps: int) -> bool:
+        """Whether no projection on the way had to be given up for the time limit."""
+        left = self.time_limit - (time.perf_counter() - self.began)
+        try:
+            with within(left + 0.1 * self.time_limit + CHUNK_SECONDS):
+                self.solver.advance(self.problem, self.state, steps, self.rng)
+        except OutOfTimeError:
+            return False
+        return True
 
     def _steps_until_stop(self, chunk: int) -> int:
         steps = min(chunk, self.iterations - self.state.iteration, self._next_record() - self.state.iteration)
@@ -252,7 +268,7 @@ class _Run:
         last, average = self.finite
         solution, w, method, projected_in = self._answer(status, project)
         violation_before = self.problem.violation(solution)
-        if status is Status.CONVERGED and project and self._broken(w):
+        if project and status is not Status.DIVERGED and self._broken(w):
             status = Status.NOT_PROJECTED
         return Result(
             w=w,
@@ -274,7 +290,7 @@ class _Run:
             violation_before_projection=violation_before,
             objective_before_projection=self.problem.objective.value(solution),
             preparation_seconds=self.preparation,
-            notes=self._notes(project, violation_before),
+            notes=self._notes(project and status is not Status.NOT_PROJECTED, violation_before),
         )
 
     def _answer(self, status: Status, project: bool) -> tuple[Vector, Vector, str, float]:
@@ -288,9 +304,21 @@ class _Run:
         if not project:
             return candidates[0], candidates[0], "not projected", 0.0
         began = time.perf_counter()
-        projected = [project_onto(candidate, self.problem.constraints, self.problem.domain) for candidate in candidates]
-        best = min(range(len(projected)), key=lambda k: self.problem.objective.value(projected[k].w)) if len(projected) > 1 else 0
+        projected = [self._projected(candidate) for candidate in candidates]
+        best = min(range(len(projected)), key=lambda k: self._rank(projected[k])) if len(projected) > 1 else 0
         return candidates[best], projected[best].w, projected[best].method, time.perf_counter() - began
+
+    def _projected(self, candidate: Vector) -> Projected:
+        """The projection; where it fails or is given up, the candidate itself with the reason, so that no result is lost."""
+        try:
+            limit = None if self.time_limit == math.inf else 0.2 * self.time_limit + 0.5
+            return project_onto(candidate, self.problem.constraints, self.problem.domain, time_limit=limit)
+        except RuntimeError as error:
+            return Projected(candidate, 0.0, self.problem.violation(candidate), f"not projected: {error}", 0.0)
+
+    def _rank(self, projected: Projected) -> tuple[bool, float]:
+        """Feasible points first, then the smaller objective."""
+        return self._broken(projected.w), self.problem.objective.value(projected.w)
 
     def _broken(self, w: Vector) -> bool:
         """Whether w breaks a constraint by more than rounding explains."""
@@ -303,6 +331,6 @@ class _Run:
         notes = list(self.solver.notes(self.state)) if hasattr(self.solver, "notes") else []
         notes += [f"compilation and other preparation took {self.preparation:.2f} s, not included in the seconds"]
         if violation > 0.0:
-            ended = "the projection removed it" if project else "w was not projected (project=False)"
+            ended = "the projection removed it" if project else "w was not projected"
             notes.append(f"the solution broke a constraint by {violation:.3g}: {ended}; a larger penalty brings it closer to feasible")
         return tuple(notes)

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
 import numpy as np
 
-from lighttouch.checks import finite_vector
+from lighttouch.checks import finite_vector, positive
 from lighttouch.domains import Everywhere
 from lighttouch.errors import DataError, InfeasibleConstraintsError
+from lighttouch.projections.deadline import OutOfTimeError, within
 from lighttouch.projections.engines import engine_for, in_words, largest_violation
 from lighttouch.projections.result import Projected
 
-__all__ = ["Projected", "project"]
+__all__ = ["OutOfTimeError", "Projected", "project"]
 
 
 _EVERYWHERE = Everywhere()
 
 
-def project(w: Any, constraints: Any, domain: Any = _EVERYWHERE, *, warm: Any = None) -> Projected:
+def project(w: Any, constraints: Any, domain: Any = _EVERYWHERE, *, warm: Any = None, time_limit: float | None = None) -> Projected:
     """The point of {w in W: g_j(w) <= 0 for all j} nearest to w, with the method named and the violation recomputed.
 
-    `warm` takes the `warm` of an earlier result on the same constraints: successive points are projected faster.
+    `warm` takes the `warm` of an earlier result on the same constraints: successive points are projected faster. After `time_limit`
+    seconds the search ends with the best point known, said to be uncertified, or with an OutOfTimeError (orders are never that slow).
     """
     begun = time.perf_counter()
     point = finite_vector(w, "w", constraints.dimension)
@@ -30,7 +33,8 @@ def project(w: Any, constraints: Any, domain: Any = _EVERYWHERE, *, warm: Any = 
     if objection:
         raise DataError(objection)
     try:
-        found = engine_for(constraints, domain).nearest(point, warm)
+        with within(math.inf if time_limit is None else positive(time_limit, "time_limit")):
+            found = engine_for(constraints, domain).nearest(point, warm)
     except InfeasibleConstraintsError as error:
         raise in_words(error, constraints) from None
     return Projected(

@@ -9,6 +9,7 @@ import numpy as np
 
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import Vector
+from lighttouch.projections import deadline
 from lighttouch.projections.result import Nearest
 
 
@@ -51,6 +52,7 @@ class BallEngine:
         weight_low = weight_high = 1.0
         evaluations = 2
         for _ in range(200):
+            deadline.check()
             evaluations += 1
             step = (low * weight_high * short - high * weight_low * beyond) / (weight_high * short - weight_low * beyond)
             middle = step if low < step < high else 0.5 * (low + high)

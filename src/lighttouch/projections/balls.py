@@ -12,6 +12,7 @@ from scipy import linalg
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import Vector
 from lighttouch.kernels.dual_balls import sweep_balls
+from lighttouch.projections import deadline
 from lighttouch.projections.curved_sets import Balls
 from lighttouch.projections.result import Nearest
 
@@ -50,6 +51,7 @@ class BallsEngine:
         w = v.copy()
         size = float(np.abs(v).max(initial=0.0) + np.abs(balls.centers).max(initial=0.0))
         for sweeps in SWEEPS:
+            deadline.check()
             sweep_balls(v, balls.centers, balls.radii, multiplier, w, sweeps, TOLERANCE * size)
             polished, weights = self._polish(v, w, multiplier)
             gap, excess = self._measure(polished, weights)

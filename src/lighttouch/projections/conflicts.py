@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.errors import InfeasibleConstraintsError
+from lighttouch.projections import deadline
 from lighttouch.projections.unit_rows import Centred
 from lighttouch.projections.working_set import CONTRADICTION, SOLVED, WorkingSet
 
@@ -108,7 +109,9 @@ def find_conflict(problem: Centred) -> Conflict | None:
     relaxed = sparse.hstack([matrix, -sparse.identity(rows)], format="csr")
     cost = np.concatenate([np.zeros(dimension), np.ones(rows)])
     limits = [*((low, high) for low, high in bounds), *((0.0, None) for _ in range(rows))]
-    answer = scipy.optimize.linprog(cost, A_ub=relaxed, b_ub=problem.right[:rows], bounds=limits, method="highs")
+    time = {} if deadline.seconds_left() == np.inf else {"time_limit": max(0.01, deadline.seconds_left())}
+    answer = scipy.optimize.linprog(cost, A_ub=relaxed, b_ub=problem.right[:rows], bounds=limits, method="highs", options=time)
+    deadline.check()
     if answer.status != 0 or answer.fun <= 0.0:
         return None
     priced = np.flatnonzero(-answer.ineqlin.marginals > 1e-9)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.constraints import NormConstraints
+from lighttouch.projections import deadline
 from lighttouch.projections.curved_sets import BallDomain
 
 Floats = NDArray[np.float64]
@@ -77,5 +78,6 @@ def run_clarabel(matrix: sparse.csc_matrix, right: Floats, cones: list[Any]) -> 
     settings.direct_solve_method = "faer"
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
     settings.max_iter = 200
+    settings.time_limit = deadline.seconds_left()
     identity = sparse.identity(dimension, format="csc")
     return clarabel.DefaultSolver(identity, np.zeros(dimension), matrix, right, cones, settings).solve()

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import Vector
+from lighttouch.projections import deadline
 from lighttouch.projections.curved_sets import Part
 from lighttouch.projections.general_rows import RowsEngine, WarmRows
 from lighttouch.projections.result import Nearest
@@ -99,6 +100,7 @@ class CutEngine:
         fresh = len(cuts.slopes)
         w, excess, rounds, before, size = v, np.inf, 0, np.inf, 1.0
         for rounds in range(1, ROUNDS + 1):
+            deadline.check()
             w = self._nearest_to_polyhedron(v, cuts, fresh)
             known = len(cuts.slopes)
             excess = self._cut(cuts, w, at_least=0.0)

@@ -2,7 +2,8 @@
 
 Few violated rows go straight to the dual active-set method. Many are first sorted out by the augmented Lagrangian, whose multipliers
 say which rows are active; the active-set method then starts there and corrects what is left. An answer counts only if its violation
-and its duality gap are both small; otherwise the next method is tried.
+and its duality gap are both small; otherwise the next method is tried. Many violated sparse rows that a factorisation keeps sparse go to an
+interior point at once: they may be too ill conditioned for everything else.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.interfaces import Vector
-from lighttouch.projections import conflicts
+from lighttouch.projections import conflicts, deadline, interior_rows
 from lighttouch.projections.newton import IllConditionedError, augmented_lagrangian
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import LinearSet
@@ -81,18 +82,19 @@ class RowsEngine:
         return cls(rows, all_unit_rows(rows))
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
+        rounding = 64.0 * EPSILON * max(1.0, float(np.abs(v).max(initial=0.0)))
         with one_blas_thread():
-            found, worst = self._once(v, warm)
+            found, worst = self._once(v, warm, rounding)
             for _ in range(3):
-                if worst <= 64.0 * EPSILON * max(1.0, float(np.abs(v).max(initial=0.0))):
+                if worst <= rounding:
                     break
-                found, worst = self._closer(v, found, worst)
+                found, worst = self._closer(v, found, worst, rounding)
             return found
 
-    def _once(self, v: Vector, warm: Any) -> tuple[Nearest, float]:
+    def _once(self, v: Vector, warm: Any, rounding: float) -> tuple[Nearest, float]:
         problem = Centred(self.unit, v)
-        if problem.feasible:
-            return Nearest(v.copy(), "inside already", 0.0, warm=warm), 0.0
+        if problem.feasible or problem.scale <= rounding:
+            return Nearest(np.clip(v, self.unit.lower, self.unit.upper), "inside already", 0.0, warm=warm), 0.0
         answer = solve(problem, warm)
         w = np.clip(v + problem.scale * answer.z, self.unit.lower, self.unit.upper)
         weights = problem.scale * answer.weights
@@ -100,12 +102,15 @@ class RowsEngine:
         found = Nearest(w, answer.how, answer.gap * problem.scale**2, multipliers, WarmRows(answer.ids, weights))
         return found, answer.worst * problem.scale
 
-    def _closer(self, v: Vector, found: Nearest, worst: float) -> tuple[Nearest, float]:
+    def _closer(self, v: Vector, found: Nearest, worst: float, rounding: float) -> tuple[Nearest, float]:
         """Project the answer once more: from close by, tolerances are tighter, and a set that is empty by a hair is found out.
 
         The point does not move away from the true answer by that, and the multipliers found before still bound its distance.
         """
-        again, left = self._once(found.w, None)
+        try:
+            again, left = self._once(found.w, None, rounding)
+        except deadline.OutOfTimeError:
+            return found, 0.0
         if left >= worst:
             return found, 0.0
         before, now = float((found.w - v) @ (found.w - v)), float((again.w - v) @ (again.w - v))
@@ -117,7 +122,12 @@ def solve(problem: Centred, warm: Any) -> Answer:
     """The first certified answer; where there is none the best one, said to be uncertified unless it is close."""
     best: Answer | None = None
     for k, method in enumerate(methods_for(problem, warm)):
-        answer = method()
+        try:
+            answer = method()
+        except deadline.OutOfTimeError:
+            if best is None:
+                raise
+            break
         if answer is not None and answer.certified(4.0 * problem.tolerance):
             return answer
         if answer is not None and (best is None or answer.worst < best.worst):
@@ -135,16 +145,19 @@ def methods_for(problem: Centred, warm: Any) -> list[Callable[[], Answer | None]
     """What to try, in order: exact steps for few rows or small dimensions, Newton or an interior point for large ones."""
     known = isinstance(warm, WarmRows) and warm.ids.size > 0 and int(warm.ids.max()) < problem.right.size
     start = WarmRows(warm.ids, warm.weights / problem.scale) if known else WarmRows.none()
-    newton, interior = partial(by_lagrangian, problem, start), partial(by_clarabel, problem)
-    if 0 < start.ids.size <= WARM_ROWS or np.count_nonzero(problem.right < 0.0) <= FEW:
-        return [partial(by_active_set, problem, start.ids), newton, interior]
+    newton, conic = partial(by_lagrangian, problem, start), partial(by_clarabel, problem)
+    interior = [partial(by_interior, problem)] if interior_rows.fits(problem) else []
+    violated = int(np.count_nonzero(problem.right < 0.0))
+    if violated <= FEW or (0 < start.ids.size <= WARM_ROWS and (violated <= WARM_ROWS or not interior)):
+        return [partial(by_active_set, problem, start.ids), *interior, newton, conic]
     exact = partial(by_lagrangian_and_active_set, problem)
     if problem.dimension <= SMALL_DIMENSION:
-        return [exact, newton, interior]
-    return [newton, interior, exact]
+        return [exact, *interior, newton, conic]
+    return [*interior, newton, conic, exact]
 
 
 def refuse_if_contradictory(problem: Centred) -> None:
+    deadline.check()
     conflict = conflicts.find_conflict(problem)
     if conflict is not None:
         conflicts.refuse(problem, conflict)
@@ -178,6 +191,14 @@ def by_lagrangian(problem: Centred, start: WarmRows) -> Answer | None:
     """Newton steps to the end: large sparse problems, where a factor of all active rows would cost more than everything else."""
     found = approach(problem, start, rounds=60, goal=max(problem.tolerance, 1e-11))
     return None if found is None else measured(problem, found.ids, found.weights, "augmented Lagrangian on violated rows")
+
+
+def by_interior(problem: Centred) -> Answer | None:
+    found = interior_rows.nearest_by_interior(problem, max(ACCEPTED_EXCESS, problem.tolerance), ACCEPTED_GAP)
+    if found is None:
+        return None
+    worst = float(np.max(problem.excess(found.z), initial=0.0))
+    return Answer(found.ids, found.weights, found.z, worst, found.gap, "interior point")
 
 
 def by_clarabel(problem: Centred) -> Answer | None:
@@ -230,6 +251,7 @@ def finish(problem: Centred, start: Indices) -> tuple[Indices, Floats] | None:
         working.add(problem.unit.take(start), start, problem.right[start])
         working.start_from(np.arange(start.size))
     for _ in range(500):
+        deadline.check()
         excess = problem.excess(working.point())
         excess[working.ids] = -np.inf
         fresh = worst_rows(excess, problem.tolerance, batch=max(64, problem.dimension // 4))

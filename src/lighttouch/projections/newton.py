@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from lighttouch.projections import deadline
+
 Floats = NDArray[np.float64]
 
 PENALTY = 1.0
@@ -62,6 +64,7 @@ def minimise(
     """The minimiser of the augmented Lagrangian in z, to a gradient of the given length; its excess over every row; the steps left."""
     excess = np.asarray(rows @ z) - right
     while True:
+        deadline.check()
         push = u + penalty * excess
         gradient = z + np.asarray(transposed @ np.maximum(push, 0.0))
         size = float(np.linalg.norm(gradient))

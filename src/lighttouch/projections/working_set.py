@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch.kernels.dual_active_set import CONTRADICTION, SOLVED, dual_active_set
+from lighttouch.kernels.dual_active_set import CONTRADICTION, SOLVED, STEP_LIMIT, dual_active_set
+from lighttouch.projections import deadline
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+OPERATIONS_AT_ONCE = 2e8  # of the active-set method between two looks at the clock
 DEPENDENT = 1e-12  # squared length left of a row, outside the span of the active ones, that counts as none
 
 
@@ -70,9 +72,14 @@ class WorkingSet:
         if size:
             factor[:size, :size] = np.linalg.cholesky(self.gram[np.ix_(self.active, self.active)])
         excess = np.empty(self.ids.size)
-        outcome, size, row, direction = dual_active_set(
-            self.gram, self.right, factor, active, weights, size, excess, tolerance, DEPENDENT, steps
-        )
+        at_once = max(8, int(OPERATIONS_AT_ONCE / (capacity * self.ids.size + 1.0)))
+        outcome = STEP_LIMIT
+        while outcome == STEP_LIMIT and steps > 0:
+            deadline.check()
+            outcome, size, row, direction = dual_active_set(
+                self.gram, self.right, factor, active, weights, size, excess, tolerance, DEPENDENT, min(steps, at_once)
+            )
+            steps -= at_once
         self.active, self.weights = active[:size], weights[:size]
         proof = np.zeros(self.ids.size)
         if outcome == CONTRADICTION:

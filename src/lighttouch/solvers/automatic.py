@@ -15,13 +15,14 @@ from lighttouch.kernels.distribution import Distribution, new_distribution, prob
 from lighttouch.kernels.full_touch import CHECKS, ITERATION, SAMPLES
 from lighttouch.kernels.gradient import new_gradient
 from lighttouch.kernels.objectives import sampled_mean
-from lighttouch.kernels.swift import Pace, Walk, new_walk, set_step, swift
+from lighttouch.kernels.swift import Pace, Walk, new_walk, swift
 from lighttouch.kernels.visits import Visits, new_visits
 from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.result import Status
-from lighttouch.solvers import accelerated
+from lighttouch.solvers import accelerated, interior
 from lighttouch.solvers.accelerated import Acceleration
+from lighttouch.solvers.interior import InteriorRun
 from lighttouch.solvers.pace import choose_pace, first_eta, full_pass_is_cheap, polishing_pays, projection_is_cheap
 from lighttouch.solvers.state import copied, runnable
 
@@ -46,6 +47,7 @@ class AutomaticState:
     best: Vector = field(default_factory=lambda: np.zeros(0))
     best_objective: float = math.inf
     acceleration: Acceleration | None = None
+    interior: InteriorRun | None = None
     status: Status | None = None
 
     @property
@@ -70,6 +72,7 @@ class AutomaticState:
         return replace(
             self,
             acceleration=acceleration,
+            interior=None if self.interior is None else self.interior.copy(),
             stage_objectives=list(self.stage_objectives),
             **{name: copied(getattr(self, name)) for name in arrays},
         )
@@ -80,7 +83,8 @@ class Automatic:
     """No parameters: AdaGrad with sweeps over sampled constraints where examples are many, then accelerated projected steps.
 
     The stochastic phase doubles its length until the projected objective gains less than `tolerance` (relative); the
-    accelerated phase ends when the proven gap is below it. Small problems go to the accelerated phase at once.
+    accelerated phase ends when the proven gap is below it. Small problems go to the accelerated phase at once, and quadratic programs
+    that are cheap to factor to an interior point.
     """
 
     tolerance: float = 1e-3
@@ -96,7 +100,7 @@ class Automatic:
         groups = -(-problem.constraints.members // pace.group) if problem.constraints.members else 0
         examples = problem.objective.examples
         return AutomaticState(
-            phase="accelerated" if full_pass_is_cheap(problem) and projection_is_cheap(problem) else "tuning",
+            phase=first_phase(problem),
             walk=new_walk(start, pace.runs),
             visits=new_visits(-(-examples // pace.run), problem.objective.independent),
             counters=np.zeros(4, np.int64),
@@ -134,7 +138,6 @@ class Automatic:
     def _trial(self, problem: Problem, state: AutomaticState, eta: float, rows: Any) -> tuple[float, AutomaticState]:
         trial = state.copy()
         trial.eta = eta
-        set_step(trial.walk, eta)
         self._run(problem, trial, max(20, TRIAL_EXAMPLES // (state.pace.run * state.pace.runs)), np.random.default_rng(1))
         score = sample_value(problem, trial.w, rows) if np.isfinite(trial.w).all() else math.inf
         return (score if math.isfinite(score) else math.inf), trial
@@ -158,7 +161,10 @@ class Automatic:
             return
         until = time.perf_counter() + SLICE_SECONDS
         for _ in range(steps):
-            self._accelerate(problem, state)
+            if state.phase == "interior":
+                self._follow_interior(problem, state)
+            else:
+                self._accelerate(problem, state)
             if state.status is not None or time.perf_counter() > until:
                 return
 
@@ -194,6 +200,21 @@ class Automatic:
             proven = inner.gap <= self.tolerance * accelerated.scale_of(problem, inner)
             state.status = Status.CONVERGED if proven else Status.STALLED
 
+    def _follow_interior(self, problem: Problem, state: AutomaticState) -> None:
+        """One step; where the path ends without a proof, the accelerated steps go on from its best point."""
+        if state.interior is None:
+            state.interior = interior.begin(problem)
+        inner = state.interior
+        ended = interior.advance(problem, inner)
+        state.counters[[ITERATION, CHECKS, SAMPLES]] += 1, problem.constraints.members, 1
+        state.w[:] = inner.at.x
+        if math.isfinite(inner.best_objective):
+            state.best, state.best_objective = inner.best.copy(), inner.best_objective
+        if ended and interior.proven(inner):
+            state.status = Status.CONVERGED
+        elif ended:
+            state.phase = "accelerated"
+
     def finished(self, state: AutomaticState) -> Status | None:
         return state.status
 
@@ -221,6 +242,8 @@ class Automatic:
     def notes(self, state: AutomaticState) -> list[str]:
         """What was chosen, in words."""
         told = []
+        if state.interior is not None:
+            told.append(f"interior point: {state.interior.steps} steps, objective proven within {state.interior.gap:.3g} of the optimum")
         if state.eta > 0.0:
             pace = state.pace
             told.append(
@@ -233,6 +256,13 @@ class Automatic:
                 f"accelerated projected steps: {inner.steps}, objective proven within {max(0.0, inner.gap):.3g} of the optimum"
             )
         return told
+
+
+def first_phase(problem: Problem) -> str:
+    """Quadratic programs that are cheap to factor are solved by an interior point; examples are sampled where there are many."""
+    if interior.fits(problem):
+        return "interior"
+    return "accelerated" if full_pass_is_cheap(problem) and projection_is_cheap(problem) else "tuning"
 
 
 def sample_value(problem: Problem, w: Vector, rows: Any) -> float:
