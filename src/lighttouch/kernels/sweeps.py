@@ -6,6 +6,8 @@ AdaGrad measures distances, so it never moves away from any feasible point.
 
 from __future__ import annotations
 
+import math
+
 from lighttouch.kernels.compiled import lean_kernel, verb
 from lighttouch.kernels.constraints import (
     DenseRows,
@@ -21,15 +23,12 @@ from lighttouch.kernels.constraints import (
 )
 from lighttouch.kernels.domains import clamp
 from lighttouch.kernels.gradient import clear
-from lighttouch.kernels.swift_rows import RATE
+from lighttouch.kernels.swift_rows import SQUARES, mobility
 
 
 @verb
 def sweep(constraints, start, stop, w, cells, domain, gradient):
-    """Meet every violated constraint of a range, one after the other; returns the largest violation found on the way.
-
-    cells[j, RATE] is how far coordinate j moves for a unit of force: its step length.
-    """
+    """Meet every violated constraint of a range, one after the other; returns the largest violation found on the way."""
 
 
 @lean_kernel
@@ -39,14 +38,14 @@ def step_back(violation, w, cells, domain, gradient):
     for q in range(gradient.cursor[0]):
         j = gradient.touched[q]
         slope = gradient.values[j]
-        stiffness += slope * slope * cells[j, RATE]
+        stiffness += slope * slope * mobility(cells, j)
     if stiffness <= 0.0:
         return
     force = violation / stiffness
     for q in range(gradient.cursor[0]):
         j = gradient.touched[q]
         if gradient.values[j] != 0.0:
-            w[j] = clamp(domain, j, w[j] - force * gradient.values[j] * cells[j, RATE])
+            w[j] = clamp(domain, j, w[j] - force * gradient.values[j] * mobility(cells, j))
 
 
 @lean_kernel
@@ -81,11 +80,11 @@ def sweep_order(constraints, start, stop, w, cells, domain, gradient):
 @lean_kernel
 def part_pair(excess, low, high, w, cells, domain):
     """Move w[low] down and w[high] up by `excess` together, each by its share."""
-    give = cells[low, RATE]
-    take = cells[high, RATE]
-    apart = excess / (give + take)
-    w[low] = clamp(domain, low, w[low] - apart * give)
-    w[high] = clamp(domain, high, w[high] + apart * take)
+    low_root = math.sqrt(cells[low, SQUARES])
+    high_root = math.sqrt(cells[high, SQUARES])
+    share = high_root / (low_root + high_root)  # mobilities are the inverse roots
+    w[low] = clamp(domain, low, w[low] - share * excess)
+    w[high] = clamp(domain, high, w[high] + (1.0 - share) * excess)
 
 
 sweep.register(OrderRows)(sweep_order.py_func)

@@ -16,7 +16,7 @@ from lighttouch.kernels.distribution import draw, learn, tick
 from lighttouch.kernels.domains import BALL, clamp, pull_factor
 from lighttouch.kernels.full_touch import CHECKS, ITERATION, SAMPLES
 from lighttouch.kernels.sweeps import sweep
-from lighttouch.kernels.swift_rows import BUFFER, RATE, SQUARES, adagrad_rate, add_rows, step_on_rows
+from lighttouch.kernels.swift_rows import BUFFER, SQUARES, adagrad_step, add_rows, fetch_cells, fetch_rows, step_on_rows
 from lighttouch.kernels.visits import next_example
 
 CYCLE = 3  # the counter that walks through the groups
@@ -27,7 +27,8 @@ class Pace(NamedTuple):
     """An iteration takes `runs` runs of `run` neighbouring examples: memory likes neighbours, randomness wants several runs.
 
     Constraints are visited every `every` iterations: one group of `group` members in cyclic order and `draws` drawn ones.
-    Every `record` iterations w is added to the tail sum. `sparse` says that an example touches few coordinates.
+    Every `record` iterations w is added to the tail sum. `sparse` says that an example touches few coordinates,
+    `far` that there are too many of them for the caches, so that asking for them early pays.
     """
 
     runs: int
@@ -37,10 +38,11 @@ class Pace(NamedTuple):
     group: int
     record: int
     sparse: bool
+    far: bool
 
 
 class Walk(NamedTuple):
-    """Where the loop stands: w, three numbers a coordinate side by side (see swift_rows), the tail sum (its length last)."""
+    """Where the loop stands: w, two more numbers a coordinate (see swift_rows), the tail sum (its length last)."""
 
     w: np.ndarray
     cells: np.ndarray
@@ -49,14 +51,9 @@ class Walk(NamedTuple):
 
 
 def new_walk(start: np.ndarray, runs: int) -> Walk:
-    walk = Walk(start.copy(), np.zeros((start.size, 4)), np.zeros(start.size + 1), np.zeros(runs, np.int64))
+    walk = Walk(start.copy(), np.zeros((start.size, 2)), np.zeros(start.size + 1), np.zeros(runs, np.int64))
     walk.cells[:, SQUARES] = TINY
-    set_step(walk, 1.0)
     return walk
-
-
-def set_step(walk: Walk, eta: float) -> None:
-    walk.cells[:, RATE] = eta / np.sqrt(walk.cells[:, SQUARES])
 
 
 @lean_kernel
@@ -66,8 +63,13 @@ def swift(objective, examples, l2, constraints, members, domain, eta, pace, walk
         t = counters[ITERATION] + 1
         for r in range(pace.runs):
             first = next_example(visits, rng) * pace.run
-            last = min(first + pace.run, examples)
             walk.firsts[r] = first
+            fetch_rows(objective, first, min(first + pace.run, examples))
+        for r in range(pace.runs):
+            first = walk.firsts[r]
+            last = min(first + pace.run, examples)
+            if pace.far and r + 1 < pace.runs:
+                fetch_cells(objective, walk.firsts[r + 1], min(walk.firsts[r + 1] + pace.run, examples), w, walk.cells)
             add_rows(objective, first, last, 1.0 / (pace.runs * (last - first)), w, walk.cells)
             counters[SAMPLES] += last - first
         if pace.sparse:
@@ -95,8 +97,7 @@ def step_everywhere(w, cells, domain, eta, l2):
     for j in range(w.size):
         value = cells[j, BUFFER] + l2 * w[j]
         cells[j, BUFFER] = 0.0
-        if value != 0.0:
-            w[j] = clamp(domain, j, w[j] - adagrad_rate(cells, j, value, eta) * value)
+        w[j] = clamp(domain, j, w[j] - adagrad_step(cells, j, value, eta))
 
 
 @lean_kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from lighttouch.kernels.compiled import lean_kernel, verb
+from lighttouch.kernels.domains import clamp
 from lighttouch.kernels.losses import slope
 from lighttouch.kernels.objectives import (
     DenseExamples,
@@ -16,9 +17,20 @@ from lighttouch.kernels.objectives import (
     target_of,
     weight_of,
 )
+from lighttouch.kernels.prefetch import prefetch
 
-BUFFER, SQUARES, RATE = 0, 1, 2  # a coordinate's gradient being gathered, its squared gradients, its step length: one cache line
-STALE = 1.1  # AdaGrad's root is taken anew when its argument has grown by this factor
+BUFFER, SQUARES = 0, 1  # a coordinate's gradient being gathered, and its squared gradients, side by side in memory
+LINE = 64  # bytes that memory delivers at once
+
+
+@verb
+def fetch_rows(objective, first, last):
+    """Ask for the examples first <= i < last, so that several runs are on their way while the first is being read."""
+
+
+@verb
+def fetch_cells(objective, first, last, w, cells):
+    """Ask for the coordinates that the examples first <= i < last touch."""
 
 
 @verb
@@ -32,15 +44,17 @@ def step_on_rows(objective, first, last, w, cells, domain, eta):
 
 
 @lean_kernel
-def adagrad_rate(cells, j, value, eta):
-    """Remember a gradient; eta over the root of all squares, renewed only when it has become 5% stale."""
+def adagrad_step(cells, j, value, eta):
+    """Remember a gradient and return the step it asks for. A zero gradient passes through: no branch is as fast as none."""
     square = cells[j, SQUARES] + value * value
     cells[j, SQUARES] = square
-    rate = cells[j, RATE]
-    if square * rate * rate > STALE * eta * eta:
-        rate = eta / math.sqrt(square)
-        cells[j, RATE] = rate
-    return rate
+    return eta / math.sqrt(square) * value
+
+
+@lean_kernel
+def mobility(cells, j):
+    """How far coordinate j moves for a unit of force, up to a factor that all coordinates share."""
+    return 1.0 / math.sqrt(cells[j, SQUARES])
 
 
 @lean_kernel
@@ -52,6 +66,34 @@ def add_any_rows(objective, first, last, share, w, cells):
 @lean_kernel
 def step_on_no_rows(objective, first, last, w, cells, domain, eta):
     return None
+
+
+@lean_kernel
+def fetch_no_rows(objective, first, last):
+    return None
+
+
+@fetch_rows.register(SparseExamples)
+def _fetch_sparse_rows(objective, first, last):
+    start = objective.indptr[first]
+    stop = objective.indptr[last]
+    for k in range(start, stop, LINE // objective.data.itemsize):
+        prefetch(objective.data, k)
+    for k in range(start, stop, LINE // objective.indices.itemsize):
+        prefetch(objective.indices, k)
+
+
+@lean_kernel
+def fetch_no_cells(objective, first, last, w, cells):
+    return None
+
+
+@fetch_cells.register(SparseExamples)
+def _fetch_sparse_cells(objective, first, last, w, cells):
+    for k in range(objective.indptr[first], objective.indptr[last]):
+        j = objective.indices[k]
+        prefetch(w, j)
+        prefetch(cells, j)
 
 
 @add_rows.register(SparseExamples)
@@ -77,18 +119,16 @@ def _step_on_sparse_rows(objective, first, last, w, cells, domain, eta):
     upper = domain.upper[0]
     for k in range(objective.indptr[first], objective.indptr[last]):
         j = indices[k]
-        value = cells[j, BUFFER]
-        if value != 0.0:
-            cells[j, BUFFER] = 0.0
-            moved = w[j] - adagrad_rate(cells, j, value, eta) * value
-            if uniform:
-                w[j] = min(max(moved, lower), upper)
-            else:
-                low = domain.lower[j] if domain.lower.size > 1 else lower
-                high = domain.upper[j] if domain.upper.size > 1 else upper
-                w[j] = min(max(moved, low), high)
+        moved = w[j] - adagrad_step(cells, j, cells[j, BUFFER], eta)
+        cells[j, BUFFER] = 0.0
+        if uniform:
+            w[j] = min(max(moved, lower), upper)
+        else:
+            w[j] = clamp(domain, j, moved)
 
 
 for _family in (DenseExamples, DenseQuadratic, SparseQuadratic):
+    fetch_rows.register(_family)(fetch_no_rows.py_func)
+    fetch_cells.register(_family)(fetch_no_cells.py_func)
     add_rows.register(_family)(add_any_rows.py_func)
     step_on_rows.register(_family)(step_on_no_rows.py_func)

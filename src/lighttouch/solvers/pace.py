@@ -19,6 +19,7 @@ CHEAP_CHECK = 2e7  # operations of checking all constraints that are no reason t
 EXAMPLE_OPERATIONS = 12.0  # an example's nonzero is read, written and rooted; a constraint's is only read
 CONSTRAINT_SHARE = 0.1
 LARGEST_GROUP = 1024
+NEAR = 200_000  # coordinates, at 24 bytes each, that stay near the processor
 
 
 def choose_pace(problem: Problem) -> Pace:
@@ -34,7 +35,8 @@ def choose_pace(problem: Problem) -> Pace:
     group = int(max(1, min(LARGEST_GROUP, 8 * affordable, problem.constraints.members)))
     every = max(1, round(group / affordable))
     sparse = isinstance(problem.objective.record, SparseExamples) and problem.objective.l2 == 0.0
-    return Pace(runs, run, every, draws, group, record_interval(problem), sparse)
+    far = problem.dimension > NEAR
+    return Pace(runs, run, every, draws, group, record_interval(problem), sparse, far)
 
 
 def record_interval(problem: Problem) -> int:

@@ -1,0 +1,38 @@
+"""Asking for memory before it is needed: a loop that knows its next addresses need not wait for each of them in turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import cgutils, types
+from numba.extending import intrinsic, overload
+
+
+def prefetch(array, index):
+    """A hint that array[index] (its first entry, where the array has rows) is about to be read and written; it changes nothing."""
+
+
+@overload(prefetch)
+def _compiled_prefetch(array, index):
+    def hint(array, index):
+        _hint(array, index)
+
+    return hint
+
+
+@intrinsic
+def _hint(typing_context: Any, array: Any, index: Any) -> Any:
+    return types.void(array, types.intp), _emit_hint
+
+
+def _emit_hint(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    kind = signature.args[0]
+    record = context.make_array(kind)(context, builder, arguments[0])
+    stride = builder.extract_value(record.strides, 0)
+    address = cgutils.pointer_add(builder, record.data, builder.mul(arguments[1], stride), ir.IntType(8).as_pointer())
+    flag = ir.IntType(32)
+    hint = ir.FunctionType(ir.VoidType(), [address.type, flag, flag, flag])
+    for_writing, keep, data = (ir.Constant(flag, value) for value in (1, 3, 1))
+    builder.call(cgutils.get_or_insert_function(builder.module, hint, "llvm.prefetch.p0i8"), [address, for_writing, keep, data])
+    return context.get_dummy_value()
