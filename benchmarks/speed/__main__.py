@@ -7,7 +7,7 @@ import importlib
 import time
 from pathlib import Path
 
-PARTS = ("per_example", "to_objective", "scaling", "checks", "expensive", "cold_start")
+PARTS = ("per_example", "to_objective", "scaling", "checks", "expensive", "cold_start", "peers")
 
 
 def main() -> None:

@@ -16,12 +16,14 @@ SIZES = [2] * 12
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the closing table."""
+    """One line of the closing table; the picture draws `ratio` as a bar, and `point` (line, x, y) on a line of costs."""
 
     what: str
     measured: str
     target: str
     good: bool | None = None
+    ratio: float | None = None
+    point: tuple[str, float, float] | None = None
 
     def __str__(self) -> str:
         mark = {True: "yes", False: "NO", None: "-"}[self.good]
