@@ -21,12 +21,17 @@ define install
 		$(BIN)/python -m pip install -qq --no-compile -e '.$(1)'; fi
 endef
 
+# An environment that is there and works is kept, whoever made it; one that does not (an interrupted first run) is made anew.
 .venv/ready:
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer was not found; name it: make PYTHON=/path/to/python3.11 run"; exit 1; }
-	@echo "Creating the environment in .venv (once)"
-	@$(PYTHON) -m venv --clear .venv 2>/dev/null || { \
-		$(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip --python $(BIN)/python install -qq pip; }
-	@$(BIN)/python -m pip install -qq --no-compile uv || echo "uv could not be installed (see above); pip does its work"
+	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "Using the environment that is in .venv already"; \
+	else \
+		test -n "$(PYTHON)" || { echo "Python 3.11 or newer was not found; name it: make PYTHON=/path/to/python3.11 run"; exit 1; }; \
+		echo "Creating the environment in .venv (once)"; \
+		$(PYTHON) -m venv --clear .venv 2>/dev/null || $(PYTHON) -m venv --clear --without-pip .venv; fi
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null 2>&1 || \
+		$(PYTHON) -m pip --python $(BIN)/python install -qq pip
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install -qq --no-compile uv || echo "uv could not be installed (see above); pip does its work"
 	@touch $@
 
 .venv/installed: .venv/ready pyproject.toml
@@ -55,7 +60,7 @@ lint: .venv/installed-test  ## style, types and import rules
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
 
-bench: .venv/installed-test  ## speed against the paper's C++ and unconstrained SGD
+bench: .venv/installed-test  ## speed against the paper's C++, unconstrained SGD and other libraries
 	@$(BIN)/python -m benchmarks.speed
 
 bench-projection: .venv/installed-test  ## the projection against general solvers
@@ -70,5 +75,5 @@ bench-rates: .venv/installed-test  ## Tables 2 and 3 of the paper, measured
 	@$(BIN)/python -m benchmarks.rates
 
 clean:  ## remove the environment, caches and results
-	rm -rf .venv results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .bench results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

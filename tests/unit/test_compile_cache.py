@@ -172,3 +172,16 @@ def test_the_key_follows_the_files_of_records(monkeypatch):
     original = compiled._digest
     monkeypatch.setattr(compiled, "_digest", lambda source: "edited" if source == file else original(source))
     assert cache._index_key(signature, codegen) != before
+
+
+def test_machine_code_of_old_sources_is_removed_on_request_and_nothing_else(warm, tmp_path, monkeypatch):
+    shutil.copytree(warm[0], tmp_path / "cache")
+    folder = tmp_path / "cache" / "machine-code"
+    current = set(files(folder))
+    stale = [folder / re.sub(r"-[0-9a-f]{12}\.", "-0123456789ab.", Path(name).name) for name in sorted(current)[:4]]
+    foreign = [folder / "somebody.kernel-3-0123456789ab.py11.1.nbc", folder / "notes.txt"]
+    for path in (*stale, *foreign):
+        path.write_bytes(b"12345")
+    monkeypatch.setattr(compiled, "cache_folder", lambda: folder)
+    assert compiled.remove_stale_code() == (4, 20)
+    assert set(files(folder)) == current | {str(path) for path in foreign}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lighttouch.cli.completion import script
-from lighttouch.cli.failures import OK, say
+from lighttouch.cli.failures import OK, one_line, say
 
 
 def plan(options: argparse.Namespace) -> int:
@@ -62,6 +62,11 @@ def reproduce(options: argparse.Namespace) -> int:
 
 def warmup(options: argparse.Namespace) -> int:
     """Train one small model of each kind: what they compile is kept for later runs."""
+    if options.clean:
+        from lighttouch.kernels.compiled import cache_folder, remove_stale_code
+
+        files, size = remove_stale_code()
+        say(f"Deleted {files:,} outdated files ({size / 1e6:.0f} MB) from {one_line(str(cache_folder()))}")
     began = time.perf_counter()
     for name, train in _small_trainings():
         start = time.perf_counter()

@@ -90,12 +90,20 @@ def build_parser() -> argparse.ArgumentParser:
     _check(commands)
     _plan(commands)
     _reproduce(commands)
-    _command(commands, "warmup", "compile what training needs, so that the first model is not slow", "")
+    warmup = _command(commands, "warmup", "compile what training needs, so that the first model is not slow", WARMUP_EXAMPLES)
+    warmup.add_argument("--clean", action="store_true", help="first delete machine code of older versions of lighttouch")
     completion = _command(commands, "completion", "print a script that completes commands in your shell", COMPLETION_EXAMPLES)
     completion.add_argument("shell", choices=("bash", "zsh", "fish"))
     return parser
 
 
+WARMUP_EXAMPLES = """\
+examples:
+  lighttouch warmup              a minute once; the machine code is kept for every later run
+  lighttouch warmup --clean      after an update: what older versions left is deleted first
+
+It is kept beside the package, or in ~/.cache/lighttouch where that cannot be written, or in $LIGHTTOUCH_CACHE_DIR.
+"""
 COMPLETION_EXAMPLES = """\
 examples:
   source <(lighttouch completion bash)                            in ~/.bashrc, or the same with zsh in ~/.zshrc

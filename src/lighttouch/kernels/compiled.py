@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -215,6 +216,27 @@ def _sources(source: Path, seen: set[Path]) -> set[Path]:
             if path not in seen and path.exists():
                 _sources(path, seen)
     return seen
+
+
+_CACHED_NAME = re.compile(r"(\w+)\.[\w.]+-\d+-([0-9a-f]{12})\.py\d+\.")
+
+
+def remove_stale_code() -> tuple[int, int]:
+    """Delete the machine code of kernels whose sources have changed since; how many files that were, and how many bytes.
+
+    Files of modules that are not kernels of this package stay: they may be a user's.
+    """
+    files = removed = 0
+    for path in cache_folder().glob("*-*.py*"):
+        name = _CACHED_NAME.match(path.name)
+        source = _KERNELS / f"{name[1]}.py" if name else None
+        if name is None or source is None or not source.exists() or _digest(source).startswith(name[2]):
+            continue
+        with contextlib.suppress(OSError):
+            size = path.stat().st_size
+            path.unlink()
+            files, removed = files + 1, removed + size
+    return files, removed
 
 
 _warned: set[str] = set()
