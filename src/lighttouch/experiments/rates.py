@@ -24,6 +24,7 @@ DIMENSION, FAR = 16, 100.0
 PENALTY = 2.5
 STRONG_CONVEXITY = 1.0
 SEEDS_APART = 1000
+NEED_VERTICES = ("OnlineFrankWolfe", "LocalFrankWolfe")  # they run in the cube instead of the ball
 
 
 def rates(unit: dict[str, Any]) -> list[Row]:
@@ -50,7 +51,8 @@ def rates(unit: dict[str, Any]) -> list[Row]:
 
 
 def _run(table: int, algorithm: str, m: int, length: int, seed: int) -> tuple[lt.Result, float]:
-    problem, optimum = known_problem(table, m, seed)
+    domain = lt.Box(-1.0, 1.0) if algorithm in NEED_VERTICES else lt.Ball(1.0)
+    problem, optimum = known_problem(table, m, seed, domain)
     solver, iterations = _solver(table, algorithm, m, length)
     start = np.random.default_rng(SEEDS_APART + seed).standard_normal(DIMENSION)
     start *= 0.9 / np.linalg.norm(start)
@@ -62,14 +64,14 @@ def _run(table: int, algorithm: str, m: int, length: int, seed: int) -> tuple[lt
     return result, float(np.sum((result.w - optimum) ** 2))
 
 
-def known_problem(table: int, m: int, seed: int) -> tuple[lt.Problem, Array]:
-    """The problem and its w*."""
+def known_problem(table: int, m: int, seed: int, domain: lt.Ball | lt.Box | None = None) -> tuple[lt.Problem, Array]:
+    """The problem and its w*, which any domain around the half unit ball leaves as it is; the unit ball unless given."""
     rng = np.random.default_rng(seed)
     normals = rng.standard_normal((m, DIMENSION))
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
     constraints, towards = lt.LinearConstraints(normals, np.full(m, 0.5)), normals[0]
     objective = _corner(towards) if table == 2 else _distance(towards)
-    return lt.Problem(objective, constraints, lt.Ball(1.0)), towards / 2
+    return lt.Problem(objective, constraints, domain or lt.Ball(1.0)), towards / 2
 
 
 def _corner(towards: Array) -> lt.EmpiricalRisk:
@@ -92,11 +94,22 @@ def _solver(table: int, algorithm: str, m: int, length: int) -> tuple[Any, int]:
         return lt.FullTouch(PENALTY, lt.InverseTime(1 / STRONG_CONVEXITY)), length
     if algorithm == "MidTouch":
         return _mid_touch(m, length)
+    if algorithm in ("ProjectedSGD", *NEED_VERTICES):
+        return _rival(table, algorithm, length), length
     eta = 2.0 / ((math.sqrt(DIMENSION) + PENALTY) * math.sqrt(length))
     if algorithm == "FullTouch":
         return lt.FullTouch(PENALTY, eta), length
     batch = min(m, math.ceil(m / length**0.25))
     return lt.LightTouch(PENALTY, eta, batch, weight_step_size=eta * math.sqrt(1 + math.log(m))), length
+
+
+def _rival(table: int, algorithm: str, length: int) -> Any:
+    """What the tables compare with, steps as the theory of each asks."""
+    if algorithm == "ProjectedSGD":
+        return lt.ProjectedSGD(lt.InverseTime(1 / STRONG_CONVEXITY) if table == 3 else 2.0 / math.sqrt(DIMENSION * length))
+    if algorithm == "OnlineFrankWolfe":
+        return lt.OnlineFrankWolfe()
+    return lt.LocalFrankWolfe(strong_convexity=STRONG_CONVEXITY) if table == 3 else lt.LocalFrankWolfe()
 
 
 def _mid_touch(m: int, length: int) -> tuple[Any, int]:

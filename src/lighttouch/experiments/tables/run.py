@@ -56,11 +56,11 @@ def _of(rows: list[dict[str, Any]], table: int, algorithm: str, m: int) -> list[
     return [row for row in rows if (row["table"], row["algorithm"], row["constraints"]) == (table, algorithm, m)]
 
 
-def _theory(cost: str, algorithm: str, m: int, epsilon: float, strongly_convex: bool) -> float:
+def _theory(cost: str, algorithm: str, m: int, epsilon: float, strongly_convex: bool) -> float | None:
+    """None where the table has no number: rivals check no constraints, and LLO-FW's constant is not known."""
     sizes = lt.theory.Sizes(m, PENALTY, DIAMETER, epsilon, STRONG_CONVEXITY if strongly_convex else None)
     value = (lt.theory.iterations_table if cost == "iterations" else lt.theory.checks_table)(algorithm, sizes)
-    assert isinstance(value, float)
-    return value
+    return value if isinstance(value, float) else None
 
 
 def _fits(costs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ def _fits(costs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         group = [cost for cost in costs if (cost["table"], cost["algorithm"], cost["cost"]) == key and cost["measured"] is not None]
         fit: dict[str, Any] = dict(zip(("table", "algorithm", "cost"), key, strict=True)) | {"points": len(group)}
         for source in ("measured", "theory"):
-            points = [(cost["constraints"], cost["epsilon"], cost[source]) for cost in group]
+            points = [(cost["constraints"], cost["epsilon"], cost[source]) for cost in group if cost[source] is not None]
             fit[f"{source} power of m"], fit[f"{source} power of 1/epsilon"] = exponents(points) if len(points) >= 4 else (None, None)
         fits.append(fit)
     return fits
