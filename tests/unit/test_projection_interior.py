@@ -13,7 +13,8 @@ from scipy import sparse
 
 import lighttouch as lt
 from lighttouch.projections import OutOfTimeError
-from lighttouch.projections.quadratic_program import factor_operations, opposite_rows
+from lighttouch.projections.fill import factor_operations
+from lighttouch.projections.quadratic_program import opposite_rows
 from lighttouch.solvers import interior
 
 

@@ -134,7 +134,7 @@ def solve(problem: Centred, warm: Any) -> Answer:
             best = answer
         if best is not None and best.close and k > 0:
             return best
-        if k == 0 and (best is None or best.worst > 1e-2):
+        if k == 1 and (best is None or best.worst > 1e-2):
             refuse_if_contradictory(problem)
     if best is None:
         raise RuntimeError("no method came near the feasible set; install lighttouch[conic] for another one")
@@ -145,15 +145,16 @@ def methods_for(problem: Centred, warm: Any) -> list[Callable[[], Answer | None]
     """What to try, in order: exact steps for few rows or small dimensions, Newton or an interior point for large ones."""
     known = isinstance(warm, WarmRows) and warm.ids.size > 0 and int(warm.ids.max()) < problem.right.size
     start = WarmRows(warm.ids, warm.weights / problem.scale) if known else WarmRows.none()
-    newton, conic = partial(by_lagrangian, problem, start), partial(by_clarabel, problem)
-    interior = [partial(by_interior, problem)] if interior_rows.fits(problem) else []
+    few, exact = partial(by_active_set, problem, start.ids), partial(by_lagrangian_and_active_set, problem)
+    interior, newton, conic = partial(by_interior, problem), partial(by_lagrangian, problem, start), partial(by_clarabel, problem)
     violated = int(np.count_nonzero(problem.right < 0.0))
-    if violated <= FEW or (0 < start.ids.size <= WARM_ROWS and (violated <= WARM_ROWS or not interior)):
-        return [partial(by_active_set, problem, start.ids), *interior, newton, conic]
-    exact = partial(by_lagrangian_and_active_set, problem)
-    if problem.dimension <= SMALL_DIMENSION:
-        return [exact, *interior, newton, conic]
-    return [*interior, newton, conic, exact]
+    if violated <= FEW:
+        return [few, interior, newton, conic]
+    if 0 < start.ids.size <= WARM_ROWS and (violated <= WARM_ROWS or problem.unit.operations > interior_rows.CHEAP):
+        return [few, interior, newton, conic]
+    if problem.dimension <= SMALL_DIMENSION and problem.unit.operations > interior_rows.TRIFLING:
+        return [exact, interior, newton, conic]
+    return [interior, newton, conic, exact]
 
 
 def refuse_if_contradictory(problem: Centred) -> None:
@@ -194,7 +195,7 @@ def by_lagrangian(problem: Centred, start: WarmRows) -> Answer | None:
 
 
 def by_interior(problem: Centred) -> Answer | None:
-    found = interior_rows.nearest_by_interior(problem, max(ACCEPTED_EXCESS, problem.tolerance), ACCEPTED_GAP)
+    found = interior_rows.nearest_by_interior(problem, max(ACCEPTED_EXCESS, problem.tolerance))
     if found is None:
         return None
     worst = float(np.max(problem.excess(found.z), initial=0.0))

@@ -10,15 +10,17 @@ from scipy import sparse
 
 from lighttouch.projections import deadline
 from lighttouch.projections.interior_point import Interior, System, finite, first_interior, step, worst_excess
-from lighttouch.projections.quadratic_program import QuadraticProgram, factor_operations
+from lighttouch.projections.quadratic_program import QuadraticProgram
 from lighttouch.projections.unit_rows import Centred
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 STEPS = 150
-PATIENCE = 6  # steps without progress once the point is as good as feasible
+PATIENCE = 3  # steps without progress once the point is as good as feasible
+ENOUGH = 1e-13  # gap, relative to the squared distance, at which no further step is taken
 CHEAP = 3e8  # multiplications of a factorisation
+TRIFLING = 2e6  # ... that cost less than a few steps of any other method
 
 
 @dataclass(frozen=True)
@@ -32,35 +34,32 @@ class Found:
     gap: float
 
 
-def fits(problem: Centred) -> bool:
-    """Whether the rows are sparse in a way that a factorisation keeps."""
-    rows = problem.unit.matrix
-    if not sparse.issparse(rows):
-        return False
-    return factor_operations(sparse.identity(problem.dimension, format="csr"), rows) <= CHEAP
-
-
-def nearest_by_interior(problem: Centred, accepted_excess: float, accepted_gap: float) -> Found | None:
-    """The best point of the path, which ends early once excess and gap (relative to the squared distance) are accepted."""
+def nearest_by_interior(problem: Centred, accepted_excess: float) -> Found | None:
+    """The best point of the path: of those within the accepted excess the one with the smallest gap; None where factors are costly."""
+    if problem.unit.operations > CHEAP:
+        return None
     dimension = problem.dimension
     program = QuadraticProgram.of(sparse.identity(dimension), np.zeros(dimension), problem.unit, problem.right)
     try:
-        return follow(System(program), accepted_excess, accepted_gap)
+        return follow(System(program), accepted_excess)
     except (RuntimeError, MemoryError) as error:  # a singular or too large system
         if isinstance(error, deadline.OutOfTimeError):
             raise
         return None
 
 
-def follow(system: System, accepted_excess: float, accepted_gap: float) -> Found | None:
+def follow(system: System, accepted_excess: float) -> Found | None:
     at, best, waited = first_interior(system), None, 0
     for _ in range(STEPS):
         deadline.check()
-        at = step(system, at)
+        try:
+            at = step(system, at)
+        except RuntimeError:  # the factor is singular: as far as doubles go
+            break
         if not finite(at):
             break
         now = found_at(system.program, at)
-        if now.worst <= accepted_excess and now.gap <= accepted_gap * float(now.z @ now.z):
+        if now.worst <= accepted_excess and now.gap <= ENOUGH * float(now.z @ now.z):
             return now
         near = best is not None and best.worst <= accepted_excess
         if best is None or now.worst < 0.9 * best.worst or (near and now.worst <= accepted_excess and now.gap < 0.9 * best.gap):

@@ -1,4 +1,4 @@
-"""Quadratic programs with sparse rows, ready for the interior point: equalities found, and what a factorisation would cost."""
+"""Quadratic programs with sparse rows, ready for the interior point: opposite rows are equalities."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from lighttouch.projections.unit_rows import UnitRows
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
-
-LARGEST_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,23 +78,3 @@ def opposite_rows(rows: Any, right: Floats) -> tuple[Indices, Indices]:
     different = abs(rows[one] + rows[two]).sum(axis=1) if one.size else np.zeros(0)
     same = np.asarray(different).ravel() == 0.0
     return one[same], two[same]
-
-
-def factor_operations(P: Any, rows: Any) -> float:
-    """About how many multiplications one factorisation takes: the few dense lines set aside, the others in a band.
-
-    An upper estimate for what a fill-reducing order makes of it; random sparse rows come out as expensive as they are.
-    """
-    count, dimension = rows.shape
-    if P.nnz + rows.nnz > LARGEST_ENTRIES:
-        return np.inf
-    pattern = sparse.bmat([[abs(P), abs(rows.T)], [abs(rows), None]], format="csr")
-    degree = np.diff(pattern.indptr)
-    dense = degree > 10.0 * np.sqrt(count + dimension)
-    rest = pattern[~dense][:, ~dense]
-    place = csgraph.reverse_cuthill_mckee(rest.tocsr(), symmetric_mode=True)
-    banded = rest[place][:, place].tocoo()
-    width = np.zeros(place.size)
-    np.maximum.at(width, banded.row, np.abs(banded.row - banded.col))
-    beside = np.asarray(pattern[~dense][:, dense].getnnz(axis=1))[place]
-    return float(np.square(width + beside).sum() + np.count_nonzero(dense) ** 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.interfaces import Vector
+from lighttouch.projections.fill import factor_operations
 from lighttouch.projections.rows import LinearSet, unit_rows
 
 Floats = NDArray[np.float64]
@@ -45,6 +47,11 @@ class UnitRows:
         if sparse.issparse(self.matrix):
             return sparse.vstack([self.matrix[ids[general]], units], format="csr")[place]
         return np.vstack([self.matrix[ids[general]], units.toarray()])[place]
+
+    @cached_property
+    def operations(self) -> float:
+        """Of factoring the rows with an identity; infinite where they are not sparse."""
+        return factor_operations(sparse.identity(self.lower.size, format="csr"), self.matrix) if sparse.issparse(self.matrix) else np.inf
 
     def multipliers(self, count: int, ids: Indices, weights: Floats) -> Floats:
         """Weights of unit rows as multipliers of the rows as given; what belongs to the domain is left out."""

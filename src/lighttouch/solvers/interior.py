@@ -15,9 +15,10 @@ from lighttouch.interfaces import Vector
 from lighttouch.objectives import Quadratic
 from lighttouch.problem import Problem
 from lighttouch.projections.engines import engine_for
+from lighttouch.projections.fill import factor_operations
 from lighttouch.projections.general_rows import RowsEngine
 from lighttouch.projections.interior_point import Interior, System, finite, first_interior, proven_gap, step, worst_excess
-from lighttouch.projections.quadratic_program import QuadraticProgram, factor_operations
+from lighttouch.projections.quadratic_program import QuadraticProgram
 
 CHEAP = 1e9  # multiplications of a factorisation
 STEPS = 150

@@ -1,0 +1,1 @@
+"""The projection against general solvers, on the same sets and points, in one run."""
