@@ -64,6 +64,8 @@ bench: .venv/installed-test  ## speed against the paper's C++, unconstrained SGD
 	@$(BIN)/python -m benchmarks.speed
 
 bench-projection: .venv/installed-test  ## the projection against general solvers
+	@if test -x $(BIN)/uv; then VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install -q -e '.[rivals]'; \
+	else $(BIN)/python -m pip install -q -e '.[rivals]'; fi || echo "Some rivals could not be installed; they are left out"
 	@$(BIN)/python -m benchmarks.projection
 
 bench-models: .venv/installed-test  ## lattice models against boosted trees

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def rival_line(name: str, build: Callable[[], Case], case: Case, ours: Any, seco
     return Line(case.name, name, took, took / seconds, farther, case.violation(w), says)
 
 
-def run(builders: list[Callable[[], Case]], limit: float) -> list[Line]:
+def run(builders: list[partial[Case]], limit: float) -> list[Line]:
     lines: list[Line] = []
     warm_up()
     for number, build in enumerate(builders, 1):
@@ -144,11 +145,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sets, a first look")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds a rival may take for one projection")
-    parser.add_argument("--only", default="", help="cases whose name holds this word")
+    parser.add_argument("--only", default="", help="cases such as lattice, 'lattice 12', general_rows, balls")
     chosen = parser.parse_args()
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")  # for the rivals' processes
     builders = lattice_cases(chosen.quick) + other_cases(chosen.quick)
-    builders = [build for build in builders if chosen.only in repr(build)]
+    builders = [build for build in builders if chosen.only in " ".join(map(str, (build.func.__name__, *build.args)))]
     lines = run(builders, chosen.limit)
     table = markdown(lines)
     print(f"\n{table}")

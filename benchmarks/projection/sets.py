@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -109,11 +108,11 @@ def balls(count: int, dimension: int) -> Case:
     return Case(name, point, constraints, sp.csr_matrix((0, dimension)), np.zeros(0), centers=centers, radii=radii)
 
 
-def lattice_cases(quick: bool) -> list[Callable[[], Case]]:
+def lattice_cases(quick: bool) -> list[partial[Case]]:
     return [partial(lattice, features, kind) for features in ((8, 10) if quick else (8, 10, 12, 14, 16)) for kind in ("realistic", "noise")]
 
 
-def other_cases(quick: bool) -> list[Callable[[], Case]]:
+def other_cases(quick: bool) -> list[partial[Case]]:
     if quick:
         return [
             partial(chain, 500),
