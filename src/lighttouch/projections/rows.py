@@ -13,6 +13,7 @@ from lighttouch.errors import InfeasibleConstraintsError
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
+BLOCK = 1024  # dense rows at a time, so that no second copy of them all is made
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,27 @@ class Orders:
 
 
 @dataclass(frozen=True)
+class ScaledRows:
+    """Dense rows divided by their lengths as they are used: a divided copy of large ones would cost more than many projections."""
+
+    rows: Floats
+    length: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.shape[0], self.rows.shape[1]
+
+    def __matmul__(self, w: Floats) -> Floats:
+        return np.asarray(self.rows @ w) / self.length
+
+    def __getitem__(self, ids: Any) -> Floats:
+        return self.rows[ids] / self.length[ids][..., None]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        return self.rows / self.length[:, None]
+
+
+@dataclass(frozen=True)
 class LinearSet:
     """Everything the linear constraints and a box say, by kind; multipliers refer to the `count` rows as they were given."""
 
@@ -50,7 +72,7 @@ class LinearSet:
     count: int
     bounds: Bounds
     orders: Orders
-    matrix: Any  # the rows that are neither bound nor order, of length one: CSR or dense
+    matrix: Any  # the rows that are neither bound nor order, of length one: CSR or ScaledRows
     right: Floats
     norm: Floats
     source: Indices
@@ -78,7 +100,7 @@ def row_scale(matrix: Any) -> Floats:
     """The largest absolute entry of every row."""
     if sparse.issparse(matrix):
         return np.asarray(abs(matrix).max(axis=1).todense(), dtype=np.float64).ravel() if matrix.nnz else np.zeros(matrix.shape[0])
-    return np.asarray(np.max(np.abs(matrix), axis=1, initial=0.0))
+    return np.maximum(np.max(matrix, axis=1, initial=0.0), -np.min(matrix, axis=1, initial=0.0))
 
 
 def refuse_impossible_zero_rows(scale: Floats, right: Floats) -> None:
@@ -90,8 +112,8 @@ def refuse_impossible_zero_rows(scale: Floats, right: Floats) -> None:
 
 
 def unit_rows(matrix: Any, chosen: Indices, scale: Floats) -> tuple[Any, Floats]:
-    """The chosen rows divided by their lengths, and the lengths; scaled twice so that no square over- or underflows."""
-    part = matrix[chosen]
+    """The chosen rows divided by their lengths, and the lengths, taken of scaled rows so that no square over- or underflows."""
+    part = matrix if chosen.size == matrix.shape[0] else matrix[chosen]
     if sparse.issparse(part):
         part = sparse.csr_matrix(part)
         owner = np.repeat(np.arange(chosen.size), np.diff(part.indptr))
@@ -99,10 +121,11 @@ def unit_rows(matrix: Any, chosen: Indices, scale: Floats) -> tuple[Any, Floats]
         length = np.sqrt(np.bincount(owner, data * data, minlength=chosen.size))
         rows = sparse.csr_matrix((data / length[owner], part.indices, part.indptr), shape=part.shape)
         return rows, length * scale[chosen]
-    part = part / scale[chosen][:, None]
-    length = np.sqrt(np.einsum("ij,ij->i", part, part))
-    part /= length[:, None]
-    return part, length * scale[chosen]
+    length = scale[chosen].copy()
+    for first in range(0, chosen.size, BLOCK):
+        block = slice(first, first + BLOCK)
+        length[block] *= np.linalg.norm(part[block] / length[block, None], axis=1)
+    return ScaledRows(part, length), length
 
 
 def entries(matrix: Any, rows: Indices, each: int) -> tuple[Indices, Floats]:
