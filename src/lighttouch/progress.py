@@ -41,7 +41,10 @@ class ProgressBar:
 
 
 class Interrupts:
-    """Turns the first Ctrl-C or SIGTERM into a flag, so that a run ends with its best result; a second Ctrl-C raises."""
+    """Turns the first Ctrl-C or SIGTERM into a flag, so that a run ends with its best result; a second Ctrl-C raises.
+
+    Where one is inside another, the flag is set in both: what goes on after the inner run must know that it was interrupted.
+    """
 
     def __init__(self) -> None:
         self.raised = False
@@ -56,6 +59,9 @@ class Interrupts:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
+            outer = getattr(handler, "__self__", None)
+            if self.raised and isinstance(outer, Interrupts):
+                outer.raised = True
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.raised:

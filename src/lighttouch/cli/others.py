@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 import warnings
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from lighttouch.cli.completion import script
-from lighttouch.cli.failures import OK, one_line, say
+from lighttouch.cli.failures import INTERRUPTED, OK, one_line, say
+from lighttouch.progress import Interrupts
 
 
 def plan(options: argparse.Namespace) -> int:
@@ -46,16 +48,12 @@ def plan(options: argparse.Namespace) -> int:
 def reproduce(options: argparse.Namespace) -> int:
     from lighttouch.experiments.reproduce import reproduce as run
 
-    done = run(
-        options.scale,
-        options.only,
-        options.data,
-        options.output,
-        not options.quiet,
-        options.seeds,
-        resume=not options.fresh,
-        workers=options.workers,
-    )
+    asked = (options.scale, options.only, options.data, options.output, not options.quiet, options.seeds)
+    try:
+        done = run(*asked, resume=not options.fresh, workers=options.workers)
+    except KeyboardInterrupt:
+        say("\ninterrupted: what was measured is kept, and the same command goes on from here", sys.stderr)
+        return INTERRUPTED
     say(f"{done}\n\nrows, pictures and provenance: {done.folder}")
     return OK
 
@@ -70,9 +68,12 @@ def warmup(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     for name, train in _small_trainings():
         start = time.perf_counter()
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), Interrupts() as interrupts:
             warnings.simplefilter("ignore")
             train()
+        if interrupts.raised:
+            say("interrupted: what is compiled is kept", sys.stderr)
+            return INTERRUPTED
         say(f"{name:<28}{time.perf_counter() - start:6.1f} s")
     say(f"Everything is compiled, in {time.perf_counter() - began:.1f} s; a second warmup shows what is left of that")
     return OK

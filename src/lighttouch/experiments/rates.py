@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lighttouch as lt
+from lighttouch.experiments.solvers import solve_or_stop
 
 Row = dict[str, Any]
 Array = NDArray[np.float64]
@@ -56,9 +57,7 @@ def _run(table: int, algorithm: str, m: int, length: int, seed: int) -> tuple[lt
     solver, iterations = _solver(table, algorithm, m, length)
     start = np.random.default_rng(SEEDS_APART + seed).standard_normal(DIMENSION)
     start *= 0.9 / np.linalg.norm(start)
-    result = lt.solve(problem, solver, iterations=iterations, start=start, seed=seed, record_every=iterations)
-    if result.status is lt.Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    result = solve_or_stop(problem, solver, iterations=iterations, start=start, seed=seed, record_every=iterations)
     if table == 2:
         return result, max(0.0, result.objective - problem.objective.value(optimum))
     return result, float(np.sum((result.w - optimum) ** 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import lighttouch as lt
+from lighttouch.progress import Interrupts
 
 DEFAULT = "default"
 
@@ -16,6 +17,15 @@ def build_solver(settings: dict[str, Any]) -> Any:
     given = {name: value for name, value in settings.items() if name not in ("kind", "aggregate")}
     given["step_size"] = lt.InverseSqrt(float(given["step_size"]))
     return getattr(lt, settings["kind"])(**given)
+
+
+def solve_or_stop(problem: lt.Problem, solver: Any, **options: Any) -> lt.Result:
+    """`lt.solve`, except that Ctrl-C raises: the good answer it gives when interrupted would be a wrong measurement."""
+    with Interrupts() as interrupts:
+        result = lt.solve(problem, solver, **options)
+    if interrupts.raised or result.status is lt.Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return result
 
 
 def is_available(kind: str) -> bool:

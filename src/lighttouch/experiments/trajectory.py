@@ -9,7 +9,7 @@ import numpy as np
 
 import lighttouch as lt
 from lighttouch.experiments.problems import ranking_problem
-from lighttouch.experiments.solvers import DEFAULT, build_solver
+from lighttouch.experiments.solvers import DEFAULT, build_solver, solve_or_stop
 
 Row = dict[str, Any]
 NEVER = 10**12
@@ -29,9 +29,7 @@ def trajectory(unit: dict[str, Any]) -> list[Row]:
     for checkpoint in checkpoints(unit["iterations"] or NEVER, unit["per_decade"]):
         if rows and checkpoint <= rows[-1]["iteration"]:  # the default solver may take many steps at once
             continue
-        result = lt.solve(problem, solver, iterations=checkpoint, seed=unit["seed"], resume=state, project=by_itself)
-        if result.status is lt.Status.INTERRUPTED:
-            raise KeyboardInterrupt
+        result = solve_or_stop(problem, solver, iterations=checkpoint, seed=unit["seed"], resume=state, project=by_itself)
         rows.append(_row(problem, result, by_itself, spent))
         state = result.state
         if result.status is not lt.Status.ITERATION_LIMIT or rows[-1]["seconds"] >= (unit["seconds"] or np.inf):
@@ -72,6 +70,6 @@ def _off_the_clock(problem: lt.Problem, solver: lt.FullTouch | None, seed: int) 
     quickest = np.inf
     for _ in range(4):
         began = time.perf_counter()
-        result = lt.solve(problem, solver, iterations=1, seed=seed, project=False)
+        result = solve_or_stop(problem, solver, iterations=1, seed=seed, project=False)
         quickest = min(quickest, time.perf_counter() - began - float(result.state.seconds))
     return quickest

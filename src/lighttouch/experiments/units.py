@@ -6,6 +6,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from lighttouch.progress import ProgressBar
 Unit = dict[str, Any]
 Row = dict[str, Any]
 
+INTERRUPTED = 130
 KINDS: dict[str, Callable[[Unit], list[Row]]] = {"trajectory": trajectory, "rates": rates}
 
 
@@ -35,6 +37,14 @@ def measure(unit: Unit) -> dict[str, Any]:
     began = time.perf_counter()
     rows = KINDS[unit["kind"]](unit)
     return {"unit": unit, "rows": rows, "wall_seconds": time.perf_counter() - began, "provenance": provenance()}
+
+
+def _measure_or_vanish(unit: Unit) -> dict[str, Any]:
+    """In a worker: Ctrl-C reaches it as well as the one who waits for it, and that one has the last word."""
+    try:
+        return measure(unit)
+    except KeyboardInterrupt:
+        os._exit(INTERRUPTED)
 
 
 @dataclass
@@ -71,8 +81,8 @@ class Laboratory:
                 yield unit, measure(unit)
             return
         # Spawned, not forked: a fork of a process with threads may hang. Leaving the block ends the workers, also after an error.
-        with multiprocessing.get_context("spawn").Pool(workers) as pool:
-            for finished in pool.imap_unordered(measure, units):
+        with multiprocessing.get_context("spawn").Pool(workers, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
+            for finished in pool.imap_unordered(_measure_or_vanish, units):
                 yield finished["unit"], finished
 
     def _path(self, unit: Unit) -> Path:
