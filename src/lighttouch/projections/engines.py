@@ -12,12 +12,14 @@ from lighttouch.constraints import Aggregated, LinearConstraints, Stacked
 from lighttouch.domains import Ball, Box
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import Vector
+from lighttouch.lattice.implicit import LatticeMonotonicity
 from lighttouch.projections.ball_path import BallEngine
 from lighttouch.projections.closed_forms import ClipEngine, HalfspaceEngine
 from lighttouch.projections.curved import curved_engine
 from lighttouch.projections.curved_sets import BallDomain, Part
 from lighttouch.projections.cutting_planes import CutEngine
 from lighttouch.projections.general_rows import RowsEngine
+from lighttouch.projections.lattices import lattice_engine
 from lighttouch.projections.orders import order_engine
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import LinearSet, read_rows
@@ -46,6 +48,10 @@ def engine_for(constraints: Any, domain: Any) -> Engine:
 
 def new_engine(constraints: Any, domain: Any) -> Engine:
     base = constraints.base if isinstance(constraints, Aggregated) else constraints
+    if isinstance(base, LatticeMonotonicity):
+        rowless = lattice_engine(base, *((domain.lower, domain.upper) if isinstance(domain, Box) else (-np.inf, np.inf)))
+        if rowless is not None:
+            return BallEngine(rowless, domain.radius, domain.center) if isinstance(domain, Ball) else rowless
     families = base.parts if isinstance(base, Stacked) else (base,)
     firsts = np.cumsum([0, *(family.count for family in families)])
     linear = [k for k, family in enumerate(families) if isinstance(family, LinearConstraints)]
@@ -65,7 +71,10 @@ def new_engine(constraints: Any, domain: Any) -> Engine:
 def largest_violation(constraints: Any, w: Vector) -> float:
     """The largest g_j(w), at least 0, from the constraints as the user gave them."""
     base = constraints.base if isinstance(constraints, Aggregated) else constraints
-    values = base.A @ w - base.b if isinstance(base, LinearConstraints) else base.values(w)
+    if isinstance(base, LatticeMonotonicity) or not isinstance(base, LinearConstraints):
+        values = base.values(w)
+    else:
+        values = base.A @ w - base.b
     return max(0.0, float(np.max(values, initial=0.0)))
 
 

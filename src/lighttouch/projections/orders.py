@@ -14,7 +14,9 @@ from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import Vector
 from lighttouch.kernels.order_chain import pool_adjacent_violators
 from lighttouch.kernels.order_cycles import rising_cycle
+from lighttouch.kernels.order_graph import OrderGraph
 from lighttouch.kernels.order_projection import project_order
+from lighttouch.kernels.order_sweeps import Runs
 from lighttouch.projections.order_graphs import PreparedOrder, prepare_order
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import LinearSet
@@ -56,17 +58,10 @@ class OrderEngine:
         return w, "pool adjacent violators", 0.0, None
 
     def _on_graph(self, v: Vector, warm: object) -> tuple[Vector, str, float | None, Vector | None]:
-        graph, runs = self.order.graph, self.order.runs
-        known = isinstance(warm, np.ndarray) and warm.shape == graph.lower.shape
-        ties = np.array(warm) if known else np.zeros(graph.lower.size)
-        tolerance = ROUNDING * float(np.abs(v).max(initial=0.0))
-        first = FIRST_SWEEPS_WHEN_WARM if known else FIRST_SWEEPS
-        w, gap, _, _, guessed = project_order(graph, runs, v, ties, first, MOST_SWEEPS, REPAIRS, tolerance)
-        how = "certified by maximum flow" if guessed else "then divide and conquer by maximum flow"
-        method = f"Dykstra sweeps {'by dimension ' if runs.first.size else ''}{how}"
+        w, method, gap, ties = on_graph(self.order.graph, self.order.runs, v, warm)
         if self.order.tied_nodes:
             method += f", {self.order.tied_nodes} coordinates on cycles merged to equalities"
-        return w, method, float(gap), ties
+        return w, method, gap, ties
 
     def _multipliers(self, ties: Vector) -> Vector:
         """Multipliers of the rows as given: of repeated rows the first carries all."""
@@ -85,6 +80,17 @@ class OrderEngine:
             raised = np.nextafter(w[orders.upper[bad]] + short[bad], np.inf)
             np.maximum.at(w, orders.upper[bad], raised)
         return w
+
+
+def on_graph(graph: OrderGraph, runs: Runs, v: Vector, warm: object) -> tuple[Vector, str, float, Vector]:
+    """The nearest point under plain orders, how it was found, its gap, and the multipliers of the edges."""
+    known = isinstance(warm, np.ndarray) and warm.shape == graph.lower.shape
+    ties = np.array(warm) if known else np.zeros(graph.lower.size)
+    tolerance = ROUNDING * float(np.abs(v).max(initial=0.0))
+    first = FIRST_SWEEPS_WHEN_WARM if known else FIRST_SWEEPS
+    w, gap, _, _, guessed = project_order(graph, runs, v, ties, first, MOST_SWEEPS, REPAIRS, tolerance)
+    how = "certified by maximum flow" if guessed else "then divide and conquer by maximum flow"
+    return w, f"Dykstra sweeps {'by dimension ' if runs.first.size else ''}{how}", float(gap), ties
 
 
 def order_engine(rows: LinearSet) -> OrderEngine | None:
