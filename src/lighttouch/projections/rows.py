@@ -58,7 +58,7 @@ class ScaledRows:
         return np.asarray(self.rows @ w) / self.length
 
     def __getitem__(self, ids: Any) -> Floats:
-        return self.rows[ids] / self.length[ids][..., None]
+        return np.asarray(self.rows[ids] / self.length[ids][..., None])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
         return self.rows / self.length[:, None]
@@ -100,7 +100,7 @@ def row_scale(matrix: Any) -> Floats:
     """The largest absolute entry of every row."""
     if sparse.issparse(matrix):
         return np.asarray(abs(matrix).max(axis=1).todense(), dtype=np.float64).ravel() if matrix.nnz else np.zeros(matrix.shape[0])
-    return np.maximum(np.max(matrix, axis=1, initial=0.0), -np.min(matrix, axis=1, initial=0.0))
+    return np.asarray(np.maximum(np.max(matrix, axis=1, initial=0.0), -np.min(matrix, axis=1, initial=0.0)))
 
 
 def refuse_impossible_zero_rows(scale: Floats, right: Floats) -> None:
