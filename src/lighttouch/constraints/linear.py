@@ -11,6 +11,7 @@ import scipy.sparse
 
 from lighttouch.checks import Matrix, finite_matrix, finite_vector
 from lighttouch.constraints.base import RecordConstraints
+from lighttouch.constraints.nested import NestedRows
 from lighttouch.errors import ConstraintError
 from lighttouch.interfaces import Vector
 from lighttouch.kernels.constraints import DenseRows, OrderRows, SparseRows
@@ -18,6 +19,8 @@ from lighttouch.kernels.constraints import DenseRows, OrderRows, SparseRows
 
 class LinearConstraints(RecordConstraints):
     """A w <= b, with A dense or scipy sparse, one row a constraint; zero rows (no constraint at all) are allowed."""
+
+    nested: tuple[NestedRows, ...] = ()  # rows that builders know how to say with fewer
 
     def __init__(self, A: Any, b: Any, names: Sequence[str] | None = None) -> None:
         self.A: Matrix = finite_matrix(A, "A", ConstraintError)

@@ -10,6 +10,7 @@ import scipy.sparse
 
 from lighttouch.constraints.base import Aggregated, RecordConstraints
 from lighttouch.constraints.linear import LinearConstraints
+from lighttouch.constraints.nested import one_after_another
 from lighttouch.errors import ConstraintError
 from lighttouch.interfaces import Vector
 from lighttouch.kernels.constraints import Joined
@@ -67,6 +68,8 @@ def _one_matrix(parts: list[Any]) -> LinearConstraints:
     if any(part.names for part in parts):
         names = [part.describe(j) for part in parts for j in range(part.count)]
     b = np.concatenate([part.b for part in parts])
-    if any(part.sparse for part in parts):
-        return LinearConstraints(scipy.sparse.vstack([part.A for part in parts], format="csr"), b, names)
-    return LinearConstraints(np.vstack([part.A for part in parts]), b, names)
+    sparse = any(part.sparse for part in parts)
+    A = scipy.sparse.vstack([part.A for part in parts], format="csr") if sparse else np.vstack([part.A for part in parts])
+    whole = LinearConstraints(A, b, names)
+    whole.nested = one_after_another(parts)
+    return whole

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,12 @@ from scipy import sparse
 from lighttouch.estimators.losses import PointLoss
 from lighttouch.kernels.gram import weighted_gram
 from lighttouch.projections import project
+from lighttouch.projections.nested import told_apart
+from lighttouch.projections.splitting import Standing, conjugate_gradients
 from lighttouch.result import History
 
 Floats = NDArray[np.float64]
+LARGEST_FACTORED = 3000  # parameters
 RELAXATION = 1.6
 INNER_STEPS = 400
 STEPS_OF_MANY = 80  # of a block that another one follows, which goes on from there
@@ -94,8 +98,34 @@ def gram(features: Any, weights: Floats) -> Floats:
     return np.asarray(out + np.tril(out, -1).T)
 
 
+@dataclass(frozen=True)
+class FeatureBowl:
+    """The quadratic w'Hw/2 - c.w with H = features' diag(weights) features + penalty."""
+
+    features: Any
+    weights: Floats
+    penalty: Any
+    c: Floats
+
+    @property
+    def dense(self) -> Floats:
+        return np.asarray(gram(self.features, self.weights) + self.penalty.todense())
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        squares = self.features.multiply(self.features) if sparse.issparse(self.features) else np.square(self.features)
+        return np.asarray(np.asarray(squares.T @ self.weights).ravel() + self.penalty.diagonal())
+
+    @cached_property
+    def _transposed(self) -> Any:
+        return self.features.T.tocsr() if sparse.issparse(self.features) else self.features.T
+
+    def apply(self, w: Floats) -> Floats:
+        return np.asarray(self._transposed @ (self.weights * np.asarray(self.features @ w)) + self.penalty @ w)
+
+
 class QuadraticBlock:
-    """Minimise w'Hw/2 - c.w over the rules by alternating directions, remembering where it stood for the next block."""
+    """Minimise a quadratic over the rules by alternating directions, remembering where it stood for the next one."""
 
     def __init__(self, rules: Any, dimension: int, steps: int = INNER_STEPS) -> None:
         self.rules, self.steps = rules, steps
@@ -111,7 +141,8 @@ class QuadraticBlock:
         self.warm = found.warm
         return found.w
 
-    def minimise(self, H: Floats, c: Floats, tolerance: float, deadline: Deadline) -> Floats:
+    def minimise(self, bowl: FeatureBowl, tolerance: float, deadline: Deadline) -> Floats:
+        H, c = bowl.dense, bowl.c
         free = _solve(H, c)
         self.checks += 0 if self.rules is None else self.rules.count
         if self.rules is None or self.rules.count == 0 or float(self.rules.values(free).max()) <= 0.0:
@@ -142,6 +173,27 @@ class QuadraticBlock:
         return z
 
 
+class LargeBlock:
+    """The same where a matrix of all parameters would be too much: conjugate gradients, and the rules told apart (projections)."""
+
+    def __init__(self, rules: Any, dimension: int, steps: int) -> None:
+        self.rules, self.steps, self.checks = rules, steps, 0
+        self.w = np.zeros(dimension)
+        self.splitting = told_apart(rules) if rules is not None and rules.count else None
+        self.standing: Standing | None = None
+
+    def minimise(self, bowl: FeatureBowl, tolerance: float, deadline: Deadline) -> Floats:
+        if self.splitting is None:
+            self.w = conjugate_gradients(bowl.apply, bowl.c, self.w, bowl.diagonal, 1e-7, 500)
+            return self.w
+        if self.standing is None:
+            self.standing = self.splitting.begin(self.w)
+        before = self.standing.steps
+        self.splitting.minimise(bowl, self.standing, 0.1 * tolerance, self.steps, lambda: deadline.passed)
+        self.checks += self.rules.count * (self.standing.steps - before)
+        return self.splitting.ordered(self.standing)
+
+
 def _shifted_factor(H: Floats, shift: float) -> Any:
     shifted = H.copy()
     shifted.flat[:: H.shape[0] + 1] += shift
@@ -160,9 +212,10 @@ class BlockTrainer:
 
     def __init__(self, objective: Penalised, rules: Any, tolerance: float, blocks: int, deadline: Deadline, report: Any = None) -> None:
         self.objective, self.tolerance, self.most, self.deadline, self.report = objective, tolerance, blocks, deadline, report
-        self.dense_penalty = np.asarray(objective.penalty.todense())
         steps = INNER_STEPS if objective.loss.name == "squared" else STEPS_OF_MANY
-        self.block = QuadraticBlock(rules, objective.features.shape[1], steps)
+        dimension = objective.features.shape[1]
+        large = dimension > LARGEST_FACTORED
+        self.block: Any = LargeBlock(rules, dimension, steps) if large else QuadraticBlock(rules, dimension, steps)
 
     def train(self, start: Floats) -> Trained:
         w = start
@@ -208,9 +261,11 @@ class BlockTrainer:
     def _one_block(self, w: Floats, z: Floats, value: float, width: float) -> tuple[Floats, Floats, float]:
         objective = self.objective
         slopes, curvatures = objective.loss.quadratic(z, objective.y, width)
-        H = gram(objective.features, objective.weights * curvatures) + self.dense_penalty
+        curved = objective.weights * curvatures
+        bend = FeatureBowl(objective.features, curved, objective.penalty, w).apply(w)
         gradient = np.asarray(objective.features.T @ (objective.weights * slopes)) + objective.penalty @ w
-        proposed = self.block.minimise(H, H @ w - gradient, min(1e-4, 0.1 * self.tolerance**0.5), self.deadline)
+        bowl = FeatureBowl(objective.features, curved, objective.penalty, bend - gradient)
+        proposed = self.block.minimise(bowl, min(1e-4, 0.1 * self.tolerance**0.5), self.deadline)
         z_proposed = np.asarray(objective.features @ proposed)
         share = 1.0
         while share > 1e-4:

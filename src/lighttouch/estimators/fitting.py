@@ -12,7 +12,7 @@ from scipy import sparse
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.estimators import planning, smoothing
-from lighttouch.estimators.blocks import BlockTrainer, Deadline, Penalised, Trained, gram
+from lighttouch.estimators.blocks import LARGEST_FACTORED, BlockTrainer, Deadline, Penalised, Trained, gram
 from lighttouch.estimators.exact import exactly_feasible
 from lighttouch.estimators.losses import PointLoss
 from lighttouch.estimators.pieces import PieceModel
@@ -27,7 +27,7 @@ from lighttouch.result import History
 from lighttouch.solve import solve
 
 Floats = NDArray[np.float64]
-LARGEST_FACTORED = 3000  # parameters; beyond it `lt.solve` trains
+LARGEST_PASS = 5_000_000  # entries of a feature matrix; beyond it models too large for a factor are trained by `lt.solve`
 
 
 @dataclass(frozen=True)
@@ -170,17 +170,22 @@ def _fit_under_rules(
     corner = sparse.csr_matrix(([1e-9], ([0], [0])), shape=penalty.shape)
     objective = Penalised(examples.features(model), examples.y, examples.weights, settings.loss, sparse.csr_matrix(penalty + corner))
     try:
-        trained = (_by_solver if large else _by_blocks)(objective, in_training, start, settings)
+        sampled = large and objective.features.nnz > LARGEST_PASS
+        trained = (_by_solver if sampled else _by_blocks)(objective, in_training, start, settings)
         w = _unseen_missing(model, _in_user_units(trained.w, examples), examples.table, examples.table_weights)
         w, _ = exactly_feasible(w, stacked(rules, model.dimension))
     except InfeasibleConstraintsError as error:
         raise named(error, rules) from None
-    report = _report(objective, rules, trained, w, examples, settings, large)
+    report = _report(objective, rules, trained, w, examples, settings, sampled)
     return Fitted(model, w, report, trained.blocks, trained.status, strengths, trained.history)
 
 
 def _by_blocks(objective: Penalised, rules: LinearConstraints, start: Floats, settings: Settings) -> Trained:
-    feasible = project(start, rules).w if rules.count else start
+    nothing = np.zeros(start.size)
+    if start.size > LARGEST_FACTORED and rules.count and float(rules.values(nothing).max()) <= 0.0:
+        feasible = nothing  # the nearest point to a start that is no good anyway is not worth its time
+    else:
+        feasible = project(start, rules).w if rules.count else start
     trainer = BlockTrainer(objective, rules, settings.tolerance, settings.max_iter, settings.deadline, settings.report)
     return trainer.train(feasible)
 
@@ -201,7 +206,9 @@ def _in_training_units(rules: LinearConstraints, examples: Examples) -> LinearCo
     if rules.count == 0:
         return rules
     intercept = np.asarray(rules.A[:, [0]].todense()).ravel()
-    return LinearConstraints(rules.A, (rules.b - examples.shift * intercept) / examples.scale)
+    scaled = LinearConstraints(rules.A, (rules.b - examples.shift * intercept) / examples.scale)
+    scaled.nested = rules.nested
+    return scaled
 
 
 def _in_user_units(w: Floats, examples: Examples) -> Floats:
@@ -221,14 +228,14 @@ def _unseen_missing(model: PieceModel, w: Floats, table: Floats, weights: Floats
 
 
 def _report(
-    objective: Penalised, rules: list[RuleRows], trained: Trained, w: Floats, examples: Examples, settings: Settings, large: bool
+    objective: Penalised, rules: list[RuleRows], trained: Trained, w: Floats, examples: Examples, settings: Settings, sampled: bool
 ) -> ConstraintReport:
     rows = sum(rule.count for rule in rules)
     scaled = (w - np.eye(1, w.size)[0] * examples.shift) / examples.scale
     with_rules = objective.value(scaled)
     if rows == 0:
         return make_report(rules, w, with_rules, with_rules)
-    if large:
+    if sampled:
         return make_report(rules, w, with_rules, None)
     trainer = BlockTrainer(objective, None, settings.tolerance, min(20, settings.max_iter), settings.deadline)
     free = trainer.train(trained.w)

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from lighttouch import lattice
 from lighttouch.constraints import LinearConstraints
+from lighttouch.constraints.nested import NestedForms, NestedRows, one_after_another
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.pieces import Piece, PieceModel
 from lighttouch.estimators.shapes import ShapeConstraint
@@ -26,6 +27,7 @@ class RuleRows:
     label: str
     A: Any
     b: Floats
+    nested: tuple[NestedRows, ...] = ()
 
     @property
     def count(self) -> int:
@@ -45,7 +47,17 @@ class BoundShape:
         return type(self.shape).__name__
 
 
-Part = tuple[Any, Floats]
+@dataclass(frozen=True)
+class Part:
+    """Some rows of a rule."""
+
+    A: Any
+    b: Floats
+    nested: tuple[NestedRows, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return int(self.b.size)
 
 
 def all_rules(model: PieceModel, names: list[str], monotonic: dict[int, int], shapes: list[BoundShape]) -> list[RuleRows]:
@@ -62,7 +74,9 @@ def all_rules(model: PieceModel, names: list[str], monotonic: dict[int, int], sh
 def stacked(rules: list[RuleRows], dimension: int) -> LinearConstraints:
     if not rules:
         return LinearConstraints(sparse.csr_matrix((0, dimension)), np.zeros(0))
-    return LinearConstraints(sparse.vstack([rule.A for rule in rules], format="csr"), np.concatenate([rule.b for rule in rules]))
+    rows = LinearConstraints(sparse.vstack([rule.A for rule in rules], format="csr"), np.concatenate([rule.b for rule in rules]))
+    rows.nested = one_after_another(rules)
+    return rows
 
 
 def _label(bound: BoundShape, names: list[str]) -> str:
@@ -72,11 +86,13 @@ def _label(bound: BoundShape, names: list[str]) -> str:
 def _joined(label: str, parts: list[Part], dimension: int) -> RuleRows:
     if not parts:
         return RuleRows(label, sparse.csr_matrix((0, dimension)), np.zeros(0))
-    return RuleRows(label, sparse.vstack([rows for rows, _ in parts], format="csr"), np.concatenate([b for _, b in parts]))
+    A, b = sparse.vstack([part.A for part in parts], format="csr"), np.concatenate([part.b for part in parts])
+    return RuleRows(label, A, b, one_after_another(parts))
 
 
 def _from(model: PieceModel, place: int, rules: LinearConstraints) -> Part:
-    return model.wide(place, rules.A), rules.b
+    nested = tuple(block.wide(int(model.starts[place]), model.dimension) for block in rules.nested)
+    return Part(model.wide(place, rules.A), rules.b, nested)
 
 
 def _with(model: PieceModel, *columns: int) -> Iterator[tuple[int, Piece, list[int]]]:
@@ -142,7 +158,7 @@ def _slope(model: PieceModel, bound: BoundShape) -> list[Part]:
         falls = lattice.increasing(piece.grid, axis).A
         cells = np.moveaxis(np.broadcast_to(piece.spacings(axis), _cells(piece.grid, axis)), -1, axis).ravel()
         for sign in (1.0, -1.0):
-            parts.append((model.wide(place, sign * falls), limit * cells))
+            parts.append(Part(model.wide(place, sign * falls), limit * cells))
     return parts
 
 
@@ -170,7 +186,10 @@ def _every_pair(first: sparse.csr_matrix, second: sparse.csr_matrix) -> Part:
     """first[s] + second[t] <= 0 for every s and t."""
     s, t = np.divmod(np.arange(first.shape[0] * second.shape[0]), second.shape[0])
     rows = first[s] + second[t]
-    return rows, np.zeros(rows.shape[0])
+    one = np.zeros(first.shape[0], dtype=np.int64), np.zeros(second.shape[0], dtype=np.int64)
+    nothing = np.zeros(0, dtype=np.int64)
+    forms = NestedForms(sparse.csr_matrix(first), sparse.csr_matrix(-second), *one, 1, nothing, nothing)
+    return Part(rows, np.zeros(rows.shape[0]), (NestedRows(0, rows.shape[0], (forms,)),))
 
 
 def _dominates(model: PieceModel, bound: BoundShape) -> list[Part]:
@@ -191,7 +210,7 @@ def _range_dominates(model: PieceModel, bound: BoundShape) -> list[Part]:
             start = int(model.starts[own[0]])
             shape = (1, model.dimension)
             ends = ends + sparse.csr_matrix(([sign, -sign], ([0, 0], [start + own[1].grid[0] - 1, start])), shape=shape)
-    return [(sparse.csr_matrix(ends), np.zeros(1)), *_range_dominates_in_lattices(model, bound)]
+    return [Part(sparse.csr_matrix(ends), np.zeros(1)), *_range_dominates_in_lattices(model, bound)]
 
 
 def _categories(model: PieceModel, bound: BoundShape) -> list[Part]:
@@ -204,7 +223,7 @@ def _categories(model: PieceModel, bound: BoundShape) -> list[Part]:
         rows = np.repeat(np.arange(count), 2)
         columns = np.column_stack([low, high]).ravel()
         A = sparse.csr_matrix((np.tile([1.0, -1.0], count), (rows, columns)), shape=(count, model.dimension))
-        parts.insert(0, (A, np.zeros(count)))
+        parts.insert(0, Part(A, np.zeros(count)))
     return parts
 
 

@@ -16,6 +16,7 @@ from itertools import combinations, product
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
 from lighttouch.lattice.checks import Sizes, checked_interpolation, checked_pair, checked_sign, checked_sizes
+from lighttouch.lattice.nested import nested_dominance, nested_joint_monotonicity
 from lighttouch.lattice.stencils import Block, Stencil, constraints_from, require_room, stencil, steps
 
 Terms = list[tuple[int, float]]
@@ -67,7 +68,10 @@ def dominance(sizes: Sizes, dominant: int, weak: int, interpolation: str = "simp
     stencils = []
     for block, gap in _first_and_second("dominance", grid, i, j, interpolation):
         stencils += [stencil(grid, block, terms) for terms in rows(gap)]
-    return constraints_from("dominance", grid, stencils)
+    found = constraints_from("dominance", grid, stencils)
+    if interpolation == "simplex":
+        found.nested = nested_dominance(grid, i, j, found.count)
+    return found
 
 
 def range_dominance(sizes: Sizes, dominant: int, weak: int, interpolation: str = "simplex") -> LinearConstraints:
@@ -103,7 +107,10 @@ def joint_monotonicity(sizes: Sizes, first: int, second: int, interpolation: str
     stencils = []
     for block, gap in _first_and_second("joint_monotonicity", grid, i, j, interpolation):
         stencils += [stencil(grid, block, terms) for terms in rows(gap)]
-    return constraints_from("joint_monotonicity", grid, stencils)
+    found = constraints_from("joint_monotonicity", grid, stencils)
+    if interpolation == "simplex":
+        found.nested = nested_joint_monotonicity(grid, i, j, found.count)
+    return found
 
 
 def cross_difference(grid: tuple[int, ...], i: int, j: int, sign: int) -> Stencil:

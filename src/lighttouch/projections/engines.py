@@ -20,6 +20,7 @@ from lighttouch.projections.curved_sets import BallDomain, Part
 from lighttouch.projections.cutting_planes import CutEngine
 from lighttouch.projections.general_rows import RowsEngine
 from lighttouch.projections.lattices import lattice_engine
+from lighttouch.projections.nested import nested_engine, split
 from lighttouch.projections.orders import order_engine
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import LinearSet, read_rows
@@ -56,7 +57,12 @@ def new_engine(constraints: Any, domain: Any) -> Engine:
     firsts = np.cumsum([0, *(family.count for family in families)])
     linear = [k for k, family in enumerate(families) if isinstance(family, LinearConstraints)]
     box = (domain.lower, domain.upper) if isinstance(domain, Box) else (-np.inf, np.inf)
-    rows = read_rows(*one_matrix([families[k] for k in linear], base.dimension), *box)
+    matrix, right = one_matrix([families[k] for k in linear], base.dimension)
+    nested = split(families) if len(linear) == len(families) else None
+    if nested is not None:
+        engine: Engine = nested_engine(matrix, right, *nested, *box)
+        return BallEngine(engine, domain.radius, domain.center) if isinstance(domain, Ball) else engine
+    rows = read_rows(matrix, right, *box)
     if len(linear) == len(families):
         engine = linear_engine(rows)
         return BallEngine(engine, domain.radius, domain.center) if isinstance(domain, Ball) else engine

@@ -1,0 +1,148 @@
+"""Simplex-exact dominance and joint monotonicity, said with few rows: the same set, projected onto exactly, trained in seconds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import linprog
+
+import lighttouch as lt
+from lighttouch.projections import nested
+from lighttouch.projections.engines import engine_for
+from lighttouch.projections.general_rows import RowsEngine
+from lighttouch.projections.rows import read_rows
+
+BUILDERS = {"dominance": lt.lattice.dominance, "joint": lt.lattice.joint_monotonicity}
+
+
+def worst_by_forms(forms, w: np.ndarray) -> float:
+    """The largest row of a nested family, from running maxima: M is raised along the edges until it stands still."""
+    M = np.full(forms.nodes, -np.inf)
+    np.maximum.at(M, forms.below_at, forms.below @ w)
+    while True:
+        raised = M.copy()
+        np.maximum.at(raised, forms.upper, M[forms.lower])
+        if np.array_equal(raised, M):
+            return float(np.max(M[forms.above_at] - forms.above @ w))
+        M = raised
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize("sizes", [[2, 2], [2] * 5, [2, 3, 2, 2], [3, 2, 3, 2, 3]])
+def test_forms_say_what_the_rows_say(name, sizes):
+    rules = BUILDERS[name](sizes, 1, 0)
+    (block,) = rules.nested
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        w = rng.normal(size=rules.dimension)
+        by_forms = max(worst_by_forms(forms, w) for forms in block.families)
+        assert by_forms == pytest.approx(float(rules.values(w).max()), abs=1e-12)
+
+
+def test_stacking_and_widening_keep_track_of_the_rows():
+    sizes = [2] * 4
+    whole = lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1), lt.lattice.joint_monotonicity(sizes, 2, 3))
+    assert [(block.first, block.count) for block in whole.nested] == [(32, 18), (50, 18)]
+    wide = whole.nested[1].wide(3, 20)
+    w = np.random.default_rng(1).normal(size=20)
+    expected = whole.values(w[3:19])[50:].max()
+    assert max(worst_by_forms(forms, w) for forms in wide.families) == pytest.approx(float(expected), abs=1e-12)
+
+
+def small_engine(rules, box=(-np.inf, np.inf)):
+    rest, blocks = nested.split([rules], fewest=0)
+    return nested.nested_engine(rules.A, rules.b, rest, blocks, *box)
+
+
+@pytest.mark.parametrize("box", [(-np.inf, np.inf), (-0.3, 0.6)])
+@pytest.mark.parametrize("seed", range(3))
+def test_nearest_points_agree_with_the_method_for_any_rows(box, seed):
+    sizes = [2] * 6
+    rules = lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1), lt.lattice.joint_monotonicity(sizes, 2, 3),
+                     lt.lattice.edgeworth(sizes, 4, 5))  # fmt: skip
+    v = np.random.default_rng(seed).normal(size=64)
+    found = small_engine(rules, box).nearest(v).w
+    expected = RowsEngine.of(read_rows(rules.A, rules.b, *box)).nearest(v).w
+    assert float((rules.A @ found - rules.b).max()) <= 0.0, "no violation at all"
+    assert found.min() >= box[0] and found.max() <= box[1]
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+    assert np.linalg.norm(found - v) <= np.linalg.norm(expected - v) * (1 + 1e-6)
+
+
+def test_a_right_side_is_kept():
+    sizes = [2] * 5
+    rules = lt.lattice.dominance(sizes, 0, 1)
+    strict = lt.LinearConstraints(rules.A, rules.b - 0.5)
+    strict.nested = rules.nested
+    found = small_engine(strict).nearest(np.zeros(32)).w
+    assert float(strict.values(found).max()) <= 0.0
+    expected = RowsEngine.of(read_rows(strict.A, strict.b, -np.inf, np.inf)).nearest(np.zeros(32)).w
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_contradictions_name_rows_that_contradict_each_other():
+    sizes = [2] * 4
+    whole = lt.stack(lt.lattice.dominance(sizes, 0, 1), lt.bounds(16, -0.1, 0.1))
+    impossible = lt.LinearConstraints(whole.A, np.where(np.arange(whole.count) < 18, -1.0, whole.b))
+    impossible.nested = whole.nested
+    with pytest.raises(lt.InfeasibleConstraintsError) as caught:
+        small_engine(impossible).nearest(np.zeros(16))
+    rows = list(caught.value.rows)
+    alone = linprog(np.zeros(16), A_ub=sparse.csr_matrix(impossible.A)[rows], b_ub=impossible.b[rows], bounds=(None, None))
+    assert alone.status == 2, "the rows named must be infeasible on their own"
+
+
+def test_warm_starts_reach_the_same_point():
+    sizes = [2] * 6
+    engine = small_engine(lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1)))
+    rng = np.random.default_rng(3)
+    v = rng.normal(size=64)
+    first = engine.nearest(v)
+    moved = v + 0.01 * rng.normal(size=64)
+    np.testing.assert_allclose(engine.nearest(moved, first.warm).w, engine.nearest(moved).w, atol=1e-5)
+    again = engine.nearest(v).w
+    np.testing.assert_array_equal(again, first.w)
+
+
+def test_project_uses_it_where_rows_are_many():
+    sizes = [2] * 10
+    rules = lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1))
+    assert isinstance(engine_for(rules, lt.Everywhere()), nested.NestedEngine)
+    v = np.random.default_rng(0).normal(size=1024)
+    found = lt.project(v, rules)
+    assert found.violation == 0.0 and "nested" in found.method
+    expected = RowsEngine.of(read_rows(rules.A, rules.b, -np.inf, np.inf)).nearest(v).w
+    assert found.distance == pytest.approx(float(np.linalg.norm(expected - v)), rel=1e-6)
+
+
+def columns(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Column 1 matters more than column 0, against the rule, and most where columns 2 and 3 are high."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(rows, 12))
+    y = 0.3 * X[:, 0] + X[:, 1] * (1 + X[:, 2] * X[:, 3]) + X[:, 4:].mean(axis=1) + rng.normal(0, 0.2, rows)
+    return X, y
+
+
+def advantage(predict, X: np.ndarray, step: float = 1e-3) -> np.ndarray:
+    """How much more a step along column 0 is worth than one along column 1."""
+    raised = [X + step * (np.arange(12) == column) for column in (0, 1)]
+    return predict(raised[0]) - predict(raised[1])
+
+
+def test_twelve_columns_train_in_seconds_and_hold_where_plain_rows_fail():
+    X, y = columns(3000, 0)
+    model = lt.LatticeRegressor(lattices="single", shape_constraints=[lt.Dominates(0, 1)]).fit(X, y)
+    report = model.constraint_report_
+    assert report.violation == 0.0 and report.rows > 118_098 and report.price > 0.0
+    points = 0.02 + 0.96 * columns(20_000, 1)[0]
+    assert advantage(model.predict, points).min() >= -1e-12
+
+    sizes = [2] * 12
+    plain = lt.stack(lt.lattice.increasing(sizes, [0, 1]), lt.lattice.dominance(sizes, 0, 1, interpolation="hypercube"))
+    lattice = lt.Lattice(sizes)
+    theta = model.parameters_[-4096:] + np.random.default_rng(2).normal(0, 0.05, 4096)
+    fixed = lt.project(theta, plain)
+    assert fixed.violation <= 1e-9
+    worst = advantage(lambda Z: lattice.evaluate(Z, fixed.w), points).min()
+    assert worst < -1e-6, "rows for multilinear interpolation do not make a simplex lattice obey"
