@@ -6,12 +6,14 @@ import argparse
 import sys
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lighttouch.cli.completion import script
 from lighttouch.cli.failures import INTERRUPTED, OK, one_line, say
+from lighttouch.cli.tables import readable
 from lighttouch.progress import Interrupts
 
 
@@ -48,6 +50,8 @@ def plan(options: argparse.Namespace) -> int:
 def reproduce(options: argparse.Namespace) -> int:
     from lighttouch.experiments.reproduce import reproduce as run
 
+    for part in options.data.split(",") if options.data else ():
+        readable(Path(part.strip()))
     asked = (options.scale, options.only, options.data, options.output, not options.quiet, options.seeds)
     try:
         done = run(*asked, resume=not options.fresh, workers=options.workers)

@@ -54,7 +54,7 @@ def read(path: Path, dialect: Dialect) -> Any:
 
 def chunks(path: Path, dialect: Dialect, rows: int | None = CHUNK, as_text: Sequence[str] = ()) -> Iterator[Any]:
     """The table in pieces of `rows` rows (None: at once); columns named in `as_text` stay text whatever they look like."""
-    _readable(path)
+    readable(path)
     read_parts = _parquet_chunks(path, rows) if is_parquet(path) else _csv_chunks(path, dialect, rows, as_text)
     count = 0
     for part in read_parts:
@@ -65,7 +65,7 @@ def chunks(path: Path, dialect: Dialect, rows: int | None = CHUNK, as_text: Sequ
         raise DataError(f"{path} holds a header and no rows; at least one row is needed")
 
 
-def _readable(path: Path) -> None:
+def readable(path: Path) -> None:
     if path.is_dir():
         raise FileProblem(f"{path} is a folder, not a table; name a CSV or Parquet file")
     if not path.exists():
