@@ -23,7 +23,7 @@ from lighttouch.result import Status
 from lighttouch.solvers import accelerated, interior
 from lighttouch.solvers.accelerated import Acceleration
 from lighttouch.solvers.interior import InteriorRun
-from lighttouch.solvers.pace import choose_pace, first_eta, full_pass_is_cheap, polishing_pays, projection_is_cheap
+from lighttouch.solvers.pace import choose_pace, first_eta, first_stage, full_pass_is_cheap, polishing_pays, projection_is_cheap
 from lighttouch.solvers.state import copied, runnable
 
 TRIAL_EXAMPLES = 8192
@@ -107,7 +107,7 @@ class Automatic:
             distribution=new_distribution(np.zeros(groups), 1.0),
             pace=pace,
             eta=0.0,
-            stage_end=max(200, examples // (2 * pace.run * pace.runs)),
+            stage_end=first_stage(problem, pace),
             best=start.copy(),
         )
 
@@ -169,8 +169,8 @@ class Automatic:
                 return
 
     def _end_stage(self, problem: Problem, state: AutomaticState) -> None:
-        """Project the last iterate and the tail average, keep the better; go on, or to the next phase, or end."""
-        for candidate in (state.w, state.walk.tail[:-1] / max(1.0, state.walk.tail[-1])):
+        """Project what was reached, keep the best; go on, or to the next phase, or end."""
+        for candidate in self._recent(state):
             projected = project(candidate, problem.constraints, problem.domain).w
             objective = problem.objective.value(projected)
             if objective < state.best_objective:
@@ -226,8 +226,11 @@ class Automatic:
         best = [state.best] if math.isfinite(state.best_objective) else []
         if state.acceleration is not None:
             return [*best, state.acceleration.scale * state.acceleration.x]
-        recent = [state.w, self.average(state)] if state.status is None else []
-        return best + recent
+        return best + (self._recent(state) if state.status is None else [])
+
+    def _recent(self, state: AutomaticState) -> list[Vector]:
+        """The tail average; also the last iterate, where constraints are so cheap that projecting twice is nothing."""
+        return [self.average(state)] if state.pace.draws > 0 else [state.w, self.average(state)]
 
     def average(self, state: AutomaticState) -> Vector:
         tail = state.walk.tail

@@ -17,19 +17,22 @@ CHEAP_PASS = 4e6  # operations of a full gradient that are no reason to sample
 POLISH_PASS = 1.2e7
 CHEAP_CHECK = 2e7  # operations of checking all constraints that are no reason to avoid projections
 EXAMPLE_OPERATIONS = 12.0  # an example's nonzero is read, written and rooted; a constraint's is only read
-CONSTRAINT_SHARE = 0.1
+CONSTRAINT_SHARE = 0.1  # of the time that examples take
+LARGEST_SHARE = 2.0
+PROJECTION_CHECKS = 30.0  # of all constraints, that a projection costs about as much as
 LARGEST_GROUP = 1024
 NEAR = 200_000  # coordinates, at 24 bytes each, that stay near the processor
 
 
 def choose_pace(problem: Problem) -> Pace:
-    """Sixteen examples a step in four runs of four; constraints get about a tenth of the time."""
+    """Sixteen examples a step in four runs of four; constraints get about a tenth of the time, or more where they are the heavier part."""
     examples = problem.objective.examples
     run = 4 if examples >= 64 and not problem.objective.independent else 1
     runs = 1 if examples == 1 else 4
-    budget = CONSTRAINT_SHARE * EXAMPLE_OPERATIONS * run * runs * problem.objective.cost
-    member = max(1.0, problem.constraints.cost / problem.constraints.group_size)
     cheap = isinstance(problem.constraints.record, OrderRows | LatticeOrder)
+    share = CONSTRAINT_SHARE if cheap else constraint_share(problem)
+    budget = share * EXAMPLE_OPERATIONS * run * runs * problem.objective.cost
+    member = max(1.0, problem.constraints.cost / problem.constraints.group_size)
     draws = 0 if cheap else 1
     affordable = budget / (member * (1 + draws))
     group = int(max(1, min(LARGEST_GROUP, 8 * affordable, problem.constraints.members)))
@@ -39,23 +42,48 @@ def choose_pace(problem: Problem) -> Pace:
     return Pace(runs, run, every, draws, group, record_interval(problem), sparse, far)
 
 
+def constraint_share(problem: Problem) -> float:
+    """In proportion to a check of all constraints against a pass over all examples, within limits."""
+    return float(np.clip(check_operations(problem) / pass_operations(problem), CONSTRAINT_SHARE, LARGEST_SHARE))
+
+
+def first_stage(problem: Problem, pace: Pace) -> int:
+    """Half a pass over the examples, and at least as much work as the projection that ends the stage."""
+    half_pass = problem.objective.examples // (2 * pace.run * pace.runs)
+    return int(max(200, half_pass, PROJECTION_CHECKS * check_operations(problem) / step_operations(problem, pace)))
+
+
+def step_operations(problem: Problem, pace: Pace) -> float:
+    visited = (1 + pace.draws) * pace.group / pace.every
+    constraint = problem.constraints.cost / problem.constraints.group_size if problem.constraints.members else 0.0
+    return EXAMPLE_OPERATIONS * pace.run * pace.runs * problem.objective.cost + visited * constraint
+
+
+def pass_operations(problem: Problem) -> float:
+    return float(problem.objective.examples * problem.objective.cost)
+
+
+def check_operations(problem: Problem) -> float:
+    constraints = problem.constraints
+    return float(constraints.members * constraints.cost / constraints.group_size)
+
+
 def record_interval(problem: Problem) -> int:
     """Often enough for an average, rarely enough to cost nothing."""
     return int(max(10, min(1000, problem.dimension / max(1.0, 16 * problem.objective.cost))))
 
 
 def full_pass_is_cheap(problem: Problem) -> bool:
-    return problem.objective.examples * problem.objective.cost <= CHEAP_PASS or problem.objective.examples == 1
+    return pass_operations(problem) <= CHEAP_PASS or problem.objective.examples == 1
 
 
 def polishing_pays(problem: Problem) -> bool:
     """Whether accelerated steps on all examples are affordable after the stochastic phase."""
-    return problem.objective.examples * problem.objective.cost <= POLISH_PASS
+    return pass_operations(problem) <= POLISH_PASS
 
 
 def projection_is_cheap(problem: Problem) -> bool:
-    constraints = problem.constraints
-    return bool(constraints.members * constraints.cost / constraints.group_size <= CHEAP_CHECK)
+    return check_operations(problem) <= CHEAP_CHECK
 
 
 def first_eta(problem: Problem) -> float:
