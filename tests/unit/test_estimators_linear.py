@@ -87,3 +87,66 @@ def test_contradictions_and_useless_rules_are_refused():
         lt.ConstrainedLinearRegressor(shape_constraints=[lt.Convex("a")]).fit(X, y)
     with pytest.raises(lt.ConstraintError, match="one column for each"):
         lt.ConstrainedLinearRegressor(constraints=(np.eye(3), np.zeros(3))).fit(X, y)
+
+
+def parts(X, y, count: int = 5):
+    return [(X.iloc[rows], y[rows]) for rows in np.array_split(np.arange(len(X)), count)]
+
+
+def test_partial_fit_of_squared_errors_is_fit_in_parts():
+    X, y = table()
+    rules = {"monotonic_cst": {"a": 1}, "shape_constraints": [lt.Dominates("b", "c")], "alpha": 0.0, "tol": 1e-9}
+    whole = lt.ConstrainedLinearRegressor(**rules).fit(X, y)
+    grown = lt.ConstrainedLinearRegressor(**rules)
+    for rows, targets in parts(X, y):
+        assert grown.partial_fit(rows, targets) is grown
+        assert grown.constraint_report_.violation == 0.0 and grown.coef_[0] >= 0 and grown.coef_[1] >= grown.coef_[2] >= 0
+    np.testing.assert_allclose(grown.predict(X), whole.predict(X), atol=1e-3 * y.std())
+    once = lt.ConstrainedLinearRegressor(**rules).partial_fit(X, y)
+    np.testing.assert_allclose(once.coef_, whole.coef_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["absolute", "huber", "quantile"])
+def test_partial_fit_of_other_losses_ends_near_fit_and_obeys(loss):
+    X, y = table(1500)
+    whole = lt.ConstrainedLinearRegressor(loss=loss, monotonic_cst={"a": 1}).fit(X, y)
+    grown = lt.ConstrainedLinearRegressor(loss=loss, monotonic_cst={"a": 1})
+    for rows, targets in parts(X, y):
+        assert grown.partial_fit(rows, targets).constraint_report_.violation == 0.0
+    assert np.sqrt(np.mean((grown.predict(X) - whole.predict(X)) ** 2)) < 0.05 * y.std()
+
+
+@pytest.mark.filterwarnings("ignore:training ended")
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_partial_fit_of_classes(loss):
+    X, y = table(1500)
+    labels = np.where(y > np.median(y), "yes", "no")
+    whole = lt.ConstrainedLinearClassifier(loss=loss, monotonic_cst={"a": -1, "b": 1}).fit(X, labels)
+    grown = lt.ConstrainedLinearClassifier(loss=loss, monotonic_cst={"a": -1, "b": 1})
+    with pytest.raises(ValueError, match="classes must be passed on the first call"):
+        grown.partial_fit(X, labels)
+    first = labels == "yes"  # batches need not hold both classes
+    grown.partial_fit(X[first][:10], labels[first][:10], classes=["no", "yes"])
+    for rows, targets in parts(X, labels):
+        grown.partial_fit(rows, targets)
+        assert grown.constraint_report_.violation == 0.0 and grown.coef_[0] <= 0 <= grown.coef_[1]
+    assert grown.score(X, labels) > whole.score(X, labels) - 0.02
+    with pytest.raises(ValueError, match="not the same as on the first call"):
+        grown.partial_fit(X, labels, classes=["maybe", "yes"])
+    with pytest.raises(lt.DataError, match="'perhaps' in row 0"):
+        grown.partial_fit(X[:1], ["perhaps"])
+    with pytest.raises(lt.DataError, match="exactly 2 classes"):
+        lt.ConstrainedLinearClassifier().partial_fit(X[:2], labels[:2], classes=["a", "b", "c"])
+
+
+def test_partial_fit_weighs_rows_and_does_not_forget_a_fit_silently(tmp_path):
+    X, y = table()
+    twice = lt.ConstrainedLinearRegressor(alpha=0.0, tol=1e-9).partial_fit(X, y).partial_fit(X[:100], y[:100])
+    weights = np.where(np.arange(300) < 100, 2.0, 1.0)
+    weighted = lt.ConstrainedLinearRegressor(alpha=0.0, tol=1e-9).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(twice.coef_, weighted.coef_, rtol=1e-5)
+    after_fit = lt.ConstrainedLinearRegressor(alpha=0.0, tol=1e-9).fit(X, y).partial_fit(X[:100], y[:100])
+    np.testing.assert_allclose(after_fit.coef_, weighted.coef_, rtol=1e-5)
+    weighted.save(tmp_path / "model.lt")
+    with pytest.raises(ValueError, match="first batch"):
+        lt.load(tmp_path / "model.lt").partial_fit(X, y)

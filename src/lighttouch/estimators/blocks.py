@@ -63,19 +63,26 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Penalised:
-    """The weighted mean of a loss of features @ w, plus w' penalty w / 2."""
+    """The weighted mean of a loss of features @ w, plus w' penalty w / 2 - pull.w."""
 
     features: Any
     y: Floats
-    weights: Floats  # adding up to 1
+    weights: Floats  # adding up to 1, or less where `penalty` and `pull` stand for earlier examples
     loss: PointLoss
     penalty: Any  # sparse, symmetric, positive semidefinite
+    pull: Floats | None = None
 
     def value(self, w: Floats, width: float = 0.0) -> float:
         return self.value_at(np.asarray(self.features @ w), w, width)
 
     def value_at(self, z: Floats, w: Floats, width: float = 0.0) -> float:
-        return float(self.weights @ self.loss.values(z, self.y, width) + 0.5 * (w @ (self.penalty @ w)))
+        pulled = 0.0 if self.pull is None else float(self.pull @ w)
+        return float(self.weights @ self.loss.values(z, self.y, width) + 0.5 * (w @ (self.penalty @ w))) - pulled
+
+    def gradient(self, slopes: Floats, w: Floats) -> Floats:
+        """With the slopes of the loss at every example."""
+        found = np.asarray(self.features.T @ (self.weights * slopes)) + self.penalty @ w
+        return np.asarray(found if self.pull is None else found - self.pull)
 
 
 @dataclass(frozen=True)
@@ -263,8 +270,7 @@ class BlockTrainer:
         slopes, curvatures = objective.loss.quadratic(z, objective.y, width)
         curved = objective.weights * curvatures
         bend = FeatureBowl(objective.features, curved, objective.penalty, w).apply(w)
-        gradient = np.asarray(objective.features.T @ (objective.weights * slopes)) + objective.penalty @ w
-        bowl = FeatureBowl(objective.features, curved, objective.penalty, bend - gradient)
+        bowl = FeatureBowl(objective.features, curved, objective.penalty, bend - objective.gradient(slopes, w))
         proposed = self.block.minimise(bowl, min(1e-4, 0.1 * self.tolerance**0.5), self.deadline)
         z_proposed = np.asarray(objective.features @ proposed)
         share = 1.0

@@ -35,3 +35,30 @@ def read_labels(y: Any, estimator: Any, sample_weight: Any = None) -> tuple[NDAr
             f"Rules on probabilities of more classes are not convex; fit one {name} for each class against the rest"
         )
     return classes, np.where(labels == classes[1], 1.0, -1.0)
+
+
+def read_classes(classes: Any, known: Any, estimator: Any) -> NDArray[Any]:
+    """The two classes that partial_fit is told on its first call; later calls may repeat them."""
+    name = type(estimator).__name__
+    if classes is None:
+        if known is None:
+            raise ValueError("classes must be passed on the first call to partial_fit: a batch need not hold both")
+        return np.asarray(known)
+    given = np.unique(np.asarray(classes))
+    if given.size != 2:
+        raise DataError(f"{name} needs exactly 2 classes, got {given.size}: {given.tolist()[:8]}. Only binary classification is supported")
+    if known is not None and not np.array_equal(given, known):
+        raise ValueError(f"classes={given.tolist()} is not the same as on the first call to partial_fit: {np.asarray(known).tolist()}")
+    return given
+
+
+def signs_of(y: Any, classes: NDArray[Any], estimator: Any) -> NDArray[np.float64]:
+    """-1 or +1 for every row of a batch."""
+    if y is None:
+        raise DataError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.")
+    labels = column_or_1d(y, warn=True)
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        row = int(unknown.argmax())
+        raise DataError(f"y holds {labels[row : row + 1].tolist()[0]!r} in row {row}, which is not one of the classes {classes.tolist()}")
+    return np.where(labels == classes[1], 1.0, -1.0)

@@ -22,7 +22,8 @@ from lighttouch.estimators.checks import read_monotonic, read_targets, read_weig
 from lighttouch.estimators.columns import Column, Columns, refuse_other_columns
 from lighttouch.estimators.exact import exactly_feasible
 from lighttouch.estimators.fitting import named
-from lighttouch.estimators.labels import read_labels
+from lighttouch.estimators.labels import read_classes, read_labels, signs_of
+from lighttouch.estimators.linear_past import Past, column_sizes, ranges, scaled, worth
 from lighttouch.estimators.linear_rules import linear_rules
 from lighttouch.estimators.losses import PointLoss, chance, margin_loss, regression_loss
 from lighttouch.estimators.report import ConstraintReport, check_rule, make_report
@@ -32,6 +33,7 @@ from lighttouch.projections import project
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-9
+MOST_REMEMBERED = 1000  # columns whose examples `fit` keeps a summary of, for partial_fit to go on from
 
 
 class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
@@ -40,6 +42,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     coef_: Floats
     intercept_: float
     constraint_report_: ConstraintReport
+    _past: Past | None = None
 
     def _read(self, X: Any, reset: bool) -> Any:
         if not reset and hasattr(self, "_columns"):
@@ -51,28 +54,65 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         names = [str(n) for n in self.feature_names_in_] if named else [f"x{k}" for k in range(self.n_features_in_)]
         return Columns(tuple(Column(name) for name in names), named)
 
-    def _train(self, X: Any, y: Floats, weights: Floats, loss: PointLoss, units: tuple[float, float], canonical: Any) -> None:
-        columns = self._names(X)
-        self._columns = columns
-        monotonic = read_monotonic(self.monotonic_cst, columns)
-        rules = linear_rules(columns, monotonic, self.shape_constraints, self.constraints, _ranges(X))
-        rules += canonical() if canonical else []
+    def _train(
+        self, X: Any, y: Floats, weights: Floats, worth: float, loss: PointLoss, units: tuple[float, float], canonical: Any
+    ) -> None:
+        self._past = None
+        rules = self._read_rules(X, ranges(X), canonical)
         scale, shift = units
-        sizes = _column_sizes(X, weights)
-        features = _scaled(X, sizes)
-        penalty = sparse.diags(np.concatenate([[0.0], np.full(sizes.size, positive(self.alpha, "alpha", zero=True) / y.size)]))
-        corner = sparse.diags(np.full(sizes.size + 1, 1e-10))
-        objective = Penalised(features, y, weights, loss, sparse.csr_matrix(penalty + corner))
+        sizes = column_sizes(X, weights)
+        objective = Penalised(scaled(X, sizes), y, weights, loss, self._ridge(sizes.size, y.size))
         stretch = np.concatenate([[1.0], sizes]) / scale  # user's (intercept - shift, coef) times this are the training parameters
-        all_rows = stacked(rules, sizes.size + 1)
+        self._minimise(objective, rules, stretch, shift)
+        if sizes.size <= MOST_REMEMBERED:
+            moved = np.concatenate([[self.intercept_ - shift], self.coef_])
+            unused = Past.nothing(sizes, *units).with_ranges(X)
+            self._past = unused.with_examples(objective.features, y, worth * weights, loss, moved * stretch)
+
+    def _train_more(self, X: Any, y: Floats, weights: Floats, loss: PointLoss, units: tuple[float, float], canonical: Any) -> None:
+        """Rows X with targets in the user's units and weights that add up to what they are worth, besides what came before."""
+        past = self._past
+        if past is None:
+            past = Past.nothing(column_sizes(X, weights / weights.sum()), *units)
+        past = past.with_ranges(X)
+        rules = self._read_rules(X, past.highest - past.lowest, canonical)
+        total = past.worth + float(weights.sum())
+        features, targets = scaled(X, past.sizes), (y - past.shift) / past.scale
+        penalty = sparse.csr_matrix(self._ridge(past.sizes.size, total) + past.bend / total)
+        objective = Penalised(features, targets, weights / total, loss, penalty, past.pull / total)
+        stretch = np.concatenate([[1.0], past.sizes]) / past.scale
+        self._minimise(objective, rules, stretch, past.shift)
+        moved = np.concatenate([[self.intercept_ - past.shift], self.coef_])
+        self._past = past.with_examples(features, targets, weights, loss, moved * stretch)
+
+    def _read_rules(self, X: Any, ranges: Floats, canonical: Any) -> list[RuleRows]:
+        self._columns = self._names(X)
+        monotonic = read_monotonic(self.monotonic_cst, self._columns)
+        rules = linear_rules(self._columns, monotonic, self.shape_constraints, self.constraints, ranges)
+        return rules + (canonical() if canonical else [])
+
+    def _ridge(self, columns: int, examples: float) -> Any:
+        pull = np.concatenate([[0.0], np.full(columns, positive(self.alpha, "alpha", zero=True) / examples)])
+        return sparse.csr_matrix(sparse.diags(pull + 1e-10))
+
+    def _minimise(self, objective: Penalised, rules: list[RuleRows], stretch: Floats, shift: float) -> None:
         with threadpool_limits(1, user_api="blas"):
-            w, trained = self._solve(objective, rules, all_rows, stretch, shift)
+            w, trained = self._solve(objective, rules, stacked(rules, stretch.size), stretch, shift)
         self.intercept_, self.coef_ = float(w[0]), w[1:].copy()
         self.n_iter_, self.status_, self.history_ = trained.blocks, trained.status, trained.history
         self._rules = rules
         self.constraint_report_ = self._report(objective, rules, w, stretch, shift)
         if trained.status != "converged":
-            warnings.warn(f"training ended at its {trained.status}; raise max_iter or time_limit", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"training ended at its {trained.status}; raise max_iter or time_limit", ConvergenceWarning, stacklevel=4)
+
+    def _first_part(self) -> bool:
+        """Whether there is nothing to go on from; refused where something was learnt that is not remembered."""
+        if self._past is None and hasattr(self, "coef_"):
+            raise ValueError(
+                f"partial_fit cannot go on from a loaded model, or from fit with more than {MOST_REMEMBERED} columns, which keep no "
+                "summary of their examples; call partial_fit from the first batch on, or on a clone"
+            )
+        return self._past is None
 
     def _solve(self, objective: Penalised, rules: list[RuleRows], rows: Any, stretch: Floats, shift: float) -> tuple[Floats, Any]:
         limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
@@ -136,24 +176,6 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _column_sizes(X: Any, weights: Floats) -> Floats:
-    """The root mean square of every column about its mean (dense) or about 0 (sparse); 1 for a column of zeros."""
-    squares = np.asarray(X.multiply(X).T @ weights).ravel() if sparse.issparse(X) else weights @ np.square(X - weights @ X)
-    size = np.sqrt(squares)
-    largest = np.asarray(abs(X).max(axis=0).todense()).ravel() if sparse.issparse(X) else np.abs(X).max(axis=0, initial=0.0)
-    usable = size > 1e-10 * largest
-    return np.where(usable, size, np.where(largest > 0.0, largest, 1.0))
-
-
-def _scaled(X: Any, sizes: Floats) -> Any:
-    ones = np.ones((X.shape[0], 1))
-    if sparse.issparse(X):
-        matrix = sparse.hstack([sparse.csr_matrix(ones), X @ sparse.diags(1.0 / sizes)], format="csr")
-        matrix.sort_indices()
-        return matrix
-    return np.hstack([ones, X / sizes])
-
-
 def _stretched(rows: Any, stretch: Floats, shift: float) -> Any:
     """Rules about the user's parameters as rules about the training parameters."""
     if rows.count == 0:
@@ -163,12 +185,6 @@ def _stretched(rows: Any, stretch: Floats, shift: float) -> Any:
     b = rows.b - shift * intercept
     size = np.maximum(np.asarray(abs(A).max(axis=1).todense()).ravel(), 1e-300)
     return LinearConstraints(sparse.csr_matrix(sparse.diags(1.0 / size) @ A), b / size)
-
-
-def _ranges(X: Any) -> Floats:
-    if sparse.issparse(X):
-        return np.asarray((X.max(axis=0) - X.min(axis=0)).todense()).ravel()
-    return np.asarray(X.max(axis=0) - X.min(axis=0))
 
 
 class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[misc]
@@ -229,7 +245,27 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         shift = float(weights @ targets)
         spread = float(np.sqrt(weights @ np.square(targets - shift)))
         scale = spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
-        self._train(table, (targets - shift) / scale, weights, loss, (scale, shift), self._canonical(scale))
+        count = worth(sample_weight, targets.size)
+        self._train(table, (targets - shift) / scale, weights, count, loss, (scale, shift), self._canonical(scale))
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedLinearRegressor:
+        """Learn from some more rows; the model obeys every rule after every call.
+
+        Earlier rows are remembered by the quadratic that their loss was where they were learnt: exactly, for squared errors. Columns and
+        targets are scaled as the first rows ask.
+        """
+        loss = regression_loss(self.loss, self.quantile)
+        table = self._read(X, reset=self._first_part())
+        targets = read_targets(y, self)
+        same_length(table, targets)
+        weights = read_weights(sample_weight, X, targets.size)
+        shift = float(weights @ targets)
+        spread = float(np.sqrt(weights @ np.square(targets - shift)))
+        scale = spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
+        if self._past is not None:
+            scale, shift = self._past.scale, self._past.shift
+        self._train_more(table, targets, weights * worth(sample_weight, targets.size), loss, (scale, shift), self._canonical(scale))
         return self
 
     def _canonical(self, scale: float) -> Any:
@@ -302,7 +338,23 @@ class ConstrainedLinearClassifier(ClassifierMixin, LinearBase):  # type: ignore[
         same_length(table, *([] if y is None else [y]))
         self.classes_, signs = read_labels(y, self, sample_weight)
         weights = read_weights(sample_weight, X, signs.size)
-        self._train(table, signs, weights, loss, (1.0, 0.0), self._canonical())
+        self._train(table, signs, weights, worth(sample_weight, signs.size), loss, (1.0, 0.0), self._canonical())
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ConstrainedLinearClassifier:
+        """Learn from some more rows; the model obeys every rule after every call. The first call must name the two `classes`.
+
+        Earlier rows are remembered by the quadratic that touches their loss where they were learnt.
+        """
+        loss = margin_loss(self.loss)
+        first = self._first_part()
+        known = read_classes(classes, None if first else self.classes_, self)
+        table = self._read(X, reset=first)
+        same_length(table, *([] if y is None else [y]))
+        signs = signs_of(y, known, self)
+        self.classes_ = known
+        weights = read_weights(sample_weight, X, signs.size) * worth(sample_weight, signs.size)
+        self._train_more(table, signs, weights, loss, (1.0, 0.0), self._canonical())
         return self
 
     def _canonical(self) -> Any:
