@@ -11,6 +11,7 @@ from scipy import sparse
 from lighttouch.constraints import LinearConstraints, NormConstraints, QuadraticConstraints, order, ordering, stack
 from lighttouch.domains import Ball, Box, Everywhere
 from lighttouch.errors import InfeasibleConstraintsError
+from lighttouch.lattice import increasing
 from lighttouch.projections import project
 
 clarabel = pytest.importorskip("clarabel", reason="the independent solver of these tests; install lighttouch[conic]")
@@ -165,6 +166,26 @@ def test_linear_rows(seed):
         assert np.linalg.norm(v - found.w - A.T @ found.multipliers) <= 1e-9 * max(1.0, np.abs(v).max())
 
 
+@few
+@given(seed=seeds)
+def test_ill_conditioned_sparse_rows(seed):
+    """Sequences with second or third differences of one sign, some with fixed ends: beyond other solvers, so proven by duality instead."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(200, 400))
+    stencil = [-1.0, 2.0, -1.0] if seed % 2 else [1.0, -3.0, 3.0, -1.0]
+    A = sparse.diags(stencil, range(len(stencil)), shape=(n - len(stencil) + 1, n), format="csr")
+    ends = sparse.csr_matrix(([1.0, -1.0, 1.0], ([0, 1, 2], [0, 0, n - 1])), shape=(3, n))  # the first is fixed, the last bounded
+    rows = sparse.vstack([A, ends], format="csr") if seed % 3 else A
+    b = np.concatenate([np.zeros(A.shape[0]), [0.3, -0.3, 0.5]])[: rows.shape[0]]
+    v = np.linspace(-1.0, 1.0, n) ** 2 + rng.choice([0.1, 1.0]) * rng.standard_normal(n)
+    found = project(v, LinearConstraints(rows, b))
+    assert np.max(rows @ found.w - b) <= 1e-9
+    pushed = rows.T @ found.multipliers
+    dual = found.multipliers @ (rows @ v - b) - 0.5 * pushed @ pushed  # no feasible point is nearer than this says
+    assert np.all(found.multipliers >= 0.0)
+    assert 0.5 * found.distance**2 - dual <= 1e-8 * found.distance**2
+
+
 @many
 @given(seed=seeds)
 def test_contradictory_rows_are_refused_and_feasible_ones_are_not(seed):
@@ -249,6 +270,8 @@ def test_a_ball_domain_with_rows(seed):
 
 
 def random_set(kind, rng, n):
+    if kind == "lattices":
+        return increasing([2] * int(np.log2(n)))
     if kind == "orders":
         lower, upper = np.sort(rng.integers(0, n, (2, 3 * n)), axis=0)
         apart = lower != upper
@@ -260,14 +283,14 @@ def random_set(kind, rng, n):
     return NormConstraints(None, -centers, None, np.linalg.norm(centers, axis=1) + 0.1)
 
 
-@pytest.mark.parametrize("kind", ["orders", "rows", "balls"])
+@pytest.mark.parametrize("kind", ["orders", "lattices", "rows", "balls"])
 @few
 @given(seed=seeds)
 def test_projections_stay_put_and_never_spread(kind, seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 30))
     constraints = random_set(kind, rng, n)
-    v, u = rng.standard_normal((2, n)) * 3.0
+    v, u = rng.standard_normal((2, constraints.dimension)) * 3.0
     first, second = project(v, constraints, Box(-1.0, 1.0)), project(u, constraints, Box(-1.0, 1.0))
     assert np.linalg.norm(first.w - second.w) <= np.linalg.norm(v - u) * (1 + 1e-9)
     again = project(first.w, constraints, Box(-1.0, 1.0))

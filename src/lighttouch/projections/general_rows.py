@@ -8,7 +8,7 @@ interior point at once: they may be too ill conditioned for everything else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,6 +30,8 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 FEW = 120  # violated rows the active-set method takes one by one
+VERY_FEW = 30  # ... where an interior point is the alternative
+TINY_DIMENSION = 150  # up to here the active-set method is faster than an interior point in any case
 SMALL_DIMENSION = 1000  # up to here the active-set method steps are cheap, so it may take over early
 LARGEST_GRAM = 6000  # active rows whose Gram matrix is still formed
 WARM_ROWS = 500  # earlier active rows that the active-set method starts from; more go to the augmented Lagrangian
@@ -134,27 +136,40 @@ def solve(problem: Centred, warm: Any) -> Answer:
             best = answer
         if best is not None and best.close and k > 0:
             return best
-        if k == 1 and (best is None or best.worst > 1e-2):
+        if k == 0 and (best is None or best.worst > 1e-2):
             refuse_if_contradictory(problem)
     if best is None:
         raise RuntimeError("no method came near the feasible set; install lighttouch[conic] for another one")
     return Answer(best.ids, best.weights, best.z, best.worst, best.gap, f"{best.how} (not certified)")
 
 
-def methods_for(problem: Centred, warm: Any) -> list[Callable[[], Answer | None]]:
-    """What to try, in order: exact steps for few rows or small dimensions, Newton or an interior point for large ones."""
+def methods_for(problem: Centred, warm: Any) -> Iterator[Callable[[], Answer | None]]:
+    """What to try, in order: exact steps for few rows or small dimensions, an interior point or Newton for large ones."""
     known = isinstance(warm, WarmRows) and warm.ids.size > 0 and int(warm.ids.max()) < problem.right.size
     start = WarmRows(warm.ids, warm.weights / problem.scale) if known else WarmRows.none()
-    few, exact = partial(by_active_set, problem, start.ids), partial(by_lagrangian_and_active_set, problem)
-    interior, newton, conic = partial(by_interior, problem), partial(by_lagrangian, problem, start), partial(by_clarabel, problem)
+    exact = partial(by_lagrangian_and_active_set, problem)
+    few = few_rows(problem, start)
+    small = not few and problem.dimension <= SMALL_DIMENSION and problem.unit.operations > interior_rows.TRIFLING
+    if few:
+        yield partial(by_active_set, problem, start.ids)
+    elif small:
+        yield exact
+    if problem.unit.operations <= interior_rows.CHEAP:
+        yield partial(by_interior, problem)
+    yield partial(by_lagrangian, problem, start)
+    yield partial(by_clarabel, problem)
+    if not few and not small:
+        yield exact
+
+
+def few_rows(problem: Centred, start: WarmRows) -> bool:
+    """Whether the active-set method should take the violated rows one by one."""
     violated = int(np.count_nonzero(problem.right < 0.0))
+    if violated <= VERY_FEW or (violated <= FEW and problem.dimension <= TINY_DIMENSION):
+        return True
     if violated <= FEW:
-        return [few, interior, newton, conic]
-    if 0 < start.ids.size <= WARM_ROWS and (violated <= WARM_ROWS or problem.unit.operations > interior_rows.CHEAP):
-        return [few, interior, newton, conic]
-    if problem.dimension <= SMALL_DIMENSION and problem.unit.operations > interior_rows.TRIFLING:
-        return [exact, interior, newton, conic]
-    return [interior, newton, conic, exact]
+        return problem.unit.operations > interior_rows.TRIFLING
+    return 0 < start.ids.size <= WARM_ROWS and (violated <= WARM_ROWS or problem.unit.operations > interior_rows.CHEAP)
 
 
 def refuse_if_contradictory(problem: Centred) -> None:
