@@ -13,6 +13,7 @@ from lighttouch.checks import refuse_if_too_large
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
 from lighttouch.interfaces import Vector
+from lighttouch.kernels.constraints import group_values
 from lighttouch.kernels.lattice_order import LatticeOrder
 from lighttouch.lattice.checks import Sizes
 
@@ -47,6 +48,12 @@ class LatticeMonotonicity(LinearConstraints):
             rows = slice(starts[f], starts[f + 1])
             smaller[rows], larger[rows] = (low, low + strides[f]) if signs[f] > 0 else (low + strides[f], low)
         return smaller, larger
+
+    def largest(self, w: Vector) -> float:
+        """The largest g_j(w), strip by strip."""
+        out = np.empty(1)
+        group_values(self.record, self.count, self.count, w, out)
+        return float(out[0])
 
     @cached_property
     def A(self) -> Any:

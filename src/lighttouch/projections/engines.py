@@ -77,8 +77,9 @@ def new_engine(constraints: Any, domain: Any) -> Engine:
 def largest_violation(constraints: Any, w: Vector) -> float:
     """The largest g_j(w), at least 0, from the constraints as the user gave them."""
     base = constraints.base if isinstance(constraints, Aggregated) else constraints
-    stored: Any = base if isinstance(base, LinearConstraints) and not isinstance(base, LatticeMonotonicity) else None
-    values = base.values(w) if stored is None else stored.A @ w - stored.b
+    if isinstance(base, LatticeMonotonicity):
+        return max(0.0, base.largest(w))
+    values = base.A @ w - base.b if isinstance(base, LinearConstraints) else base.values(w)
     return max(0.0, float(np.max(values, initial=0.0)))
 
 

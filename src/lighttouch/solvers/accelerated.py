@@ -15,7 +15,7 @@ from lighttouch.interfaces import Vector
 from lighttouch.kernels.objectives import smooth_value_and_gradient
 from lighttouch.objectives import EmpiricalRisk, Quadratic
 from lighttouch.problem import Problem
-from lighttouch.projections import project
+from lighttouch.projections import OutOfTimeError, project
 from lighttouch.solvers.state import copied, runnable
 
 CHECK_EVERY = 10
@@ -156,7 +156,17 @@ def nearest(problem: Problem, x: Vector, state: Acceleration) -> Vector:
 
 
 def step(problem: Problem, state: Acceleration, tolerance: float) -> bool:
-    """One accelerated step; every few steps the bounds are renewed. Returns whether nothing is left to do."""
+    """One accelerated step, or none of it where the time for projections is over. Returns whether nothing is left to do."""
+    before = replace(state)  # a step makes new arrays
+    try:
+        return full_step(problem, state, tolerance)
+    except OutOfTimeError:
+        vars(state).update(vars(before))
+        raise
+
+
+def full_step(problem: Problem, state: Acceleration, tolerance: float) -> bool:
+    """Every few steps the bounds are renewed."""
     value, gradient = evaluate(problem, state.y, state)
     state.curvature *= 0.8
     while True:
