@@ -66,4 +66,7 @@ class Interrupts:
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.raised:
             raise KeyboardInterrupt
-        self.raised = True
+        self.raised, self.number = True, number
+        outer = getattr(self._previous.get(number), "__self__", None)
+        if isinstance(outer, Interrupts):
+            outer._note(number, frame)

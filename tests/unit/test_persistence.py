@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import lighttouch as lt
 from lighttouch.persistence import read_state, write_state
@@ -111,3 +112,23 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path):
         write_state(tmp_path / "no folder" / "state.lt", "kind", {})
     with pytest.raises(lt.ModelFileError, match="cannot be read"):
         read_state(tmp_path / "nothing.lt")
+
+
+def test_examples_rows_and_seeds_are_saved_too(tmp_path):
+    X, y = table()
+    numbers = X[["a", "b\n<i>"]]
+    wanted = (X.head(3), y[:3])
+    model = lt.LatticeRegressor(canonical_examples=wanted, canonical_margin=5.0, random_state=7).fit(X, y)
+    model.save(tmp_path / "model.lt")
+    again = lt.load(tmp_path / "model.lt")
+    assert again.random_state == 7
+    np.testing.assert_array_equal(again.canonical_examples[1], y[:3])
+    np.testing.assert_array_equal(clone(again).fit(X, y).predict(X), model.predict(X))
+    rows = lt.LinearConstraints(np.ones((1, numbers.shape[1])), [0.5])
+    linear = lt.ConstrainedLinearRegressor(constraints=rows, canonical_examples=(numbers.to_numpy()[:2], y[:2]), canonical_margin=50.0)
+    linear.fit(numbers.to_numpy(), y).save(tmp_path / "linear.lt")
+    same = clone(lt.load(tmp_path / "linear.lt")).fit(numbers.to_numpy(), y)
+    np.testing.assert_array_equal(same.coef_, linear.coef_)
+    pair = lt.ConstrainedLinearRegressor(constraints=([[1.0] * numbers.shape[1]], [0.5])).fit(numbers, y)
+    pair.save(tmp_path / "pair.lt")
+    np.testing.assert_array_equal(clone(lt.load(tmp_path / "pair.lt")).fit(numbers, y).coef_, pair.coef_)

@@ -195,7 +195,9 @@ def _by_solver(objective: Penalised, rules: LinearConstraints, start: Floats, se
     ridge = 2.0 / objective.y.size
     relative = objective.weights * objective.y.size
     risk = EmpiricalRisk(objective.features, objective.y, objective.loss.of_the_library, l2=ridge, sample_weight=relative)
-    result = solve(Problem(risk, rules), start=start, seed=int(settings.rng.integers(2**31)), time_limit=settings.deadline.left)
+    seed, limit = int(settings.rng.integers(2**31)), settings.deadline.left
+    asked = settings.deadline
+    result = solve(Problem(risk, rules), start=start, seed=seed, time_limit=limit, callback=lambda _: asked.interrupted)
     endings = {"CONVERGED": "converged", "STALLED": "converged", "TIME_LIMIT": "time limit", "INTERRUPTED": "interrupted"}
     status = endings.get(result.status.name, "iteration limit")
     return Trained(result.w, objective.value(result.w), max(1, result.iterations), status, result.history)

@@ -20,6 +20,7 @@ from lighttouch.estimators.blocks import Deadline
 from lighttouch.estimators.checks import as_table, learn_columns, read_monotonic, read_shapes, read_table
 from lighttouch.estimators.columns import Columns
 from lighttouch.estimators.fitting import Examples, Fitted, Settings, fit
+from lighttouch.estimators.interrupting import usable_when_interrupted
 from lighttouch.estimators.losses import PointLoss
 from lighttouch.estimators.pieces import Piece, PieceModel
 from lighttouch.estimators.planning import Plan
@@ -70,8 +71,12 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         )
 
     def _train(self, plan: Plan, examples: Examples, loss: PointLoss, canonical: Any = None) -> None:
-        settings = self._settings(loss)
         _warn_about_constant_columns(plan, examples.table)
+        with usable_when_interrupted():
+            self._train_until_stopped(plan, examples, loss, canonical)
+
+    def _train_until_stopped(self, plan: Plan, examples: Examples, loss: PointLoss, canonical: Any) -> None:
+        settings = self._settings(loss)
         with threadpool_limits(1, user_api="blas"):  # the same bits for any number of threads, and small matrices are faster so
             fitted: Fitted = fit(plan, examples, settings, canonical)
         if settings.report is not None:
@@ -83,8 +88,10 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         self.status_ = fitted.status
         self.history_ = fitted.history
         self._rules = (plan.monotonic, plan.shapes, [] if canonical is None else canonical(fitted.model))
-        if fitted.status != "converged":
-            warnings.warn(f"training ended at its {fitted.status}; raise max_iter or time_limit", ConvergenceWarning, stacklevel=3)
+        if fitted.status == "interrupted":
+            warnings.warn("training was interrupted; the model obeys its rules but could fit better", ConvergenceWarning, stacklevel=5)
+        elif fitted.status != "converged":
+            warnings.warn(f"training ended at its {fitted.status}; raise max_iter or time_limit", ConvergenceWarning, stacklevel=5)
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self, "parameters_")

@@ -22,6 +22,7 @@ from lighttouch.estimators.checks import read_monotonic, read_targets, read_weig
 from lighttouch.estimators.columns import Column, Columns, refuse_other_columns
 from lighttouch.estimators.exact import exactly_feasible
 from lighttouch.estimators.fitting import named
+from lighttouch.estimators.interrupting import usable_when_interrupted
 from lighttouch.estimators.labels import read_classes, read_labels, signs_of
 from lighttouch.estimators.linear_past import Past, column_sizes, ranges, scaled, worth
 from lighttouch.estimators.linear_rules import linear_rules
@@ -96,12 +97,12 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return sparse.csr_matrix(sparse.diags(pull + 1e-10))
 
     def _minimise(self, objective: Penalised, rules: list[RuleRows], stretch: Floats, shift: float) -> None:
-        with threadpool_limits(1, user_api="blas"):
+        with usable_when_interrupted(), threadpool_limits(1, user_api="blas"):
             w, trained = self._solve(objective, rules, stacked(rules, stretch.size), stretch, shift)
-        self.intercept_, self.coef_ = float(w[0]), w[1:].copy()
-        self.n_iter_, self.status_, self.history_ = trained.blocks, trained.status, trained.history
-        self._rules = rules
-        self.constraint_report_ = self._report(objective, rules, w, stretch, shift)
+            self.intercept_, self.coef_ = float(w[0]), w[1:].copy()
+            self.n_iter_, self.status_, self.history_ = trained.blocks, trained.status, trained.history
+            self._rules = rules
+            self.constraint_report_ = self._report(objective, rules, w, stretch, shift)
         if trained.status != "converged":
             warnings.warn(f"training ended at its {trained.status}; raise max_iter or time_limit", ConvergenceWarning, stacklevel=4)
 

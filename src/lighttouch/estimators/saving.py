@@ -10,8 +10,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ModelFileError
-from lighttouch.estimators.columns import Column, Columns
+from lighttouch.estimators.columns import Column, Columns, missing_cell, split
 from lighttouch.estimators.report import ConstraintReport, RuleReport
 from lighttouch.estimators.rules import BoundShape, RuleRows
 from lighttouch.estimators.shapes import KINDS, ShapeConstraint
@@ -19,7 +20,6 @@ from lighttouch.objectives import Quantile
 from lighttouch.persistence import read_state, write_state
 
 _SAVEABLE: dict[str, type[Any]] = {}
-_NOT_SAVED = ("canonical_examples", "constraints", "random_state")  # data, not settings; the rows they led to are saved
 
 
 class SavedEstimator:
@@ -32,7 +32,7 @@ class SavedEstimator:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a plain file (JSON, arrays, checksum; no pickle); `lt.load` reads it."""
         check_is_fitted(self)
-        params = {name: _plain(value) for name, value in self.get_params(deep=False).items() if name not in _NOT_SAVED}  # type: ignore[attr-defined]
+        params = {name: _parameter(name, value) for name, value in self.get_params(deep=False).items()}  # type: ignore[attr-defined]
         common = {
             "params": params,
             "n_features_in": int(self.n_features_in_),  # type: ignore[attr-defined]
@@ -85,6 +85,40 @@ def _classes(classes: Any) -> Any:
     return {"values": [c.item() if isinstance(c, np.generic) else c for c in classes], "type": kind}
 
 
+def _parameter(name: str, value: Any) -> Any:
+    """A parameter as plain values. Of a random generator only the fact that it was none is kept: it has moved on since."""
+    if value is None or name not in ("canonical_examples", "constraints", "random_state"):
+        return _plain(value)
+    if name == "random_state":
+        return int(value) if isinstance(value, int | np.integer) else None
+    if isinstance(value, LinearConstraints):
+        return {"__rows__": rows_state(RuleRows("", value.A, value.b))}
+    return {"__tables__": [_table_state(part) for part in value]}
+
+
+def _table_state(table: Any) -> dict[str, Any]:
+    """A frame by its columns, anything else as an array."""
+    if hasattr(table, "columns"):
+        names, cells = split(table)
+        return {"names": names, "columns": [_plain(_without_nan(column)) for column in cells]}
+    array = table.toarray() if sparse.issparse(table) else np.asarray(table)
+    return {"shape": list(array.shape), "cells": _plain(_without_nan(array.ravel()))}
+
+
+def _without_nan(cells: Any) -> list[Any]:
+    return [None if missing_cell(cell) else cell for cell in np.asarray(cells).tolist()]
+
+
+def _table_from(state: dict[str, Any]) -> Any:
+    if "names" not in state:
+        cells = [np.nan if cell is None else cell for cell in state["cells"]]
+        text = any(isinstance(cell, str) for cell in cells)
+        return np.array(cells, dtype=object if text else None).reshape(state["shape"])
+    import pandas as pd
+
+    return pd.DataFrame(dict(zip(state["names"], state["columns"], strict=True)))
+
+
 def _plain(value: Any) -> Any:
     """A parameter as plain values; shape constraints by their names and fields."""
     if isinstance(value, ShapeConstraint):
@@ -105,6 +139,11 @@ def _living(value: Any) -> Any:
         return shape_from(value)
     if isinstance(value, dict) and "__quantile__" in value:
         return Quantile(value["__quantile__"])
+    if isinstance(value, dict) and "__tables__" in value:
+        return tuple(_table_from(part) for part in value["__tables__"])
+    if isinstance(value, dict) and "__rows__" in value:
+        rows = rows_from(value["__rows__"])
+        return LinearConstraints(rows.A, rows.b)
     if isinstance(value, dict) and "__pairs__" in value:
         return {key: _living(part) for key, part in value["__pairs__"]}
     return [_living(part) for part in value] if isinstance(value, list) else value
