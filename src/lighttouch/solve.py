@@ -290,7 +290,7 @@ class _Run:
             violation_before_projection=violation_before,
             objective_before_projection=self.problem.objective.value(solution),
             preparation_seconds=self.preparation,
-            notes=self._notes(project and status is not Status.NOT_PROJECTED, violation_before),
+            notes=self._notes(project and status is not Status.NOT_PROJECTED, solution, violation_before),
         )
 
     def _answer(self, status: Status, project: bool) -> tuple[Vector, Vector, str, float]:
@@ -327,10 +327,11 @@ class _Run:
             return False
         return bool((constraints.values(w) > 1e-8 * constraints.row_scales() * (1.0 + float(np.abs(w).max()))).any())
 
-    def _notes(self, project: bool, violation: float) -> tuple[str, ...]:
+    def _notes(self, project: bool, solution: Vector, violation: float) -> tuple[str, ...]:
         notes = list(self.solver.notes(self.state)) if hasattr(self.solver, "notes") else []
         notes += [f"compilation and other preparation took {self.preparation:.2f} s, not included in the seconds"]
-        if violation > 0.0:
+        if self._broken(solution):
             ended = "the projection removed it" if project else "w was not projected"
-            notes.append(f"the solution broke a constraint by {violation:.3g}: {ended}; a larger penalty brings it closer to feasible")
+            advice = "; a larger penalty brings it closer to feasible" if hasattr(self.solver, "penalty") else ""
+            notes.append(f"the solution broke a constraint by {violation:.3g}: {ended}{advice}")
         return tuple(notes)

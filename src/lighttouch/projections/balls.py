@@ -15,6 +15,7 @@ from lighttouch.kernels.dual_balls import sweep_balls
 from lighttouch.projections import deadline
 from lighttouch.projections.curved_sets import Balls
 from lighttouch.projections.result import Nearest
+from lighttouch.projections.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 
@@ -43,6 +44,10 @@ class BallsEngine:
     balls: Balls
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest | None:
+        with one_blas_thread():
+            return self._nearest(v, warm)
+
+    def _nearest(self, v: Vector, warm: Any) -> Nearest | None:
         balls = self.balls
         if np.any(balls.radii == 0.0):
             return self._single_point(v)
