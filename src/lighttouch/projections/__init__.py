@@ -25,7 +25,8 @@ def project(w: Any, constraints: Any, domain: Any = _EVERYWHERE, *, warm: Any = 
     """The point of {w in W: g_j(w) <= 0 for all j} nearest to w, with the method named and the violation recomputed.
 
     `warm` takes the `warm` of an earlier result on the same constraints: successive points are projected faster. After `time_limit`
-    seconds the search ends with the best point known, said to be uncertified, or with an OutOfTimeError; orders alone, solved in one go, do not look at the clock.
+    seconds the search ends with the best point known, said to be uncertified, or with an OutOfTimeError; orders alone, which are solved
+    in one go, do not look at the clock.
     """
     begun = time.perf_counter()
     point = finite_vector(w, "w", constraints.dimension)
