@@ -138,21 +138,23 @@ def _convergence(model: Any) -> str:
     objective = Series("objective", history.objective.tolist())
     dots = len(history) < 60
     seconds, checks = history.seconds.tolist(), history.constraint_checks.tolist()
-    charts = [
-        line_chart("Objective against seconds", seconds, [objective], "seconds", "training objective", dots),
-        line_chart("Objective against constraint checks", checks, [objective], "constraint checks", "training objective", dots),
-    ]
+    charts = {
+        "Against time": line_chart("Objective against seconds", seconds, [objective], "seconds", "training objective", dots),
+        "Against constraint checks": line_chart(
+            "Objective against constraint checks", checks, [objective], "constraint checks", "training objective", dots
+        ),
+    }
     worst = float(history.violation.max())
     told = f"In every record of training the rules held to {number(worst, 2)}; a last exact projection removed that too."
     if worst == 0.0:
         told = "In every record of training all rules held."
     if worst > 1e-9:
         violation = Series("violation", history.violation.tolist())
-        charts.append(
-            line_chart("Violation against seconds", history.seconds.tolist(), [violation], "seconds", "largest violation", dots=True)
+        charts["Violation on the way"] = line_chart(
+            "Violation against seconds", seconds, [violation], "seconds", "largest violation", dots=True
         )
         told = f"Before the last projection the largest violation was {number(worst)}; after it, it is 0."
-    cards = "".join(f"<div class='card'>{chart}</div>" for chart in charts)
+    cards = "".join(f"<div class='card'><h3>{title}</h3>{chart}</div>" for title, chart in charts.items())
     spent = f"{int(checks[-1]):,} constraint checks in {seconds[-1]:.2f} seconds."
     return _section("Convergence and violation", f"<p>{text(spent)} {text(told)}</p><div class='cards'>{cards}</div>")
 

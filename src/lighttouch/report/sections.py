@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lighttouch.report.escape import number, text
@@ -26,12 +27,23 @@ class Words(list[str]):
     """Shown with line breaks between the words only."""
 
 
+@dataclass(frozen=True)
+class Folded:
+    """A line that opens into a list."""
+
+    line: str
+    parts: Sequence[str]
+
+
 def facts(rows: Sequence[tuple[str, Any]]) -> str:
     shown = "".join(f"<tr><th>{text(name)}</th><td>{_value(value)}</td></tr>" for name, value in rows if value is not None)
     return f"<table class='facts'><tbody>{shown}</tbody></table>"
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, Folded):
+        chips = "".join(f"<span class='chip'>{text(part)}</span>" for part in value.parts)
+        return f"<details><summary>{text(value.line)}</summary><div class='chips'>{chips}</div></details>"
     return " ".join(f"<code>{text(word)}</code>" for word in value) if isinstance(value, Words) else text(value)
 
 
@@ -58,10 +70,7 @@ def _lattice(model: Any) -> list[tuple[str, Any]]:
     return [
         ("model", f"{type(model).__name__}: {model.parameters_.size:,} parameters fitted together, one convex problem"),
         ("curves", f"{len(pieces) - len(lattices)}, one for each column"),
-        (
-            "lattices",
-            f"{len(lattices)} where columns interact: {', '.join(shared)}" if lattices else "none: no interaction was found worth it",
-        ),
+        ("lattices", Folded(f"{len(lattices)} where columns interact", shared) if lattices else "none: no interaction was found worth it"),
         ("smoothing", f"{number(curves, 3)} for curves, {number(together, 3)} for lattices, by generalised cross-validation"),
     ]
 
