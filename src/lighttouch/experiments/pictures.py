@@ -60,13 +60,27 @@ class Picture:
             if line == "default solver":
                 axes.plot(across[-1], rows[-1][y], "o", color=colour, markersize=5)
 
-    def near_the_bottom(self, axes: Any, table: Table, column: str = "objective") -> None:
+    def near_the_bottom(self, axes: Any, table: Table, x: str, column: str = "objective") -> None:
         """Show the last part of the way: the start at w = 0 has objective 1 and would flatten the rest."""
         low = min(row[f"{column}_low"] for row in table)
-        axes.set_ylim(low - 0.01 * abs(low), low + 0.22 * abs(low))
+        top = low + 0.22 * abs(low)
+        axes.set_ylim(low - 0.01 * abs(low), top)
+        entered = [row[x] for row in _from_then_on_below(table, column, top)]
+        if entered:
+            axes.set_xlim(left=0.5 * min(entered))
 
     def save(self, path: Path) -> None:
         handles, labels = self.axes[0].get_legend_handles_labels()
         self.figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False)
         self.figure.savefig(path.with_suffix(".png"), dpi=110)
         self.figure.savefig(path.with_suffix(".svg"))
+
+
+def _from_then_on_below(table: Table, column: str, top: float) -> Table:
+    """Of every line the row from which on it stays below the top."""
+    found = []
+    for line in dict.fromkeys(row["line"] for row in table):
+        rows = [row for row in table if row["line"] == line]
+        last = max((place for place, row in enumerate(rows) if row[column] > top), default=-1)
+        found += rows[last + 1 : last + 2]
+    return found

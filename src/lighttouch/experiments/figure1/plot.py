@@ -13,5 +13,5 @@ def plot(folder: Path) -> None:
     for place, column, label in ((0, "iteration", "iterations"), (1, "constraint_checks", "constraint checks")):
         axes = picture.panel(place, xlabel=label, ylabel="average hinge loss" if place == 0 else None, xscale="log")
         picture.curves(axes, curves, column, "objective")
-        picture.near_the_bottom(axes, curves)
+        picture.near_the_bottom(axes, curves, column)
     picture.save(folder / "figure1")

@@ -12,5 +12,5 @@ def plot(folder: Path) -> None:
     picture = Picture(1, "Objective against runtime, each at its best\n(mean of seeds; band: smallest to largest)")
     axes = picture.panel(0, xlabel="seconds", ylabel="average hinge loss", xscale="log")
     picture.curves(axes, curves, "seconds", "objective")
-    picture.near_the_bottom(axes, curves)
+    picture.near_the_bottom(axes, curves, "seconds")
     picture.save(folder / "figure3")
