@@ -2,14 +2,16 @@
 
     python -m benchmarks.models [--seeds 5] [--sets housing,adult] [--json results/models.json]
 
-Trees run with their default settings, with and without monotone constraints; ours too. Sets with fixed splits repeat only the models'
-seeds. One thread each, so that times compare.
+Trees run with their default settings, with and without monotone constraints; ours too. Seed 0 takes the split a set comes with, where
+it comes with one; further seeds split all its rows (or queries) anew, in parts of the same sizes. One thread each, and seconds of the
+processor, so that they compare on a busy machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -55,19 +57,20 @@ def abalone(seed: int) -> Split:
 def adult(seed: int) -> Split:
     train, test = (pd.read_csv(DATA / "tabular" / f"adult_{part}.csv") for part in ("train", "test"))
     labels = [(part.pop("income") == ">50K").to_numpy() for part in (train, test)]
-    return Split(train, labels[0], test, labels[1], {"education_num": 1, "capital_gain": 1, "hours_per_week": 1}, classify=True)
+    rules = {"education_num": 1, "capital_gain": 1, "hours_per_week": 1}
+    return anew(Split(train, labels[0], test, labels[1], rules, classify=True), seed)
 
 
 def heart(seed: int) -> Split:
     train, test = (pd.read_csv(DATA / "tabular" / f"heart_{part}_data.csv", index_col=0) for part in ("train", "test"))
     labels = [part.pop("target").to_numpy() > 0 for part in (train, test)]
-    return Split(train, labels[0], test, labels[1], {"trestbps": 1, "chol": 1}, classify=True)
+    return anew(Split(train, labels[0], test, labels[1], {"trestbps": 1, "chol": 1}, classify=True), seed)
 
 
 def auto_mpg(seed: int) -> Split:
     train, test = (pd.read_csv(DATA / "tabular" / f"auto_mpg_{part}_data.csv", index_col=0) for part in ("train", "test"))
     targets = [part.pop("MPG").to_numpy() for part in (train, test)]
-    return Split(train, targets[0], test, targets[1], {"Weight": -1, "Displacement": -1, "Horsepower": -1})
+    return anew(Split(train, targets[0], test, targets[1], {"Weight": -1, "Displacement": -1, "Horsepower": -1}), seed)
 
 
 def smooth(seed: int) -> Split:
@@ -90,6 +93,17 @@ def steps(seed: int) -> Split:
 SETS: dict[str, Callable[[int], Split]] = {
     "housing": housing, "abalone": abalone, "auto_mpg": auto_mpg, "smooth": smooth, "steps": steps, "adult": adult, "heart": heart,
 }  # fmt: skip
+
+
+def anew(split: Split, seed: int) -> Split:
+    """The split as it is for seed 0, otherwise all rows split at random."""
+    if seed == 0:
+        return split
+    rows = pd.concat([split.train, split.test], ignore_index=True)
+    y = np.concatenate([split.y_train, split.y_test])
+    order = np.random.default_rng(seed).permutation(len(rows))
+    first, second = order[: len(split.train)], order[len(split.train) :]
+    return Split(rows.iloc[first], y[first], rows.iloc[second], y[second], split.monotonic, split.classify)
 
 
 def shuffled(table: pd.DataFrame, y: np.ndarray, monotonic: dict[str, int], seed: int) -> Split:
@@ -165,9 +179,10 @@ def run_set(name: str, seeds: int) -> list[dict[str, Any]]:
         split = SETS[name](seed)
         for model, fit in MODELS.items():
             for monotone in (True, False):
-                began = time.perf_counter()
+                began = time.process_time()
                 predicted = fit(split, monotone, seed)
-                seconds = time.perf_counter() - began
+                seconds = time.process_time() - began
+                print(f"{name}  seed {seed}  {model}{'' if monotone else ' without rules'}  {seconds:.1f} s", file=sys.stderr, flush=True)
                 rows.append({"set": name, "model": model, "rules": monotone, "seed": seed, "seconds": seconds} | error(split, predicted))
     return rows
 
@@ -198,23 +213,38 @@ def mean_ndcg(y: np.ndarray, predicted: np.ndarray, query: np.ndarray, k: int = 
     return float(np.mean(values))
 
 
+def queries_anew(found: tuple[Any, ...], seed: int) -> tuple[Any, ...]:
+    """All queries split at random, except for seed 0, which keeps the split as it is."""
+    X, y, query, X_test, y_test, query_test = found
+    if seed:
+        X = pd.concat([pd.DataFrame(X), pd.DataFrame(X_test)], ignore_index=True)
+        y, query = np.concatenate([y, y_test]), np.concatenate([query, query_test + query.max() + 1])
+        count = int(query.max()) + 1
+        share = (query_test.max() + 1) / count
+        held_out = np.random.default_rng(seed).permutation(count)[: round(count * share)]
+        test = np.isin(query, held_out)
+        X, y, query, X_test, y_test, query_test = X[~test], y[~test], query[~test], X[test], y[test], query[test]
+    order = np.argsort(query, kind="stable")
+    X = X.iloc[order] if hasattr(X, "iloc") else X[order]
+    return X, y[order], np.unique(query[order], return_inverse=True)[1], X_test, y_test, query_test
+
+
 def run_ranking(seeds: int) -> list[dict[str, Any]]:
     import lightgbm
 
     rows = []
-    for name, (X, y, query, X_test, y_test, query_test) in ranking_sets().items():
+    for name, found in ranking_sets().items():
         for seed in range(seeds):
-            order = np.argsort(query, kind="stable")
-            table = X.iloc[order] if hasattr(X, "iloc") else X[order]
-            sizes = np.bincount(query)
+            X, y, query, X_test, y_test, query_test = queries_anew(found, seed)
             for model in ("lighttouch", "LightGBM"):
-                began = time.perf_counter()
+                began = time.process_time()
                 if model == "lighttouch":
-                    fitted = lt.LatticeRanker(random_state=seed).fit(table, y[order], qid=query[order])
+                    fitted = lt.LatticeRanker(random_state=seed).fit(X, y, qid=query)
                 else:
-                    fitted = lightgbm.LGBMRanker(random_state=seed, verbose=-1, n_jobs=1).fit(table, y[order].astype(int), group=sizes)
-                seconds = time.perf_counter() - began
+                    fitted = lightgbm.LGBMRanker(random_state=seed, verbose=-1, n_jobs=1).fit(X, y.astype(int), group=np.bincount(query))
+                seconds = time.process_time() - began
                 quality = mean_ndcg(y_test, fitted.predict(X_test), query_test)
+                print(f"{name}  seed {seed}  {model}  {seconds:.1f} s  {quality:.4f}", file=sys.stderr, flush=True)
                 rows.append({"set": name, "model": model, "seed": seed, "seconds": seconds, "ndcg@5": quality})
     return rows
 

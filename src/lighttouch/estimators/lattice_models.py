@@ -17,7 +17,7 @@ from lighttouch.estimators.fitting import Examples
 from lighttouch.estimators.labels import read_labels
 from lighttouch.estimators.lattice_base import LatticeBase, limits
 from lighttouch.estimators.losses import chance, margin_loss, regression_loss
-from lighttouch.estimators.pairs import pairs_within_queries
+from lighttouch.estimators.pairs import pairs_of_the_same_query, pairs_within_queries
 from lighttouch.estimators.pieces import PieceModel
 from lighttouch.estimators.planning import Plan
 from lighttouch.estimators.rules import RuleRows
@@ -256,8 +256,9 @@ class LatticeRanker(LatticeBase):
     """Scores that order rows within queries, under rules about columns.
 
     `fit(X, y, qid=...)` learns from all pairs of rows of a query whose labels differ (at most `pairs_per_query` of them, drawn with
-    `random_state`); `fit_pairs(better, worse)` from given pairs. Parameters are those of LatticeRegressor, except `loss`: "logistic"
-    or "hinge" of the difference of scores. Canonical examples are (better, worse): pairs that must be ordered, by `canonical_margin`.
+    `random_state`); every query counts the same, however many pairs it has. `fit_pairs(better, worse)` learns from given pairs.
+    Parameters are those of LatticeRegressor, except `loss`: "logistic" or "hinge" of the difference of scores. Canonical examples are
+    (better, worse): pairs that must be ordered, by `canonical_margin`.
     """
 
     def __init__(
@@ -309,7 +310,7 @@ class LatticeRanker(LatticeBase):
         weights = read_weights(sample_weight, X, relevance.size)
         table = plan.columns.read(as_table(X))
         better, worse = pairs_within_queries(relevance, qid, self.pairs_per_query, self.random_state)
-        pair_weights = weights[better] * weights[worse]
+        pair_weights = weights[better] * weights[worse] / pairs_of_the_same_query(better, qid, relevance.size)
         total = float(pair_weights.sum())
         if better.size == 0 or total == 0.0:
             return self._train_pairs(plan, table[:1], table[:1], np.ones(1))

@@ -29,6 +29,12 @@ def pairs_within_queries(relevance: NDArray[np.float64], qid: Any, most: int, ra
     return np.concatenate(better), np.concatenate(worse)
 
 
+def pairs_of_the_same_query(better: Indices, qid: Any, rows: int) -> Indices:
+    """For every pair, how many pairs its query has."""
+    queries = np.zeros(rows, dtype=np.int64) if qid is None else _query_numbers(qid, rows)
+    return np.bincount(queries[better], minlength=1)[queries[better]]
+
+
 def _query_numbers(qid: Any, rows: int) -> Indices:
     given = np.asarray(qid)
     if given.shape != (rows,):

@@ -1,0 +1,84 @@
+"""Every loss and option: 100,000 random points and single increases find no broken rule, after saving and in single precision too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lighttouch as lt
+
+RULES = [1, -1, 1, 0]  # columns 0 and 1 as the data are, column 2 against them
+COLUMNS = 4
+
+
+def table(rows: int = 500) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(1, 5, rows), rng.lognormal(3, 1, rows), rng.uniform(0, 30, rows), rng.normal(size=rows)])
+    y = X[:, 0] * np.tanh(X[:, 3]) - 0.5 * np.log(X[:, 1]) - 0.1 * X[:, 2] + 0.02 * X[:, 0] * X[:, 2] + rng.normal(0, 0.7, rows)
+    return X, y
+
+
+CASES = {f"regressor {loss}": lt.LatticeRegressor(loss=loss, quantile=0.7) for loss in ("squared", "absolute", "huber", "quantile")}
+CASES |= {f"classifier {loss}": lt.LatticeClassifier(loss=loss) for loss in ("logistic", "hinge")}
+CASES |= {f"ranker {loss}": lt.LatticeRanker(loss=loss, pairs_per_query=60) for loss in ("logistic", "hinge")}
+CASES |= {f"linear {loss}": lt.ConstrainedLinearRegressor(loss=loss) for loss in ("squared", "absolute", "huber", "quantile")}
+CASES |= {f"linear {loss}": lt.ConstrainedLinearClassifier(loss=loss) for loss in ("logistic", "hinge")}
+CASES |= {
+    f"options {options}": lt.LatticeRegressor(**options)
+    for options in (
+        {"lattices": 0}, {"lattices": "random", "random_state": 3}, {"lattices": "single"},
+        {"lattices": "single", "interpolation": "hypercube", "lattice_size": 3}, {"lattices": [(0, 1), (2, 3)], "lattice_size": 5},
+        {"columns_per_lattice": 3}, {"smoothing": 0.0, "keypoints": 5}, {"interpolation": "simplex"}, {"max_iter": 1, "loss": "absolute"},
+        {"shape_constraints": [lt.EdgeworthTrust(0, 3), lt.Dominates(0, 2), lt.Unimodal(3, 0.2)]},
+    )
+}  # fmt: skip
+
+
+def fitted(model, X: np.ndarray, y: np.ndarray):
+    model.set_params(monotonic_cst=RULES)
+    if isinstance(model, lt.LatticeRanker):
+        return model.fit(X, np.digitize(y, np.quantile(y, [0.5, 0.8])), qid=np.arange(len(y)) // 10)
+    return model.fit(X, y > np.median(y) if hasattr(model, "decision_function") else y)
+
+
+def outputs(model):
+    """Everything a user may look at, as functions of the rows."""
+    if not hasattr(model, "decision_function"):
+        return [model.predict]
+    chances = [lambda rows: model.predict_proba(rows)[:, 1]] if hasattr(model, "predict_proba") else []
+    return [model.decision_function, *chances]
+
+
+def broken(predict, X: np.ndarray, points: int, kind: type, seed: int) -> int:
+    rng = np.random.default_rng(seed)
+    low, high = X.min(axis=0), X.max(axis=0)
+    rows = (rng.uniform(low - 0.1 * (high - low), high + 0.1 * (high - low), (points, COLUMNS))).astype(kind)
+    at_data = rng.random(points) < 0.2
+    rows[at_data] = X[rng.integers(len(X), size=int(at_data.sum()))]
+    before = predict(rows)
+    found = 0
+    for column, sign in enumerate(RULES):
+        if sign:
+            raised = rows.copy()
+            step = np.where(rng.random(points) < 0.5, np.spacing(np.abs(rows[:, column])), rng.exponential(X[:, column].std(), points))
+            raised[:, column] = (rows[:, column] + step).astype(kind)
+            after = predict(raised)
+            found += int(np.sum(sign * (after - before) < 0)) + int(np.sum(sign * (after.astype(kind) - before.astype(kind)) < 0))
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:training ended")
+@pytest.mark.parametrize("case", CASES)
+def test_no_point_of_a_hundred_thousand_breaks_a_rule(case, tmp_path):
+    X, y = table()
+    model = fitted(CASES[case], X, y)
+    assert model.constraint_report_.violation == 0.0 and model.constraint_report_.rows >= 3
+    assert any(rule.binding.size for rule in model.constraint_report_.rules), "the data should press against a rule"
+    model.save(tmp_path / "model.lt")
+    again = lt.load(tmp_path / "model.lt")
+    assert again.check_constraints(X).violation == 0.0
+    for first, second in zip(outputs(model), outputs(again), strict=True):
+        np.testing.assert_array_equal(first(X), second(X))
+    for place, predict in enumerate(outputs(again)):
+        assert broken(predict, X, 50_000, np.float64, seed=2 * place) == 0
+        assert broken(predict, X, 50_000, np.float32, seed=2 * place + 1) == 0
