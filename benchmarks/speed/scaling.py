@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import lighttouch as lt
+from benchmarks.speed import sizes
 from benchmarks.speed.paper_problem import Row
 
 FEATURES = (8, 12, 16, 20)
@@ -67,8 +68,8 @@ def measure_orders(count: int) -> dict[str, float]:
     return {"microseconds": min(times), "constraints": count}
 
 
-def in_own_process(function: str, argument: int) -> dict[str, float]:
-    code = f"import json; from benchmarks.speed import scaling; print(json.dumps(scaling.{function}({argument})))"
+def in_own_process(function: str, argument: int, module: str = "scaling") -> dict[str, float]:
+    code = f"import json; from benchmarks.speed import {module}; print(json.dumps({module}.{function}({argument})))"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     return json.loads(output.splitlines()[-1])
 
@@ -82,9 +83,36 @@ def run(quick: bool = False) -> list[Row]:
         ratio = found["microseconds"] / lattices[12]["microseconds"]
         what = f"default: an iteration on a 2^{f} lattice ({found['constraints']:,.0f} constraints) / on 2^12"
         shown = f"{found['microseconds']:.1f} us, {ratio:.2f}x, {found['megabytes']:.0f} MB"
-        rows.append(Row(what, shown, "<= 3 at 2^20" if f == 20 else "", ratio <= 3.0 if f == 20 else None))
+        point = ("constraints m", found["constraints"], found["microseconds"])
+        rows.append(Row(what, shown, "<= 3 at 2^20" if f == 20 else "", ratio <= 3.0 if f == 20 else None, point=point))
     small, large = (in_own_process("measure_orders", count) for count in (10_000, 100_000 if quick else 1_000_000))
     ratio = large["microseconds"] / small["microseconds"]
     what = f"LightTouch, k = 8: an iteration at m = {large['constraints']:,} / at m = 10,000"
     rows.append(Row(what, f"{large['microseconds']:.2f} / {small['microseconds']:.2f} us = {ratio:.2f}", "<= 2", ratio <= 2.0))
-    return rows
+    return rows + against_dimension(quick) + against_examples(quick)
+
+
+def against_dimension(quick: bool) -> list[Row]:
+    found = [in_own_process("measure_dense", d, "sizes") for d in (sizes.DIMENSIONS[:3] if quick else sizes.DIMENSIONS)]
+    return [
+        Row(
+            f"LightTouch, k = 8, dense rows: an iteration at d = {each['size']:,} / at d = {found[0]['size']:,}",
+            f"{each['microseconds']:.1f} us, {each['microseconds'] / found[0]['microseconds']:.2f}x",
+            "",
+            point=("parameters d", each["size"], each["microseconds"]),
+        )
+        for each in found
+    ]
+
+
+def against_examples(quick: bool) -> list[Row]:
+    found = [in_own_process("measure_pairs", n, "sizes") for n in (sizes.PAIRS[:2] if quick else sizes.PAIRS)]
+    return [
+        Row(
+            f"LightTouch, 96 groups: an iteration at n = {each['size']:,} / at n = {found[0]['size']:,}; default to its end",
+            f"{each['microseconds']:.2f} us, {each['microseconds'] / found[0]['microseconds']:.2f}x; {each['seconds']:.1f} s",
+            "",
+            point=("examples n", each["size"], each["microseconds"]),
+        )
+        for each in found
+    ]
