@@ -146,3 +146,32 @@ def test_twelve_columns_train_in_seconds_and_hold_where_plain_rows_fail():
     assert fixed.violation <= 1e-9
     worst = advantage(lambda Z: lattice.evaluate(Z, fixed.w), points).min()
     assert worst < -1e-6, "rows for multilinear interpolation do not make a simplex lattice obey"
+
+
+@pytest.mark.parametrize(("loss", "domain"), [("squared", lt.Everywhere()), ("logistic", lt.Box(-0.5, 2.0)), ("huber", lt.Everywhere())])
+def test_solve_agrees_with_the_method_for_any_rows_and_proves_it(loss, domain):
+    sizes = [2] * 9
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 9))
+    y = 0.5 * X[:, 0] + 1.5 * X[:, 1] + X[:, 2:].sum(axis=1) / 4 + X[:, 0] * X[:, 2] + rng.normal(0, 0.3, 300)
+    targets = np.where(y > np.median(y), 1.0, -1.0) if loss == "logistic" else y
+    risk = lt.EmpiricalRisk(lt.Lattice(sizes).features(X), targets, loss=loss, l2=1e-3, sample_weight=rng.uniform(1, 2, 300))
+    rules = lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1))
+    result = lt.solve(lt.Problem(risk, rules, domain))
+    assert result.violation == 0.0 and result.status is lt.Status.CONVERGED
+    assert "alternating directions" in result.notes[0]
+    one_by_one = lt.solve(lt.Problem(risk, lt.LinearConstraints(rules.A, rules.b), domain), lt.Automatic(1e-4))
+    assert abs(result.objective - one_by_one.objective) <= 1e-3 * one_by_one.objective
+    state = result.state.solver_state.alternation
+    assert state.lower_bound <= one_by_one.objective, "a bound that is not one"
+    assert result.w.min() >= -0.5 - 1e-12 or not isinstance(domain, lt.Box)
+
+
+def test_solve_in_chunks_is_the_same_run():
+    sizes = [2] * 9
+    rng = np.random.default_rng(1)
+    risk = lt.EmpiricalRisk(lt.Lattice(sizes).features(rng.uniform(size=(300, 9))), rng.normal(size=300), l2=1e-3)
+    problem = lt.Problem(risk, lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1)))
+    whole = lt.solve(problem, iterations=4)
+    part = lt.solve(problem, iterations=2)
+    np.testing.assert_array_equal(lt.solve(problem, iterations=4, resume=part.state).w, whole.w)

@@ -179,6 +179,18 @@ class Splitting:
         return conjugate_gradients(apply, right, at.w, bowl.diagonal + at.strength * self.squares, 0.05, CONJUGATE_STEPS)
 
 
+def normal_at(splitting: Splitting, at: Standing) -> tuple[Floats, Floats, float]:
+    """Copies z that obey, multipliers normal to what they obey, and by how much auxiliary numbers still on their way may falsify that."""
+    target = at.z + at.push / at.strength
+    z, slack = np.empty_like(target), 0.0
+    for k, (rows, piece, _) in enumerate(splitting.pieces):
+        z[rows], M, _ = piece.nearest(target[rows], at.M[k], at.warm[k])
+        if M.size:
+            far = 10.0 * float(np.abs(M).max()) + float(np.abs(z[rows]).max(initial=0.0))
+            slack += at.strength * float(np.abs(M - at.M[k]).sum()) / STRIDE * far
+    return z, at.strength * (target - z), slack
+
+
 def _further(seen: list[list[Floats]], now: list[Floats]) -> tuple[Floats, Floats, list[Floats]]:
     """Where steps go the same way, each a constant share shorter than the last, jump to where they would end up.
 

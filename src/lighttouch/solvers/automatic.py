@@ -20,8 +20,9 @@ from lighttouch.kernels.visits import Visits, new_visits
 from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.result import Status
-from lighttouch.solvers import accelerated, interior
+from lighttouch.solvers import accelerated, alternating, interior
 from lighttouch.solvers.accelerated import Acceleration
+from lighttouch.solvers.alternating import Alternation
 from lighttouch.solvers.interior import InteriorRun
 from lighttouch.solvers.pace import choose_pace, first_eta, first_stage, full_pass_is_cheap, polishing_pays, projection_is_cheap
 from lighttouch.solvers.state import copied, runnable
@@ -48,6 +49,7 @@ class AutomaticState:
     best_objective: float = math.inf
     acceleration: Acceleration | None = None
     interior: InteriorRun | None = None
+    alternation: Alternation | None = None
     status: Status | None = None
 
     @property
@@ -73,6 +75,7 @@ class AutomaticState:
             self,
             acceleration=acceleration,
             interior=None if self.interior is None else self.interior.copy(),
+            alternation=None if self.alternation is None else self.alternation.copy(),
             stage_objectives=list(self.stage_objectives),
             **{name: copied(getattr(self, name)) for name in arrays},
         )
@@ -84,7 +87,7 @@ class Automatic:
 
     The stochastic phase doubles its length until the projected objective gains less than `tolerance` (relative); the
     accelerated phase ends when the proven gap is below it. Small problems go to the accelerated phase at once, and quadratic programs
-    that are cheap to factor to an interior point.
+    that are cheap to factor to an interior point. Smooth losses under nested rows (simplex-exact dominance) go to alternating directions.
     """
 
     tolerance: float = 1e-3
@@ -163,6 +166,8 @@ class Automatic:
         for _ in range(steps):
             if state.phase == "interior":
                 self._follow_interior(problem, state)
+            elif state.phase == "alternating":
+                self._alternate(problem, state)
             else:
                 self._accelerate(problem, state)
             if state.status is not None or time.perf_counter() > until:
@@ -215,6 +220,21 @@ class Automatic:
         elif ended:
             state.phase = "accelerated"
 
+    def _alternate(self, problem: Problem, state: AutomaticState) -> None:
+        """Some steps; where they end without a proof, the accelerated steps go on from the best point."""
+        if state.alternation is None:
+            state.alternation = alternating.begin(problem, state.w.copy())
+        inner = state.alternation
+        ended = alternating.advance(problem, inner, self.tolerance)
+        state.counters[[ITERATION, CHECKS, SAMPLES]] += 1, problem.constraints.members, 2 * problem.objective.examples
+        state.w[:] = inner.at.w
+        if math.isfinite(inner.best_objective):
+            state.best, state.best_objective = inner.best.copy(), inner.best_objective
+        if ended and alternating.proven(inner, self.tolerance):
+            state.status = Status.CONVERGED
+        elif ended:
+            state.phase = "accelerated"
+
     def finished(self, state: AutomaticState) -> Status | None:
         return state.status
 
@@ -226,6 +246,8 @@ class Automatic:
         best = [state.best] if math.isfinite(state.best_objective) else []
         if state.acceleration is not None:
             return [*best, state.acceleration.scale * state.acceleration.x]
+        if state.alternation is not None:
+            return best or [state.w]
         return best + (self._recent(state) if state.status is None else [])
 
     def _recent(self, state: AutomaticState) -> list[Vector]:
@@ -247,6 +269,9 @@ class Automatic:
         told = []
         if state.interior is not None:
             told.append(f"interior point: {state.interior.steps} steps, objective proven within {state.interior.gap:.3g} of the optimum")
+        if state.alternation is not None:
+            gap = max(0.0, state.alternation.gap)
+            told.append(f"alternating directions: {state.alternation.at.steps} steps, objective proven within {gap:.3g} of the optimum")
         if state.eta > 0.0:
             pace = state.pace
             told.append(
@@ -265,6 +290,8 @@ def first_phase(problem: Problem) -> str:
     """Quadratic programs that are cheap to factor are solved by an interior point; examples are sampled where there are many."""
     if interior.fits(problem):
         return "interior"
+    if full_pass_is_cheap(problem) and alternating.fits(problem):
+        return "alternating"
     return "accelerated" if full_pass_is_cheap(problem) and projection_is_cheap(problem) else "tuning"
 
 
