@@ -11,6 +11,8 @@ Table = list[dict[str, Any]]
 LOOKS: dict[str, tuple[str, Any]] = {
     "LightTouch": ("#0072B2", "-"),
     "FullTouch": ("#D55E00", (0, (5, 1.5))),
+    "LightTouch, searched": ("#56B4E9", "-"),
+    "FullTouch, searched": ("#E69F00", (0, (5, 1.5))),
     "MidTouch": ("#0072B2", "-"),
     "ApproxSGD": ("#009E73", (0, (1, 1))),
     "default solver": ("#000000", (0, (6, 1.5, 1, 1.5))),
@@ -71,7 +73,7 @@ class Picture:
 
     def save(self, path: Path) -> None:
         handles, labels = self.axes[0].get_legend_handles_labels()
-        self.figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False)
+        self.figure.legend(handles, labels, loc="outside lower center", ncols=3 if len(labels) > 4 else len(labels), frameon=False)
         self.figure.savefig(path.with_suffix(".png"), dpi=110)
         self.figure.savefig(path.with_suffix(".svg"))
 

@@ -59,6 +59,9 @@ def _findings(curves: list[dict[str, Any]], distances: list[float]) -> dict[str,
             found[f"{dear} checks / {cheap} checks {words}"] = ratio_to_reach(curves, dear, cheap, target, "constraint_checks")
         for slow, fast in (("FullTouch", "ApproxSGD"), ("LightTouch", "FullTouch")):
             found[f"{slow} iterations / {fast} iterations {words}"] = ratio_to_reach(curves, slow, fast, target, "iteration")
+        found[f"FullTouch checks / LightTouch checks {words}, searched steps"] = ratio_to_reach(
+            curves, "FullTouch, searched", "LightTouch, searched", target, "constraint_checks"
+        )
         found[f"slowest / fastest iterations {words}"] = _apart([cost_to_reach(curves, line, target, "iteration") for line in PAPER])
     return found
 

@@ -12,7 +12,8 @@ from lighttouch.experiments.setting import Measured, Setting, read_config
 
 def run(setting: Setting) -> Measured:
     """Rows and mean curves of Figure 1's units (kept, where that figure was made before), and the claims' numbers."""
-    units = figure1.units_of(replace(setting, config=read_config(setting.config["runs"])))
+    all_units = figure1.units_of(replace(setting, config=read_config(setting.config["runs"])))
+    units = [unit for unit in all_units if unit["line"] in setting.config["shown"]]
     rows: list[dict[str, Any]] = []
     for unit, found in zip(units, setting.laboratory.rows(units), strict=True):
         rows += label_rows(found, unit["line"], unit["seed"])
