@@ -260,6 +260,22 @@ def show(rows: list[dict[str, Any]], measures: tuple[str, ...]) -> None:
         print(f"\n{measure}\n{summary.round(4).to_string()}", flush=True)
 
 
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """One line a set, one column a model: mean and deviation of its first measure."""
+    frame = pd.DataFrame(rows)
+    frame["who"] = frame["model"] + np.where(frame.get("rules", pd.Series(True, frame.index)).isin([False]), ", no rules", "")
+    columns = list(dict.fromkeys(sorted(frame["who"], key=lambda name: "no rules" in name)))
+    lines = [f"| | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+    for name, part in frame.groupby("set", sort=False):
+        measure = next(each for each in ("rmse", "log_loss", "ndcg@5") if each in part and part[each].notna().all())
+        cells = []
+        for who in columns:
+            values = part.loc[part["who"] == who, measure]
+            cells.append(f"{values.mean():.4g} ± {values.std():.2g}" if len(values) else "")
+        lines.append(f"| {name}, {measure} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seeds", type=int, default=5)
@@ -274,6 +290,7 @@ def main() -> None:
             found = run_ranking(given.seeds) if name == "ranking" else run_set(name, given.seeds)
         show(found, ("rmse", "log_loss", "auc", "accuracy", "ndcg@5"))
         rows += found
+    print("\n" + markdown(rows))
     if given.json:
         given.json.parent.mkdir(parents=True, exist_ok=True)
         given.json.write_text(json.dumps(rows, indent=1))

@@ -39,6 +39,12 @@ class Examples:
     weights: Floats  # adding up to 1
     scale: float = 1.0  # one training unit in the user's units
     shift: float = 0.0
+    independent: int | None = None  # how many of them tell something of their own; None: all
+
+    @property
+    def count(self) -> int:
+        """For deciding how much can be learnt: pairs of the same rows are not so many examples."""
+        return self.y.size if self.independent is None else min(self.y.size, self.independent)
 
     def features(self, model: PieceModel) -> sparse.csr_matrix:
         parts = [sign * model.features(table) for table, sign in self.signed_tables]
@@ -93,7 +99,7 @@ def fit(plan: Plan, examples: Examples, settings: Settings, canonical: Any = Non
     chosen = _choose_subsets(plan, additive, first, examples, settings.rng)
     curves = {piece.columns[0]: first[additive.part(place)] for place, piece in enumerate(own)}
     _keep_category_orders(plan, curves)
-    sizes = planning.lattice_sizes(plan, examples.y.size, chosen)
+    sizes = planning.lattice_sizes(plan, examples.count, chosen)
     lattices = [planning.lattice_piece(plan, subset, size, table, weights, curves) for subset, size in sizes]
     model = PieceModel(own + lattices)
     rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (canonical(model) if canonical else [])
@@ -107,7 +113,7 @@ def _least_squares(
     if model.dimension > LARGEST_FACTORED:
         return np.zeros(model.dimension), smoothing.FIRST_CHOICE
     problem = _squared(model, examples)
-    roughness = smoothing.penalties(model, plan.categorical, examples.y.size)
+    roughness = smoothing.penalties(model, plan.categorical, examples.count)
     strengths = _strengths(problem, roughness, wanted, start)
     return problem.fit(roughness.total(strengths))[0], strengths
 
@@ -129,7 +135,7 @@ def _squared(model: PieceModel, examples: Examples) -> SquaredProblem:
     G = gram(features, examples.weights)
     if len(examples.signed_tables) > 1:
         G[0, 0] = 1.0  # the intercept of differences is nothing; keep the matrix definite
-    return SquaredProblem(G, moment, float(examples.weights @ np.square(examples.y)), examples.y.size)
+    return SquaredProblem(G, moment, float(examples.weights @ np.square(examples.y)), examples.count)
 
 
 def _choose_subsets(
@@ -140,7 +146,7 @@ def _choose_subsets(
     gains = {}
     if screen and plan.lattices != 0:
         residual = examples.y - examples.features(additive) @ w
-        gains = planning.interaction_gains(plan, examples.signed_tables, residual, examples.weights)
+        gains = planning.interaction_gains(plan, examples.signed_tables, residual, examples.weights, examples.count)
     return planning.promises(planning.subsets(plan, gains, rng), gains)
 
 
@@ -166,7 +172,7 @@ def _fit_under_rules(
         start = np.concatenate([start, np.zeros(model.dimension - start.size)])
     elif model.dimension > start.size:
         start, strengths = _least_squares(plan, model, examples, settings.smoothing, strengths)
-    penalty = smoothing.penalties(model, plan.categorical, examples.y.size).total(strengths)
+    penalty = smoothing.penalties(model, plan.categorical, examples.count).total(strengths)
     corner = sparse.csr_matrix(([1e-9], ([0], [0])), shape=penalty.shape)
     objective = Penalised(examples.features(model), examples.y, examples.weights, settings.loss, sparse.csr_matrix(penalty + corner))
     try:

@@ -199,7 +199,7 @@ def _refuse_slope_bound(plan: Plan, subset: tuple[int, ...]) -> None:
 
 
 def interaction_gains(
-    plan: Plan, signed_tables: list[tuple[Floats, float]], residual: Floats, weights: Floats
+    plan: Plan, signed_tables: list[tuple[Floats, float]], residual: Floats, weights: Floats, examples: int
 ) -> dict[tuple[int, int], float]:
     """How much of the residual each pair of columns explains on a coarse grid, in units of what noise would (above 1: it interacts).
 
@@ -212,11 +212,11 @@ def interaction_gains(
         cells = [{c: _bins(table[:, c], bins) for c in screened} for table, _ in signed_tables]
         for i, j in gains:
             signed = [(columns[i] * (bins + 1) + columns[j], sign) for columns, (_, sign) in zip(cells, signed_tables, strict=True)]
-            gains[i, j] = max(gains[i, j], _gain(signed, (bins + 1) ** 2, residual, weights))
+            gains[i, j] = max(gains[i, j], _gain(signed, (bins + 1) ** 2, residual, weights, examples))
     return gains
 
 
-def _gain(signed_cells: list[tuple[NDArray[np.int64], float]], count: int, residual: Floats, weights: Floats) -> float:
+def _gain(signed_cells: list[tuple[NDArray[np.int64], float]], count: int, residual: Floats, weights: Floats, examples: int) -> float:
     """The explained part of the residual's variance over what its degrees of freedom would explain by chance, three deviations included."""
     sums, mass = np.zeros(count), np.zeros(count)
     for cells, sign in signed_cells:
@@ -224,7 +224,7 @@ def _gain(signed_cells: list[tuple[NDArray[np.int64], float]], count: int, resid
         mass += np.bincount(cells, weights, minlength=count)
     used = mass > 0.0
     variance = max(float(weights @ np.square(residual)), 1e-300)
-    explained = float(np.sum(np.square(sums[used]) / (mass[used] + 4.0 / residual.size))) * residual.size / variance
+    explained = float(np.sum(np.square(sums[used]) / (mass[used] + 4.0 / examples))) * examples / variance
     bins = round(count**0.5) - 1
     freedom = max(1.0, float(used.sum()) - 2 * bins + 1)
     return float(explained / (freedom + 3.0 * np.sqrt(2.0 * freedom)))
