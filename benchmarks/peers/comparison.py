@@ -26,21 +26,24 @@ LOOKS = 200
 FEW_PAIRS = 2_000  # what CVXPY's solver can hold
 
 MANY = {"batch": 1024, "constraints": 1024}
+AUGMENTED = {"formulation": "AugmentedLagrangian", "penalty": 0.01, "optimizer": "Adam", "dual_step": 1e-3, **MANY}
 TORCH = ("torch==2.13.0", "numpy<3")
 COOPER = Peer(
     "Cooper", "cooper", ("cooper-optim==1.0.1", *TORCH), "cooper_sampled.py",
     (
-        {"formulation": "AugmentedLagrangian", "penalty": 0.01, "optimizer": "Adam", "step": 0.01, "dual_step": 1e-3, **MANY},
-        {"formulation": "Lagrangian", "penalty": 0.0, "optimizer": "Adam", "step": 0.01, "dual_step": 1e-4, **MANY},
+        {**AUGMENTED, "step": 0.01},
+        {**AUGMENTED, "step": 0.03, "falling": True},
         {"formulation": "Lagrangian", "penalty": 0.0, "optimizer": "Adagrad", "step": 0.3, "dual_step": 0.1, "batch": 2, "constraints": 64},
     ),
 )  # fmt: skip
-LAYERS = ({"optimizer": "Adam", "step": 0.01, "batch": 1024}, {"optimizer": "Adam", "step": 0.005, "batch": 1024})
-TENSORFLOW = Peer(
-    "TensorFlow Lattice", "tensorflow-lattice", ("tensorflow-lattice==2.1.1", "tf-keras"), "tensorflow_lattice_layer.py", LAYERS,
-    {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"},
+ADAM = {"optimizer": "Adam", "step": 0.01, "batch": 1024}
+PYTORCH = Peer(
+    "PyTorch Lattice", "pytorch-lattice", ("pytorch-lattice==0.2.0", *TORCH), "pytorch_lattice_layer.py", (ADAM, {**ADAM, "falling": True})
 )  # fmt: skip
-PYTORCH = Peer("PyTorch Lattice", "pytorch-lattice", ("pytorch-lattice==0.2.0", *TORCH), "pytorch_lattice_layer.py", LAYERS)
+TENSORFLOW = Peer(
+    "TensorFlow Lattice", "tensorflow-lattice", ("tensorflow-lattice==2.1.1", "tf-keras"), "tensorflow_lattice_layer.py",
+    (ADAM, {**ADAM, "falling": True, "batch": 4096}), {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"},
+)  # fmt: skip
 CVXPY = Peer("CVXPY", "cvxpy", ("cvxpy>=1.5", "numpy<3"), "cvxpy_default.py")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from pathlib import Path
@@ -63,14 +64,24 @@ def _bars(axes, bars: list[tuple[Row, float]]) -> None:
     axes.set(xscale="log", xlabel="ratio, theirs / ours unless said otherwise (black: the target)")
     axes.axvline(1.0, color="0.4", linewidth=0.8)
     axes.margins(x=0.14)
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _line(axes, size: str, points: list[tuple[float, float]]) -> None:
     across, up = zip(*points, strict=True)
     axes.plot(across, up, "o-", color=PLAIN, linewidth=1.8, markersize=4.5)
-    axes.set(xscale="log", yscale="log", xlabel=size, ylabel="microseconds an iteration")
-    low, high = min(up), max(up)
-    axes.set_ylim(low / 3, max(high * 2, low * 10))
+    top = 10 ** math.ceil(math.log10(1.2 * max(up)))
+    axes.set(xscale="log", yscale="log", xlabel=size, ylabel="microseconds an iteration", ylim=(min(1.0, 0.8 * min(up)), top))
+    axes.set_xticks(across, [_short(value) for value in across])
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.minorticks_off()
     axes.grid(True, which="major", color="0.88")
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _short(value: float) -> str:
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:.3g}{letter}"
+    return f"{value:g}"

@@ -47,6 +47,7 @@ def main() -> None:
     pairs, count, bound = problem.values.shape[0], problem.lower.numel(), float(run.problem["bound"])
     run.start()
     while run.goes_on(lambda: w.detach().numpy().copy()):
+        primal.param_groups[0]["lr"] = run.step()
         drawn = {"pairs": torch.randint(pairs, (chosen["batch"],)), "chosen": torch.randint(count, (chosen["constraints"],))}
         optimizer.roll(compute_cmp_state_kwargs={"w": w, **drawn})
         with torch.no_grad():

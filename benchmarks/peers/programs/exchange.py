@@ -27,7 +27,7 @@ class Run:
         self.settings: dict[str, Any] = given.settings
         self.limit, self.path = given.seconds, given.answer
         self.kept: list[tuple[float, int, np.ndarray]] = []
-        self.began, self.iterations, self.due = 0.0, 0, 0.05
+        self.began, self.iterations, self.due, self.share = 0.0, 0, 0.05, 0.0
 
     def start(self) -> None:
         self.began = time.perf_counter()
@@ -36,12 +36,17 @@ class Run:
         """To be asked after every step."""
         self.iterations += 1
         seconds = time.perf_counter() - self.began
+        self.share = seconds / self.limit
         if seconds >= self.due or seconds >= self.limit:
             stopped = time.perf_counter()
             self.keep(seconds, parameters())
             self.due = LATER * seconds
             self.began += time.perf_counter() - stopped
         return seconds < self.limit
+
+    def step(self) -> float:
+        """The step size now: constant, or falling to 0 at the time limit where the settings say so."""
+        return self.settings["step"] * (1.0 - min(self.share, 1.0) if self.settings.get("falling") else 1.0)
 
     def keep(self, seconds: float, parameters: np.ndarray) -> None:
         self.kept.append((seconds, self.iterations, np.asarray(parameters, dtype=np.float64).ravel()))

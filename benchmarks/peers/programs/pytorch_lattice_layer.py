@@ -27,6 +27,7 @@ def main() -> None:
     run.start()
     while run.goes_on(parameters):
         drawn = torch.randint(better.shape[0], (run.settings["batch"],))
+        optimizer.param_groups[0]["lr"] = run.step()
         optimizer.zero_grad()
         torch.relu(1.0 - layer(better[drawn]) + layer(worse[drawn])).mean().backward()
         optimizer.step()
