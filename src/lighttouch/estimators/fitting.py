@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ class Examples:
     scale: float = 1.0  # one training unit in the user's units
     shift: float = 0.0
     independent: int | None = None  # how many of them tell something of their own; None: all
+    source: tuple[Floats, list[NDArray[np.int64]]] | None = None  # the rows that the signed tables repeat, and which each takes
+    _known: dict[int, tuple[PieceModel, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def count(self) -> int:
@@ -47,18 +50,32 @@ class Examples:
         return self.y.size if self.independent is None else min(self.y.size, self.independent)
 
     def features(self, model: PieceModel) -> sparse.csr_matrix:
-        parts = [sign * model.features(table) for table, sign in self.signed_tables]
+        """One row an example; kept for the model asked about last."""
+        if id(model) not in self._known:
+            self._known.clear()
+            self._known[id(model)] = (model, self._new_features(model))
+        return self._known[id(model)][1]
+
+    def _new_features(self, model: PieceModel) -> sparse.csr_matrix:
+        if self.source is None:
+            parts = [sign * model.features(table) for table, sign in self.signed_tables]
+        else:
+            once = model.features(self.source[0])
+            parts = [sign * once[rows] for rows, (_, sign) in zip(self.source[1], self.signed_tables, strict=True)]
         total = parts[0] if len(parts) == 1 else sparse.csr_matrix(sum(parts[1:], parts[0]))
         total.sort_indices()
         return total
 
-    @property
+    @cached_property
     def table(self) -> Floats:
-        return np.vstack([table for table, _ in self.signed_tables])
+        return np.vstack([table for table, _ in self.signed_tables]) if self.source is None else self.source[0]
 
-    @property
+    @cached_property
     def table_weights(self) -> Floats:
-        return np.concatenate([self.weights] * len(self.signed_tables))
+        if self.source is None:
+            return np.concatenate([self.weights] * len(self.signed_tables))
+        count = self.source[0].shape[0]
+        return np.asarray(sum(np.bincount(rows, self.weights, minlength=count) for rows in self.source[1]), dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -314,8 +314,9 @@ class LatticeRanker(LatticeBase):
         total = float(pair_weights.sum())
         if better.size == 0 or total == 0.0:
             return self._train_pairs(plan, table[:1], table[:1], np.ones(1))
-        rows = np.unique(np.concatenate([better, worse])).size
-        return self._train_pairs(plan, table[better], table[worse], pair_weights / total, rows)
+        used, place = np.unique(np.concatenate([better, worse]), return_inverse=True)
+        source = table[used], [place[: better.size], place[better.size :]]
+        return self._train_pairs(plan, table[better], table[worse], pair_weights / total, source)
 
     def fit_pairs(self, better: Any, worse: Any, sample_weight: Any = None) -> LatticeRanker:
         """Learn from pairs: row i of `better` should score above row i of `worse`."""
@@ -324,8 +325,9 @@ class LatticeRanker(LatticeBase):
         first, second = plan.columns.read(as_table(better)), plan.columns.read(as_table(worse))
         return self._train_pairs(plan, first, second, read_weights(sample_weight, better, first.shape[0]))
 
-    def _train_pairs(self, plan: Plan, better: Floats, worse: Floats, weights: Floats, rows: int | None = None) -> LatticeRanker:
-        examples = Examples([(better, 1.0), (worse, -1.0)], np.ones(better.shape[0]), weights, independent=rows)
+    def _train_pairs(self, plan: Plan, better: Floats, worse: Floats, weights: Floats, source: Any = None) -> LatticeRanker:
+        rows = None if source is None else source[0].shape[0]
+        examples = Examples([(better, 1.0), (worse, -1.0)], np.ones(better.shape[0]), weights, independent=rows, source=source)
         self._train(plan, examples, margin_loss(self.loss), self._canonical(plan))
         return self
 
