@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-LARGEST_ENTRIES = 2_000_000
+LARGEST_ENTRIES = 500_000
 
 
 def factor_operations(P: Any, rows: Any) -> float:
