@@ -68,6 +68,18 @@ def measure_orders(count: int) -> dict[str, float]:
     return {"microseconds": min(times), "constraints": count}
 
 
+def measure_looks(features: int) -> dict[str, float]:
+    """Microseconds an iteration of FullTouch on a lattice, with every constraint evaluated and with only those that can have changed."""
+    problem = lattice_problem(features, 100_000)
+    found: dict[str, float] = {"constraints": problem.constraints.count}
+    for name, incremental, iterations in (("every", False, 2_000), ("moved", True, 20_000)):
+        solver = lt.FullTouch(1.0, lt.InverseSqrt(16.0), batch=2, incremental=incremental)
+        before = lt.solve(problem, solver, iterations=iterations // 2, project=False, record_every=10**9)
+        after = lt.solve(problem, solver, iterations=iterations, project=False, record_every=10**9, resume=before.state)
+        found[name] = 1e6 * (after.seconds - before.seconds) / (after.iterations - before.iterations)
+    return found
+
+
 def in_own_process(function: str, argument: int, module: str = "scaling") -> dict[str, float]:
     code = f"import json; from benchmarks.speed import {module}; print(json.dumps({module}.{function}({argument})))"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -89,7 +101,19 @@ def run(quick: bool = False) -> list[Row]:
     ratio = large["microseconds"] / small["microseconds"]
     what = f"LightTouch, k = 8: an iteration at m = {large['constraints']:,} / at m = 10,000"
     rows.append(Row(what, f"{large['microseconds']:.2f} / {small['microseconds']:.2f} us = {ratio:.2f}", "<= 2", ratio <= 2.0))
-    return rows + against_dimension(quick) + against_examples(quick)
+    return rows + incremental_looks(quick) + against_dimension(quick) + against_examples(quick)
+
+
+def incremental_looks(quick: bool) -> list[Row]:
+    found = [in_own_process("measure_looks", f) for f in ((12,) if quick else (12, 16))]
+    return [
+        Row(
+            f"FullTouch, {each['constraints']:,.0f} constraints: every one evaluated / only those whose parameters moved",
+            f"{each['every']:.1f} / {each['moved']:.1f} us = {each['every'] / each['moved']:.1f}x",
+            "",
+        )
+        for each in found
+    ]
 
 
 def against_dimension(quick: bool) -> list[Row]:

@@ -53,13 +53,15 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
 def verb(stub: Function) -> Any:
     """A function whose implementation is chosen by the class of its first argument, compiled or not.
 
-    `@the_verb.register(Record)` adds the implementation for one class of records (NamedTuples of arrays).
+    `@the_verb.register(Record)` adds the implementation for one class of records (NamedTuples of arrays); `register(object)` one for
+    all others.
     """
     implementations: dict[type, Callable[..., Any]] = {}
     names = list(inspect.signature(stub).parameters)
 
     def call(*arguments: Any) -> Any:
-        return implementations[type(arguments[0])](*arguments)
+        kind = type(arguments[0])
+        return implementations[kind if kind in implementations else object](*arguments)
 
     def register(record_class: type) -> Callable[[Function], Function]:
         def add(implementation: Function) -> Function:
@@ -69,7 +71,7 @@ def verb(stub: Function) -> Any:
         return add
 
     def choose(record: Any) -> Callable[..., Any] | None:
-        return implementations.get(getattr(record, "instance_class", type(None)))
+        return implementations.get(getattr(record, "instance_class", object), implementations.get(object))
 
     functools.update_wrapper(call, stub)
     call.register = register  # type: ignore[attr-defined]

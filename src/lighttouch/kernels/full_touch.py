@@ -8,6 +8,7 @@ from lighttouch.kernels.gradient import add_dense, clear
 from lighttouch.kernels.iterate import move
 from lighttouch.kernels.objectives import add_gradient
 from lighttouch.kernels.visits import next_example
+from lighttouch.kernels.watched import look_again
 
 ITERATION, CHECKS, SAMPLES = 0, 1, 2  # what is counted
 
@@ -28,5 +29,5 @@ def full_touch(objective, l2, constraints, members, domain, penalty, rule, eta, 
                 add_subgradient(constraints, member, w, penalty, gradient)
         move(iterate, gradient, domain, rule, eta, t)  # line 5
         counters[ITERATION] = t
-        counters[CHECKS] += members
+        counters[CHECKS] += look_again(constraints, members, gradient, w)
         counters[SAMPLES] += batch

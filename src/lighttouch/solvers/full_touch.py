@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,18 +12,25 @@ from lighttouch.interfaces import Vector
 from lighttouch.kernels.full_touch import full_touch
 from lighttouch.kernels.gradient import new_gradient
 from lighttouch.kernels.iterate import average
+from lighttouch.kernels.watched import new_pyramid
 from lighttouch.problem import Problem
 from lighttouch.solvers.state import TouchState, first_state, runnable
 from lighttouch.solvers.steps import StepSize, rule_and_eta
+from lighttouch.solvers.watching import objection_to_watching, watched_rows
 
 
 @dataclass(frozen=True)
 class FullTouch:
-    """SGD that looks at every constraint in every step (Algorithm 1); plain SGD where there are none."""
+    """SGD that looks at every constraint in every step (Algorithm 1); plain SGD where there are none.
+
+    With `incremental` only rows whose coordinates moved are evaluated again, and the largest value is kept up to date: the same
+    iterates to the last bit, for a work an iteration that no longer grows with the number of constraints.
+    """
 
     penalty: float
     step_size: StepSize
     batch: int = 1
+    incremental: bool = False
 
     def __post_init__(self) -> None:
         positive(self.penalty, "penalty", zero=True)
@@ -30,13 +38,17 @@ class FullTouch:
         positive_int(self.batch, "batch")
 
     def objection_to(self, problem: Problem) -> str | None:
-        return None
+        return objection_to_watching(problem) if self.incremental else None
 
     def init(self, problem: Problem, start: Vector) -> TouchState:
-        return first_state(problem, start)
+        state = first_state(problem, start)
+        if self.incremental and problem.constraints.members:
+            state.pyramid = new_pyramid(problem.constraints.record, problem.constraints.members, state.w)
+        return state
 
     def advance(self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator) -> None:
-        touch_all(problem, state, self.penalty, self.step_size, self.batch, steps, rng)
+        constraints = problem.constraints.record if state.pyramid is None else watched_rows(problem, state.pyramid)
+        touch_all(problem, state, self.penalty, self.step_size, self.batch, steps, rng, constraints)
 
     def solution(self, state: TouchState) -> Vector:
         return self.average(state)
@@ -52,12 +64,19 @@ class FullTouch:
 
 
 def touch_all(
-    problem: Problem, state: TouchState, penalty: float, step_size: StepSize, batch: int, steps: int, rng: np.random.Generator
+    problem: Problem,
+    state: TouchState,
+    penalty: float,
+    step_size: StepSize,
+    batch: int,
+    steps: int,
+    rng: np.random.Generator,
+    constraints: Any = None,
 ) -> None:
-    """`steps` iterations of Algorithm 1 on the state, in place."""
+    """`steps` iterations of Algorithm 1 on the state, in place; `constraints` stands for the problem's own record."""
     rule, eta = rule_and_eta(step_size)
-    objective, constraints = problem.objective, problem.constraints
+    objective, record = problem.objective, problem.constraints.record if constraints is None else constraints
     runnable(full_touch, problem)(
-        objective.record, objective.l2, constraints.record, constraints.members, problem.domain.record(problem.dimension),
+        objective.record, objective.l2, record, problem.constraints.members, problem.domain.record(problem.dimension),
         float(penalty), rule, eta, batch, state.iterate, state.visits, new_gradient(problem.dimension), state.counters, steps, rng,
     )  # fmt: skip

@@ -14,18 +14,20 @@ from lighttouch.kernels.distribution import Distribution
 from lighttouch.kernels.full_touch import CHECKS, ITERATION, SAMPLES
 from lighttouch.kernels.iterate import Iterate, new_iterate
 from lighttouch.kernels.visits import Visits, new_visits
+from lighttouch.kernels.watched import Pyramid
 from lighttouch.problem import Problem
 
 
 @dataclass
 class TouchState:
-    """Iterate, place in the examples, counters [iteration, checks, samples, first averaged iteration], and p if there is one."""
+    """Iterate, place in the examples, counters [iteration, checks, samples, first averaged iteration], and what some solvers add."""
 
     iterate: Iterate
     visits: Visits
     counters: np.ndarray[Any, np.dtype[np.int64]]
     distribution: Distribution | None = None
     batches: Batches | None = None
+    pyramid: Pyramid | None = None
 
     @property
     def iteration(self) -> int:
