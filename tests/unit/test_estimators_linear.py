@@ -150,3 +150,17 @@ def test_partial_fit_weighs_rows_and_does_not_forget_a_fit_silently(tmp_path):
     weighted.save(tmp_path / "model.lt")
     with pytest.raises(ValueError, match="first batch"):
         lt.load(tmp_path / "model.lt").partial_fit(X, y)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_thousands_of_sparse_columns_need_no_factor_and_long_rows_hold_exactly(loss):
+    X = sparse.random(800, 4000, density=0.01, format="csr", random_state=0)
+    rng = np.random.default_rng(0)
+    y = X @ rng.normal(size=4000) + rng.normal(0, 0.1, 800)
+    rules = {"monotonic_cst": [1] * 2000 + [0] * 2000, "constraints": (np.ones((1, 4000)), [10.0])}
+    kind = lt.ConstrainedLinearRegressor if loss == "squared" else lt.ConstrainedLinearClassifier
+    model = kind(loss=loss, alpha=1.0, **rules).fit(X, y if loss == "squared" else y > 0)
+    report = model.constraint_report_
+    assert report.violation == 0.0 and model.coef_[:2000].min() >= 0.0 and report.price > 0.0
+    assert loss != "squared" or 9.99 < model.coef_.sum() <= 10.0, "the row over all coefficients should bind"
+    assert model.score(X, y if loss == "squared" else y > 0) > 0.9

@@ -134,6 +134,8 @@ class FeatureBowl:
 class QuadraticBlock:
     """Minimise a quadratic over the rules by alternating directions, remembering where it stood for the next one."""
 
+    settled = True  # whether more steps on the same quadratic would change nothing
+
     def __init__(self, rules: Any, dimension: int, steps: int = INNER_STEPS) -> None:
         self.rules, self.steps = rules, steps
         self.z = np.zeros(dimension)
@@ -189,6 +191,10 @@ class LargeBlock:
         self.splitting = told_apart(rules) if rules is not None and rules.count else None
         self.standing: Standing | None = None
 
+    @property
+    def settled(self) -> bool:
+        return self.standing is None or self.standing.settled
+
     def minimise(self, bowl: FeatureBowl, tolerance: float, deadline: Deadline) -> Floats:
         if self.splitting is None:
             self.w = conjugate_gradients(bowl.apply, bowl.c, self.w, bowl.diagonal, 1e-7, 500)
@@ -196,7 +202,7 @@ class LargeBlock:
         if self.standing is None:
             self.standing = self.splitting.begin(self.w)
         before = self.standing.steps
-        self.splitting.minimise(bowl, self.standing, 0.1 * tolerance, self.steps, lambda: deadline.passed)
+        self.splitting.minimise(bowl, self.standing, 0.01 * tolerance, self.steps, lambda: deadline.passed)
         self.checks += self.rules.count * (self.standing.steps - before)
         return self.splitting.ordered(self.standing)
 
@@ -245,7 +251,8 @@ class BlockTrainer:
             if self.deadline.passed:
                 status = "interrupted" if self.deadline.interrupted else "time limit"
                 break
-            if self.objective.loss.name == "squared" or gain <= self.tolerance * max(abs(value), 1e-12):
+            exact = self.objective.loss.name == "squared" and self.block.settled
+            if exact or gain <= self.tolerance * max(abs(value), 1e-12):
                 if width <= narrowest:
                     status = "converged"
                     break

@@ -39,7 +39,10 @@ def exactly_feasible(w: Floats, rules: LinearConstraints) -> tuple[Floats, float
 
 
 def violation(w: Floats, rules: LinearConstraints) -> float:
-    return max(0.0, float(rules.values(w).max())) if rules.count else 0.0
+    """The largest, by both ways of adding up a row: long rows round differently, and reports use the other one."""
+    if not rules.count:
+        return 0.0
+    return max(0.0, float(rules.values(w).max()), float(np.max(rules.A @ w - rules.b)))
 
 
 def _not_orders(rules: LinearConstraints) -> NDArray[np.bool_]:
