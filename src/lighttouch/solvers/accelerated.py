@@ -20,6 +20,8 @@ from lighttouch.solvers.state import copied, runnable
 
 CHECK_EVERY = 10
 NARROWING = 4.0
+NEAR = 64.0  # how much narrower kinks are rounded from a start that sampling has brought near the optimum
+PATIENCE, KINKED_PATIENCE = 20, 6  # checks without progress; with kinks the bounds seldom meet, so waiting for them is idle
 LOOKAHEAD = (1.0, 10.0, 100.0, 1000.0)
 
 
@@ -55,13 +57,13 @@ class Acceleration:
         return self.best_objective - self.lower_bound
 
 
-def begin(problem: Problem, start: Vector) -> Acceleration:
+def begin(problem: Problem, start: Vector, near: bool = False) -> Acceleration:
     projected = project(start, problem.constraints, problem.domain)
     scale = coordinate_scales(problem) if separable(problem) else np.ones(start.size)
     x = projected.w / scale
     state = Acceleration(x, x.copy(), x.copy(), scale, natural_reach(problem, projected.w), 1.0, 0.0, warm=projected.warm)
     state.best, state.best_objective = projected.w.copy(), problem.objective.value(projected.w)
-    state.width = first_width(problem, projected.w)
+    state.width = first_width(problem, projected.w) / (NEAR if near else 1.0)
     state.curvature = first_curvature(problem, state)
     return state
 
@@ -112,9 +114,11 @@ def natural_reach(problem: Problem, w: Vector) -> Vector:
 
 def first_width(problem: Problem, x: Vector) -> float:
     """Kinks are rounded over a width comparable to the loss itself at first; 0 for losses without kinks."""
-    if getattr(problem.objective, "loss", None) in ("squared", "logistic", "huber") or problem.objective.examples == 1:
-        return 0.0
-    return max(1e-12, 0.5 * problem.objective.value(x))
+    return max(1e-12, 0.5 * problem.objective.value(x)) if has_kinks(problem) else 0.0
+
+
+def has_kinks(problem: Problem) -> bool:
+    return getattr(problem.objective, "loss", None) not in ("squared", "logistic", "huber") and problem.objective.examples > 1
 
 
 def first_curvature(problem: Problem, state: Acceleration) -> float:
@@ -210,7 +214,7 @@ def renew_bounds(problem: Problem, state: Acceleration, tolerance: float) -> boo
         state.momentum, state.y, state.checkpoint, state.stalled = 1.0, state.x.copy(), math.inf, 0
         return False
     state.stalled = state.stalled + 1 if small else 0
-    return state.stalled >= 20
+    return state.stalled >= (PATIENCE if state.width == 0.0 else KINKED_PATIENCE)
 
 
 def scale_of(problem: Problem, state: Acceleration) -> float:

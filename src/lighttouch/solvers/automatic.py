@@ -191,7 +191,7 @@ class Automatic:
 
     def _accelerate(self, problem: Problem, state: AutomaticState) -> None:
         if state.acceleration is None:
-            state.acceleration = accelerated.begin(problem, state.best)
+            state.acceleration = accelerated.begin(problem, state.best, near=bool(state.stage_objectives))
         inner = state.acceleration
         passes, projections = inner.passes, inner.projections
         ended = accelerated.step(problem, inner, self.tolerance)

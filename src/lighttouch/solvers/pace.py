@@ -12,9 +12,12 @@ from lighttouch.kernels.lattice_order import LatticeOrder
 from lighttouch.kernels.objectives import SparseExamples
 from lighttouch.kernels.swift import Pace
 from lighttouch.problem import Problem
+from lighttouch.solvers.accelerated import has_kinks
 
 CHEAP_PASS = 4e6  # operations of a full gradient that are no reason to sample
 POLISH_PASS = 1.2e7
+KINKED_CHEAP_PASS = 2e5  # a loss with kinks takes hundreds of full gradients, and sampling far fewer passes to come near
+KINKED_POLISH_PASS = 4e6
 CHEAP_CHECK = 2e7  # operations of checking all constraints that are no reason to avoid projections
 EXAMPLE_OPERATIONS = 12.0  # an example's nonzero is read, written and rooted; a constraint's is only read
 CONSTRAINT_SHARE = 0.1  # of the time that examples take
@@ -74,12 +77,12 @@ def record_interval(problem: Problem) -> int:
 
 
 def full_pass_is_cheap(problem: Problem) -> bool:
-    return pass_operations(problem) <= CHEAP_PASS or problem.objective.examples == 1
+    return pass_operations(problem) <= (KINKED_CHEAP_PASS if has_kinks(problem) else CHEAP_PASS) or problem.objective.examples == 1
 
 
 def polishing_pays(problem: Problem) -> bool:
     """Whether accelerated steps on all examples are affordable after the stochastic phase."""
-    return pass_operations(problem) <= POLISH_PASS
+    return pass_operations(problem) <= (KINKED_POLISH_PASS if has_kinks(problem) else POLISH_PASS)
 
 
 def projection_is_cheap(problem: Problem) -> bool:
