@@ -21,6 +21,7 @@ from lighttouch.projections.interior_point import Interior, System, finite, firs
 from lighttouch.projections.quadratic_program import QuadraticProgram
 
 CHEAP = 1e9  # multiplications of a factorisation
+LARGEST_DENSE = 1e7  # entries
 STEPS = 150
 PATIENCE = 6  # steps without a better point, once there is a good one
 ENOUGH = 1e-9  # relative gap at which no further step is taken
@@ -58,6 +59,8 @@ def fits(problem: Problem) -> bool:
         return False  # the first projection will say so in words
     if not isinstance(engine, RowsEngine):
         return False
+    if not sparse.issparse(engine.unit.matrix) and engine.unit.matrix.shape[0] * engine.unit.matrix.shape[1] > LARGEST_DENSE:
+        return False  # even to ask would cost a copy
     return factor_operations(sparse.csr_matrix(problem.objective.P), sparse.csr_matrix(engine.unit.matrix)) <= CHEAP
 
 
