@@ -53,7 +53,7 @@ demo-ranking: .venv/installed  ## the paper's kind of model under 24,576 constra
 	@$(BIN)/python -m lighttouch.demo
 
 test: .venv/installed-test  ## set up everything and run the tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/installed-test  ## style, types and import rules
 	@$(BIN)/python -m ruff check src tests benchmarks
