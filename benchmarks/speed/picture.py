@@ -55,8 +55,9 @@ def _bars(axes, bars: list[tuple[Row, float]]) -> None:
         color = {True: GOOD, False: BAD, None: PLAIN}[row.good]
         axes.barh(place, ratio - 1.0, left=1.0, color=color, height=0.62)
         label = f"{'> ' if '>' in row.measured else ''}{ratio:.3g}x"
-        axes.annotate(label, (max(ratio, 1.0), place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8)
         asked = ASKED.match(row.target)
+        beyond = max(ratio, 1.0, float(asked[1]) if asked and ratio > 0.5 * float(asked[1]) else 0.0)  # clear of the target's mark
+        axes.annotate(label, (beyond, place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8)
         if asked:
             axes.plot([float(asked[1])] * 2, [place - 0.42, place + 0.42], color="black", linewidth=1.4)
     axes.set_yticks(range(len(bars)), [textwrap.fill(row.what, 62) for row, _ in bars], fontsize=8)
