@@ -36,7 +36,7 @@ endef
 
 .venv/installed: .venv/ready pyproject.toml
 	@echo "Installing lighttouch and what it needs into .venv (once)"
-	$(call install,[frames])
+	$(call install,[frames$(,)plot])
 	@touch $@
 
 .venv/installed-test: .venv/installed
