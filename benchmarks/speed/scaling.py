@@ -118,25 +118,20 @@ def incremental_looks(quick: bool) -> list[Row]:
 
 def against_dimension(quick: bool) -> list[Row]:
     found = [in_own_process("measure_dense", d, "sizes") for d in (sizes.DIMENSIONS[:3] if quick else sizes.DIMENSIONS)]
-    return [
-        Row(
-            f"LightTouch, k = 8, dense rows: an iteration at d = {each['size']:,} / at d = {found[0]['size']:,}",
-            f"{each['microseconds']:.1f} us, {each['microseconds'] / found[0]['microseconds']:.2f}x",
-            "",
-            point=("parameters d", each["size"], each["microseconds"]),
-        )
-        for each in found
-    ]
+    return growth("LightTouch, k = 8, dense rows: an iteration at d", "parameters d", found)
 
 
 def against_examples(quick: bool) -> list[Row]:
     found = [in_own_process("measure_pairs", n, "sizes") for n in (sizes.PAIRS[:2] if quick else sizes.PAIRS)]
-    return [
-        Row(
-            f"LightTouch, 96 groups: an iteration at n = {each['size']:,} / at n = {found[0]['size']:,}; default to its end",
-            f"{each['microseconds']:.2f} us, {each['microseconds'] / found[0]['microseconds']:.2f}x; {each['seconds']:.1f} s",
-            "",
-            point=("examples n", each["size"], each["microseconds"]),
-        )
-        for each in found
-    ]
+    return growth("LightTouch, 96 groups; default to its end: an iteration at n", "examples n", found)
+
+
+def growth(what: str, axis: str, found: list[dict[str, float]]) -> list[Row]:
+    """A row a size, beside the first of them."""
+    first, rows = found[0], []
+    for each in found:
+        shown = f"{each['microseconds']:.2f} us, {each['microseconds'] / first['microseconds']:.2f}x"
+        shown += f"; {each['seconds']:.1f} s" if "seconds" in each else ""
+        point = (axis, each["size"], each["microseconds"])
+        rows.append(Row(f"{what} = {each['size']:,} / at {first['size']:,}", shown, "", point=point))
+    return rows

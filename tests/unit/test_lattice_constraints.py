@@ -10,7 +10,6 @@ import pytest
 from lighttouch import lattice
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.kernels.lattice_order import repair_lattice
 
 PAPER = [2] * 12
 D12_COUNTS = [
@@ -367,12 +366,3 @@ def test_a_lattice_of_a_million_vertices_stores_no_rows():
     assert "A" not in vars(constraints)
     assert constraints.values(np.zeros(2**20)).max() == 0.0
     assert "A" not in vars(constraints)
-
-
-def test_repair_makes_any_lattice_monotone():
-    rng = np.random.default_rng(1)
-    for sizes in ([2] * 6, [3, 4, 5]):
-        for constraints in (lattice.increasing(sizes), lattice.decreasing(sizes), lattice.increasing(sizes, [1])):
-            w = rng.normal(size=constraints.dimension)
-            repair_lattice(constraints.record, w)
-            assert constraints.values(w).max() <= 0.0

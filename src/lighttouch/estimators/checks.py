@@ -54,6 +54,13 @@ def read_table(estimator: Any, X: Any, columns: Columns) -> Floats:
     return columns.read(X)
 
 
+def centre_and_scale(targets: Floats, weights: Floats) -> tuple[float, float]:
+    """The weighted mean of the targets, and their spread about it; 1 where they are all the same."""
+    shift = float(weights @ targets)
+    spread = float(np.sqrt(weights @ np.square(targets - shift)))
+    return shift, spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
+
+
 def read_targets(y: Any, estimator: Any) -> Floats:
     """Numbers, finite, one a row."""
     if y is None:

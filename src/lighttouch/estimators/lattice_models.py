@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.checks import positive
 from lighttouch.errors import DataError
-from lighttouch.estimators.checks import as_table, read_targets, read_weights, same_length
+from lighttouch.estimators.checks import as_table, centre_and_scale, read_targets, read_weights, same_length
 from lighttouch.estimators.fitting import Examples
 from lighttouch.estimators.labels import read_labels
 from lighttouch.estimators.lattice_base import LatticeBase, limits
@@ -105,9 +105,7 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         targets = read_targets(y, self)
         same_length(X, targets)
         weights = read_weights(sample_weight, X, targets.size)
-        shift = float(weights @ targets)
-        spread = float(np.sqrt(weights @ np.square(targets - shift)))
-        scale = spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
+        shift, scale = centre_and_scale(targets, weights)
         examples = Examples([(plan.columns.read(as_table(X)), 1.0)], (targets - shift) / scale, weights, scale, shift)
         self._train(plan, examples, loss, self._canonical(plan, scale))
         return self

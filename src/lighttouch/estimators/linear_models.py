@@ -18,7 +18,7 @@ from lighttouch.checks import positive, positive_int
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import DataError, InfeasibleConstraintsError, ModelFileError
 from lighttouch.estimators.blocks import BlockTrainer, Deadline, Penalised
-from lighttouch.estimators.checks import read_monotonic, read_targets, read_weights, same_length
+from lighttouch.estimators.checks import centre_and_scale, read_monotonic, read_targets, read_weights, same_length
 from lighttouch.estimators.columns import Column, Columns, refuse_other_columns
 from lighttouch.estimators.exact import exactly_feasible
 from lighttouch.estimators.fitting import named
@@ -243,9 +243,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         targets = read_targets(y, self)
         same_length(table, targets)
         weights = read_weights(sample_weight, X, targets.size)
-        shift = float(weights @ targets)
-        spread = float(np.sqrt(weights @ np.square(targets - shift)))
-        scale = spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
+        shift, scale = centre_and_scale(targets, weights)
         count = worth(sample_weight, targets.size)
         self._train(table, (targets - shift) / scale, weights, count, loss, (scale, shift), self._canonical(scale))
         return self
@@ -261,9 +259,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         targets = read_targets(y, self)
         same_length(table, targets)
         weights = read_weights(sample_weight, X, targets.size)
-        shift = float(weights @ targets)
-        spread = float(np.sqrt(weights @ np.square(targets - shift)))
-        scale = spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
+        shift, scale = centre_and_scale(targets, weights)
         if self._past is not None:
             scale, shift = self._past.scale, self._past.shift
         self._train_more(table, targets, weights * worth(sample_weight, targets.size), loss, (scale, shift), self._canonical(scale))

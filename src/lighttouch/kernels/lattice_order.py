@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiled import kernel, lean_kernel, vector_kernel
+from lighttouch.kernels.compiled import lean_kernel, vector_kernel
 from lighttouch.kernels.constraints import add_subgradient, worst
 from lighttouch.kernels.gradient import add
 from lighttouch.kernels.sweeps import part_pair, sweep
@@ -139,40 +139,3 @@ def sweep_strip(w, cells, domain, base, length, above, below):
             largest = max(largest, violation)
             part_pair(violation, q + below, q + above, w, cells, domain)
     return largest
-
-
-@kernel
-def repair_lattice(constraints, w):
-    """Make w monotone, exactly, feature by feature: pool adjacent violators along every line.
-
-    Pooling keeps the order between lines, so features done before stay monotone.
-    """
-    for feature in range(constraints.strides.size):
-        stride = constraints.strides[feature]
-        size = constraints.jumps[feature] // stride
-        sign = constraints.signs[feature]
-        sums = np.empty(size)
-        counts = np.empty(size, np.int64)
-        for first in range(0, w.size, constraints.jumps[feature]):
-            for line in range(first, first + stride):
-                pool_line(w, line, stride, size, sign, sums, counts)
-
-
-@lean_kernel
-def pool_line(w, line, stride, size, sign, sums, counts):
-    blocks = 0
-    for k in range(size):
-        sums[blocks] = sign * w[line + k * stride]
-        counts[blocks] = 1
-        blocks += 1
-        while blocks > 1 and sums[blocks - 2] * counts[blocks - 1] > sums[blocks - 1] * counts[blocks - 2]:
-            sums[blocks - 2] += sums[blocks - 1]
-            counts[blocks - 2] += counts[blocks - 1]
-            blocks -= 1
-    place = line
-    floor = -math.inf
-    for block in range(blocks):
-        floor = max(floor, sums[block] / counts[block])  # rounding must not turn two blocks round
-        for _ in range(counts[block]):
-            w[place] = sign * floor
-            place += stride
