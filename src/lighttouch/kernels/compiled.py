@@ -78,7 +78,7 @@ def verb(stub: Function) -> Any:
     call.implementations = implementations  # type: ignore[attr-defined]
     namespace = {"choose": choose}
     exec(f"def chosen({', '.join(names)}):\n    return choose({names[0]})", namespace)
-    overload(call, strict=False, jit_options={"error_model": "numpy"})(namespace["chosen"])
+    overload(call, strict=False, jit_options={"error_model": "numpy", "forceinline": True})(namespace["chosen"])
     return call
 
 

@@ -14,7 +14,6 @@ from lighttouch.kernels.constraints import add_subgradient, worst
 from lighttouch.kernels.gradient import add_dense
 from lighttouch.kernels.objectives import add_gradient, add_smooth_gradient, example_value
 from lighttouch.kernels.sweeps import sweep, sweep_any
-from lighttouch.kernels.swift_rows import add_any_rows, add_rows, step_on_no_rows, step_on_rows
 
 
 class PythonObjective(NamedTuple):
@@ -70,12 +69,10 @@ def _compilable(function: Callable[..., Any]) -> Any:
 
 @add_smooth_gradient.register(PythonObjective)
 def _python_smooth_gradient(objective, example, w, scale, width, out):
-    out += scale * np.asarray(objective.gradient(example, w), dtype=np.float64)
+    out += scale * _vector(objective.gradient(example, w), w.size, "gradient")
     return float(objective.value(example, w))
 
 
-add_rows.register(PythonObjective)(add_any_rows.py_func)
-step_on_rows.register(PythonObjective)(step_on_no_rows.py_func)
 sweep.register(PythonConstraints)(sweep_any.py_func)
 
 _CLASSES: dict[tuple[Any, ...], type] = {}
@@ -107,9 +104,6 @@ def _own_class(record: Any) -> type:
 
 
 def _register_objective(own: type, value: Any, gradient: Any) -> None:
-    add_rows.register(own)(add_any_rows.py_func)
-    step_on_rows.register(own)(step_on_no_rows.py_func)
-
     @_allocating
     def add_through_array(objective, example, w, scale, gradient_):
         out = np.zeros(w.size)

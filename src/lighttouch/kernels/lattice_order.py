@@ -106,7 +106,7 @@ def _subgradient_in_lattice(constraints, member, w, scale, gradient):
 
 
 @sweep.register(LatticeOrder)
-def _sweep_lattice(constraints, start, stop, w, cells, domain, gradient):
+def _sweep_lattice(constraints, start, stop, w, squares, domain, gradient):
     largest = 0.0
     j = start
     while j < stop:
@@ -120,9 +120,9 @@ def _sweep_lattice(constraints, start, stop, w, cells, domain, gradient):
         while j < end:
             length = min(length, end - j)
             if constraints.signs[feature] > 0.0:
-                largest = max(largest, sweep_strip(w, cells, domain, base, length, stride, 0))
+                largest = max(largest, sweep_strip(w, squares, domain, base, length, stride, 0))
             else:
-                largest = max(largest, sweep_strip(w, cells, domain, base, length, 0, stride))
+                largest = max(largest, sweep_strip(w, squares, domain, base, length, 0, stride))
             j += length
             base += length + stride
             length = span
@@ -130,12 +130,12 @@ def _sweep_lattice(constraints, start, stop, w, cells, domain, gradient):
 
 
 @lean_kernel
-def sweep_strip(w, cells, domain, base, length, above, below):
+def sweep_strip(w, squares, domain, base, length, above, below):
     """Part every pair of a strip that is the wrong way round: w[q + below] must not exceed w[q + above]."""
     largest = 0.0
     for q in range(base, base + length):
         violation = w[q + below] - w[q + above]
         if violation > 0.0:
             largest = max(largest, violation)
-            part_pair(violation, q + below, q + above, w, cells, domain)
+            part_pair(violation, q + below, q + above, w, squares, domain)
     return largest

@@ -68,19 +68,15 @@ def weight_of(weights, example):
 
 @lean_kernel
 def sparse_dot(data, indices, start, stop, w):
-    s0 = 0.0
-    s1 = 0.0
-    s2 = 0.0
-    s3 = 0.0
-    whole = stop - (stop - start) % 4
-    for k in range(start, whole, 4):
-        s0 += data[k] * w[indices[k]]
-        s1 += data[k + 1] * w[indices[k + 1]]
-        s2 += data[k + 2] * w[indices[k + 2]]
-        s3 += data[k + 3] * w[indices[k + 3]]
-    for k in range(whole, stop):
-        s0 += data[k] * w[indices[k]]
-    return (s0 + s1) + (s2 + s3)
+    return gathered_dot(data[start:stop], indices[start:stop], w)  # counted from 0, no index can be negative: a question less
+
+
+@lean_kernel
+def gathered_dot(row, places, w):
+    total = 0.0
+    for k in range(row.size):
+        total += row[k] * w[places[k]]
+    return total
 
 
 @add_gradient.register(DenseExamples)

@@ -15,12 +15,12 @@ from lighttouch.kernels.constraints import group_stop
 from lighttouch.kernels.distribution import draw, learn, tick
 from lighttouch.kernels.domains import BALL, clamp, pull_factor
 from lighttouch.kernels.full_touch import CHECKS, ITERATION, SAMPLES
+from lighttouch.kernels.objectives import add_smooth_gradient
 from lighttouch.kernels.sweeps import sweep
-from lighttouch.kernels.swift_rows import BUFFER, SQUARES, adagrad_step, add_rows, fetch_cells, fetch_rows, step_on_rows
+from lighttouch.kernels.swift_rows import TINY, adagrad_step, fetch_coordinates, fetch_rows, step_on_rows
 from lighttouch.kernels.visits import next_example
 
 CYCLE = 3  # the counter that walks through the groups
-TINY = 1e-16  # squared gradients start here, so that the first step has the length eta
 
 
 class Pace(NamedTuple):
@@ -28,7 +28,7 @@ class Pace(NamedTuple):
 
     Constraints are visited every `every` iterations: one group of `group` members in cyclic order and `draws` drawn ones.
     Every `record` iterations w is added to the tail sum. `sparse` says that an example touches few coordinates,
-    `far` that there are too many of them for the caches, so that asking for them early pays.
+    `far` that there are too many of them for the caches, so that they are kept small and asked for early.
     """
 
     runs: int
@@ -42,46 +42,55 @@ class Pace(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Where the loop stands: w, two more numbers a coordinate (see swift_rows), the tail sum (its length last)."""
+    """Where the loop stands: w over the squared gradients of its coordinates, the gradient being gathered, the tail sum (its length last).
 
-    w: np.ndarray
+    `ridge` is for sparse steps with an l2 term: see `step_on_rows`. A ring of runs is always under way: `ahead[r]` is the first example
+    of the next run that has the place r in its iteration.
+    """
+
     cells: np.ndarray
+    ridge: np.ndarray
+    buffer: np.ndarray
     tail: np.ndarray
-    firsts: np.ndarray  # the first example of each run
+    ahead: np.ndarray
 
 
-def new_walk(start: np.ndarray, runs: int) -> Walk:
-    walk = Walk(start.copy(), np.zeros((start.size, 2)), np.zeros(start.size + 1), np.zeros(runs, np.int64))
-    walk.cells[:, SQUARES] = TINY
-    return walk
+def new_walk(start: np.ndarray, ridge: np.ndarray, pace: Pace) -> Walk:
+    """Far coordinates are kept in single precision, each beside its square: a step then waits for one line of memory only."""
+    cells = np.empty((2, start.size), np.float32, order="F") if pace.far else np.empty((2, start.size))
+    cells[0], cells[1] = start, TINY
+    return Walk(cells, ridge, np.zeros(0 if pace.sparse else start.size), np.zeros(start.size + 1), np.full(pace.runs, -1))
 
 
 @lean_kernel
 def swift(objective, examples, l2, constraints, members, domain, eta, pace, walk, visits, distribution, gradient, counters, steps, rng):
-    w = walk.w
+    w = walk.cells[0]
+    squares = walk.cells[1]
+    if walk.ahead[0] < 0:
+        for r in range(pace.runs):
+            walk.ahead[r] = next_example(visits, rng) * pace.run
     for _ in range(steps):
         t = counters[ITERATION] + 1
         for r in range(pace.runs):
-            first = next_example(visits, rng) * pace.run
-            walk.firsts[r] = first
-            fetch_rows(objective, first, min(first + pace.run, examples))
-        for r in range(pace.runs):
-            first = walk.firsts[r]
+            first = walk.ahead[r]
             last = min(first + pace.run, examples)
-            if pace.far and r + 1 < pace.runs:
-                fetch_cells(objective, walk.firsts[r + 1], min(walk.firsts[r + 1] + pace.run, examples), w, walk.cells)
-            add_rows(objective, first, last, 1.0 / (pace.runs * (last - first)), w, walk.cells)
+            walk.ahead[r] = next_example(visits, rng) * pace.run
+            fetch_rows(objective, walk.ahead[r], min(walk.ahead[r] + pace.run, examples))
+            if pace.far:
+                following = walk.ahead[r + 1 if r + 1 < pace.runs else 0]
+                fetch_coordinates(objective, following, min(following + pace.run, examples), w)
+            if pace.sparse:
+                step_on_rows(objective, first, last, w, squares, walk.ridge, domain, eta)
+            else:
+                for example in range(first, last):
+                    add_smooth_gradient(objective, example, w, 1.0 / (pace.runs * (last - first)), 0.0, walk.buffer)
             counters[SAMPLES] += last - first
-        if pace.sparse:
-            for r in range(pace.runs):
-                last = min(walk.firsts[r] + pace.run, examples)
-                step_on_rows(objective, walk.firsts[r], last, w, walk.cells, domain, eta)
-        else:
-            step_everywhere(w, walk.cells, domain, eta, l2)
+        if not pace.sparse:
+            step_everywhere(w, squares, walk.buffer, domain, eta, l2)
         if domain.kind == BALL:
             pull(domain, w)
         if members > 0 and t % pace.every == 0:
-            visit(constraints, members, domain, pace, walk, distribution, gradient, counters, rng)
+            visit(constraints, members, w, squares, domain, pace, distribution, gradient, counters, rng)
         if t & (t - 1) == 0:  # the tail covers what came since the last power of two
             walk.tail[:] = 0.0
         if t % pace.record == 0:
@@ -92,12 +101,12 @@ def swift(objective, examples, l2, constraints, members, domain, eta, pace, walk
 
 
 @lean_kernel
-def step_everywhere(w, cells, domain, eta, l2):
+def step_everywhere(w, squares, buffer, domain, eta, l2):
     """An AdaGrad step on all coordinates; it empties the buffer."""
     for j in range(w.size):
-        value = cells[j, BUFFER] + l2 * w[j]
-        cells[j, BUFFER] = 0.0
-        w[j] = clamp(domain, j, w[j] - adagrad_step(cells, j, value, eta))
+        value = buffer[j] + l2 * w[j]
+        buffer[j] = 0.0
+        w[j] = clamp(domain, j, w[j] - adagrad_step(squares, j, value, eta))
 
 
 @lean_kernel
@@ -109,7 +118,7 @@ def pull(domain, w):
 
 
 @lean_kernel
-def visit(constraints, members, domain, pace, walk, distribution, gradient, counters, rng):
+def visit(constraints, members, w, squares, domain, pace, distribution, gradient, counters, rng):
     groups = distribution.law.shape[0]
     for place in range(1 + pace.draws):
         if place == 0:
@@ -119,7 +128,7 @@ def visit(constraints, members, domain, pace, walk, distribution, gradient, coun
             group = draw(distribution, rng)
         first = group * pace.group
         last = group_stop(group, pace.group, members)
-        violation = sweep(constraints, first, last, walk.w, walk.cells, domain, gradient)
+        violation = sweep(constraints, first, last, w, squares, domain, gradient)
         counters[CHECKS] += last - first
         if pace.draws > 0:
             learn(distribution, group, violation, 0.0)

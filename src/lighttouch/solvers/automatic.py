@@ -24,10 +24,21 @@ from lighttouch.solvers import accelerated, alternating, interior
 from lighttouch.solvers.accelerated import Acceleration
 from lighttouch.solvers.alternating import Alternation
 from lighttouch.solvers.interior import InteriorRun
-from lighttouch.solvers.pace import choose_pace, first_eta, first_stage, full_pass_is_cheap, polishing_pays, projection_is_cheap
+from lighttouch.solvers.pace import (
+    choose_pace,
+    first_eta,
+    first_stage,
+    full_pass_is_cheap,
+    polishing_pays,
+    projection_is_cheap,
+    ridge_shares,
+    sweeps_pairs,
+)
 from lighttouch.solvers.state import copied, runnable
 
 TRIAL_EXAMPLES = 8192
+TRIAL_JUDGES = 2048  # examples by which trials are compared
+JUDGES = 16384  # examples by which the points at the end of a stage are compared
 ALMOST = 0.01
 SLICE_SECONDS = 0.1
 
@@ -66,7 +77,10 @@ class AutomaticState:
 
     @property
     def w(self) -> Vector:
-        return self.walk.w
+        return np.ascontiguousarray(self.walk.cells[0], dtype=np.float64)
+
+    def move_to(self, w: Vector) -> None:
+        self.walk.cells[0] = w
 
     def copy(self) -> AutomaticState:
         arrays = ("walk", "visits", "counters", "distribution", "best")
@@ -104,7 +118,7 @@ class Automatic:
         examples = problem.objective.examples
         return AutomaticState(
             phase=first_phase(problem),
-            walk=new_walk(start, pace.runs),
+            walk=new_walk(start, ridge_shares(problem) if pace.sparse else np.zeros(0), pace),
             visits=new_visits(-(-examples // pace.run), problem.objective.independent),
             counters=np.zeros(4, np.int64),
             distribution=new_distribution(np.zeros(groups), 1.0),
@@ -120,7 +134,7 @@ class Automatic:
         The grid grows while its edge wins. Of steps that do almost equally well the smallest is taken: long runs want it smaller.
         """
         base = first_eta(problem)
-        rows = np.random.default_rng(2).integers(problem.objective.examples, size=min(2048, problem.objective.examples))
+        rows = some_examples(problem, TRIAL_JUDGES)
         worst = sample_value(problem, state.w, rows)
         trials: dict[int, tuple[float, AutomaticState]] = {}
         powers = [-1, 0, 1]
@@ -147,10 +161,11 @@ class Automatic:
 
     def _run(self, problem: Problem, state: AutomaticState, steps: int, rng: np.random.Generator) -> None:
         objective, constraints = problem.objective, problem.constraints
+        gradient = new_gradient(0 if sweeps_pairs(problem) or constraints.members == 0 else problem.dimension)
         runnable(swift, problem)(
             objective.record, objective.examples, objective.l2, constraints.record, constraints.members,
             problem.domain.record(problem.dimension), state.eta, state.pace, state.walk,
-            state.visits, state.distribution, new_gradient(problem.dimension), state.counters, steps, rng,
+            state.visits, state.distribution, gradient, state.counters, steps, rng,
         )  # fmt: skip
 
     def advance(self, problem: Problem, state: AutomaticState, steps: int, rng: np.random.Generator) -> None:
@@ -175,11 +190,12 @@ class Automatic:
 
     def _end_stage(self, problem: Problem, state: AutomaticState) -> None:
         """Project what was reached, keep the best; go on, or to the next phase, or end."""
-        for candidate in self._recent(state):
-            projected = project(candidate, problem.constraints, problem.domain).w
-            objective = problem.objective.value(projected)
-            if objective < state.best_objective:
-                state.best, state.best_objective = projected, objective
+        projected = [project(candidate, problem.constraints, problem.domain).w for candidate in self._recent(state)]
+        rows = some_examples(problem, JUDGES)
+        candidate = min(projected, key=lambda w: sample_value(problem, w, rows)) if len(projected) > 1 else projected[0]
+        objective = problem.objective.value(candidate)
+        if objective < state.best_objective:
+            state.best, state.best_objective = candidate, objective
         state.stage_objectives.append(state.best_objective)
         state.stage_end = 2 * state.stage_end
         recent = state.stage_objectives[-2:]
@@ -198,7 +214,7 @@ class Automatic:
         state.counters[ITERATION] += 1
         state.counters[SAMPLES] += (inner.passes - passes) * problem.objective.examples
         state.counters[CHECKS] += (inner.projections - projections) * problem.constraints.members
-        state.w[:] = inner.scale * inner.x
+        state.move_to(inner.scale * inner.x)
         if inner.best_objective < state.best_objective:
             state.best, state.best_objective = inner.best.copy(), inner.best_objective
         if ended:
@@ -212,7 +228,7 @@ class Automatic:
         inner = state.interior
         ended = interior.advance(problem, inner)
         state.counters[[ITERATION, CHECKS, SAMPLES]] += 1, problem.constraints.members, 1
-        state.w[:] = inner.at.x
+        state.move_to(inner.at.x)
         if math.isfinite(inner.best_objective):
             state.best, state.best_objective = inner.best.copy(), inner.best_objective
         if ended and interior.proven(inner):
@@ -227,7 +243,7 @@ class Automatic:
         inner = state.alternation
         ended = alternating.advance(problem, inner, self.tolerance)
         state.counters[[ITERATION, CHECKS, SAMPLES]] += 1, problem.constraints.members, 2 * problem.objective.examples
-        state.w[:] = inner.at.w
+        state.move_to(inner.at.w)
         if math.isfinite(inner.best_objective):
             state.best, state.best_objective = inner.best.copy(), inner.best_objective
         if ended and alternating.proven(inner, self.tolerance):
@@ -293,6 +309,11 @@ def first_phase(problem: Problem) -> str:
     if full_pass_is_cheap(problem) and alternating.fits(problem):
         return "alternating"
     return "accelerated" if full_pass_is_cheap(problem) and projection_is_cheap(problem) else "tuning"
+
+
+def some_examples(problem: Problem, count: int) -> Any:
+    """The same ones every time, so that points compared by them are compared alike."""
+    return np.random.default_rng(2).integers(problem.objective.examples, size=min(count, problem.objective.examples))
 
 
 def sample_value(problem: Problem, w: Vector, rows: Any) -> float:

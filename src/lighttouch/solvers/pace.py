@@ -7,6 +7,7 @@ import math
 import numpy as np
 import scipy.sparse
 
+from lighttouch.interfaces import Vector
 from lighttouch.kernels.constraints import OrderRows
 from lighttouch.kernels.lattice_order import LatticeOrder
 from lighttouch.kernels.objectives import SparseExamples
@@ -19,12 +20,14 @@ POLISH_PASS = 1.2e7
 KINKED_CHEAP_PASS = 2e5  # a loss with kinks takes hundreds of full gradients, and sampling far fewer passes to come near
 KINKED_POLISH_PASS = 4e6
 CHEAP_CHECK = 2e7  # operations of checking all constraints that are no reason to avoid projections
-EXAMPLE_OPERATIONS = 12.0  # an example's nonzero is read, written and rooted; a constraint's is only read
+EXAMPLE_OPERATIONS = 12.0  # an example's number is read, gathered, and stepped on; a constraint's is only read
+SPARSE_OPERATIONS = 4.0  # the same where an example is stepped on at once
 CONSTRAINT_SHARE = 0.1  # of the time that examples take
 LARGEST_SHARE = 2.0
 PROJECTION_CHECKS = 30.0  # of all constraints, that a projection costs about as much as
 LARGEST_GROUP = 1024
-NEAR = 200_000  # coordinates, at 24 bytes each, that stay near the processor
+LARGEST_SINGLE = 1e5  # its sixth power, a million times over, is a number in single precision
+NEAR = 200_000  # coordinates, at 16 bytes each, that stay near the processor
 
 
 def choose_pace(problem: Problem) -> Pace:
@@ -32,17 +35,37 @@ def choose_pace(problem: Problem) -> Pace:
     examples = problem.objective.examples
     run = 4 if examples >= 64 and not problem.objective.independent else 1
     runs = 1 if examples == 1 else 4
-    cheap = isinstance(problem.constraints.record, OrderRows | LatticeOrder)
+    cheap = sweeps_pairs(problem)
     share = CONSTRAINT_SHARE if cheap else constraint_share(problem)
-    budget = share * EXAMPLE_OPERATIONS * run * runs * problem.objective.cost
+    sparse = isinstance(problem.objective.record, SparseExamples)
+    budget = share * example_operations(problem, sparse) * run * runs
     member = max(1.0, problem.constraints.cost / problem.constraints.group_size)
     draws = 0 if cheap else 1
     affordable = budget / (member * (1 + draws))
     group = int(max(1, min(LARGEST_GROUP, 8 * affordable, problem.constraints.members)))
     every = max(1, round(group / affordable))
-    sparse = isinstance(problem.objective.record, SparseExamples) and problem.objective.l2 == 0.0
-    far = problem.dimension > NEAR
+    far = sparse and problem.dimension > NEAR and fits_single_precision(problem.objective.record)
     return Pace(runs, run, every, draws, group, record_interval(problem), sparse, far)
+
+
+def sweeps_pairs(problem: Problem) -> bool:
+    """Whether each constraint compares two coordinates: such pairs are parted in place, without a gradient to gather."""
+    return isinstance(problem.constraints.record, OrderRows | LatticeOrder)
+
+
+def fits_single_precision(examples: SparseExamples) -> bool:
+    """Whether sums of squared gradients stay far from its largest number."""
+    parts = (examples.data, examples.targets, examples.weights)
+    return all(max(part.max(), -part.min()) <= LARGEST_SINGLE for part in parts if part.size)
+
+
+def ridge_shares(problem: Problem) -> Vector:
+    """The l2 term dealt out among the examples that touch a coordinate, so that a step need not move all coordinates; empty without one."""
+    objective = problem.objective
+    if objective.l2 == 0.0:
+        return np.zeros(0)
+    touching = np.bincount(objective.record.indices, minlength=problem.dimension)
+    return objective.l2 * objective.examples / np.maximum(1, touching)
 
 
 def constraint_share(problem: Problem) -> float:
@@ -59,7 +82,11 @@ def first_stage(problem: Problem, pace: Pace) -> int:
 def step_operations(problem: Problem, pace: Pace) -> float:
     visited = (1 + pace.draws) * pace.group / pace.every
     constraint = problem.constraints.cost / problem.constraints.group_size if problem.constraints.members else 0.0
-    return EXAMPLE_OPERATIONS * pace.run * pace.runs * problem.objective.cost + visited * constraint
+    return example_operations(problem, pace.sparse) * pace.run * pace.runs + visited * constraint
+
+
+def example_operations(problem: Problem, sparse: bool) -> float:
+    return float((SPARSE_OPERATIONS if sparse else EXAMPLE_OPERATIONS) * problem.objective.cost)
 
 
 def pass_operations(problem: Problem) -> float:
@@ -73,7 +100,7 @@ def check_operations(problem: Problem) -> float:
 
 def record_interval(problem: Problem) -> int:
     """Often enough for an average, rarely enough to cost nothing."""
-    return int(max(10, min(1000, problem.dimension / max(1.0, 16 * problem.objective.cost))))
+    return int(max(10, min(4000, problem.dimension / max(1.0, 8 * problem.objective.cost))))
 
 
 def full_pass_is_cheap(problem: Problem) -> bool:

@@ -50,9 +50,9 @@ class TouchState:
 
 
 def copied(value: Any) -> Any:
-    """A deep copy of arrays in (nested) records."""
+    """A deep copy of arrays in (nested) records, each in the order in which it lies in memory."""
     if isinstance(value, np.ndarray):
-        return value.copy()
+        return value.copy(order="K")
     if isinstance(value, tuple):
         return type(value)(*(copied(part) for part in value))
     return value

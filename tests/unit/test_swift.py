@@ -1,0 +1,151 @@
+"""The default solver's stochastic loop, against a literal transcription; and its two layouts of memory against each other."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from tests.reference import LOSSES
+
+import lighttouch as lt
+from lighttouch.solvers import pace as pacing
+from lighttouch.solvers.automatic import Automatic, AutomaticState
+
+EXAMPLES, DIMENSION = 90, 40
+
+
+def sparse_problem(loss: str = "hinge", l2: float = 0.0, domain: lt.Box | None = None, weighted: bool = False) -> lt.Problem:
+    rng = np.random.default_rng(5)
+    X = sp.random(EXAMPLES, DIMENSION, 0.15, random_state=rng, format="csr", data_rvs=rng.standard_normal)
+    y = np.sign(rng.normal(size=EXAMPLES)) if loss in ("hinge", "logistic") else rng.normal(size=EXAMPLES)
+    weight = rng.random(EXAMPLES) + 0.5 if weighted else None
+    low = np.arange(0, DIMENSION - 1)
+    constraints = lt.order(low, low + 1, dimension=DIMENSION)
+    return lt.Problem(lt.EmpiricalRisk(X, y, loss=loss, l2=l2, sample_weight=weight), constraints, domain or lt.Box(-0.8, 0.7))
+
+
+def walked(problem: lt.Problem, steps: list[int], eta: float = 0.3, seed: int = 7) -> AutomaticState:
+    """The state after so many steps of the loop alone, a call each; between calls it is saved and loaded."""
+    solver, rng = Automatic(), np.random.default_rng(seed)
+    state = solver.init(problem, np.zeros(problem.dimension))
+    state.eta = eta
+    for count in steps:
+        solver._run(problem, state, count, rng)
+        state = pickle.loads(pickle.dumps(state.copy()))
+    return state
+
+
+def transcribed(problem: lt.Problem, loss: str, steps: int, eta: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """The loop in plain words: w and the mean of the recorded iterates since the last power of two."""
+    pace = pacing.choose_pace(problem)
+    X = problem.objective.X.toarray()
+    share = problem.objective.l2 * EXAMPLES / np.maximum(1, (X != 0).sum(axis=0))
+    weights = problem.objective.record.weights if problem.objective.record.weights.size else np.ones(EXAMPLES)
+    lower, upper = (np.broadcast_to(bound, DIMENSION) for bound in (problem.domain.lower, problem.domain.upper))
+    w, squares, recorded, at = np.zeros(DIMENSION), np.full(DIMENSION, 1e-16), [], 0
+    blocks = shuffled(-(-EXAMPLES // pace.run), np.random.default_rng(seed))
+    ahead = [next(blocks) for _ in range(pace.runs)]
+    for t in range(1, steps + 1):
+        for r in range(pace.runs):
+            block, ahead[r] = ahead[r], next(blocks)
+            for i in range(block * pace.run, min((block + 1) * pace.run, EXAMPLES)):
+                gradient = weights[i] * LOSSES[loss][1](float(X[i] @ w), problem.objective.y[i]) * X[i]
+                for j in np.flatnonzero(X[i]):
+                    squares[j] += gradient[j] ** 2
+                    w[j] -= eta / math.sqrt(squares[j]) * gradient[j]
+                    w[j] /= 1.0 + (share[j] * eta / math.sqrt(squares[j]) if squares[j] > 1e-16 else 0.0)
+                w[:] = np.clip(w, lower, upper)
+        if t % pace.every == 0:
+            for j in range(at, min(at + pace.group, DIMENSION - 1)):
+                excess = max(0.0, w[j] - w[j + 1])
+                give = math.sqrt(squares[j + 1]) / (math.sqrt(squares[j]) + math.sqrt(squares[j + 1]))
+                w[[j, j + 1]] += -give * excess, (1.0 - give) * excess
+                w[:] = np.clip(w, lower, upper)
+            at = at + pace.group if at + pace.group < DIMENSION - 1 else 0
+        recorded = [] if t & (t - 1) == 0 else recorded
+        recorded += [w.copy()] if t % pace.record == 0 else []
+    return w, np.mean(recorded, axis=0)
+
+
+def shuffled(count: int, rng: np.random.Generator) -> Iterator[int]:
+    """Permutation after permutation, each shuffled as it is read."""
+    order = list(range(count))
+    while True:
+        for place in range(count):
+            chosen = place + int(rng.random() * (count - place))
+            order[place], order[chosen] = order[chosen], order[place]
+            yield order[place]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared", "absolute"])
+@pytest.mark.parametrize("l2", [0.0, 0.02])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_loop_is_its_transcription(loss, l2, weighted):
+    problem = sparse_problem(loss, l2, weighted=weighted)
+    state = walked(problem, [83])
+    w, mean = transcribed(problem, loss, 83, 0.3, 7)
+    np.testing.assert_allclose(state.w, w, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(Automatic().average(state), mean, rtol=0, atol=1e-12)
+
+
+def test_bounds_of_each_coordinate_are_kept():
+    upper = np.linspace(0.05, 0.5, DIMENSION)
+    problem = sparse_problem(domain=lt.Box(-upper, upper))
+    state = walked(problem, [83])
+    w, _ = transcribed(problem, "hinge", 83, 0.3, 7)
+    np.testing.assert_allclose(state.w, w, rtol=0, atol=1e-12)
+    assert np.all(np.abs(state.w) <= upper)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.02])
+@pytest.mark.parametrize("far", [False, True])
+def test_pieces_of_a_walk_are_the_whole_walk(monkeypatch, far, l2):
+    monkeypatch.setattr(pacing, "NEAR", 0 if far else 10**9)
+    problem = sparse_problem(l2=l2)
+    whole, pieces = walked(problem, [83]), walked(problem, [1, 30, 52])
+    assert whole.pace.far == far
+    np.testing.assert_array_equal(whole.walk.cells, pieces.walk.cells)
+    np.testing.assert_array_equal(whole.walk.tail, pieces.walk.tail)
+    assert pieces.walk.cells.flags.f_contiguous == far, "copied or saved, coordinates no longer lie beside their squares"
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.02])
+def test_far_coordinates_walk_as_near_ones_to_single_precision(monkeypatch, l2):
+    problem = sparse_problem("logistic", l2)
+    near = walked(problem, [40])
+    monkeypatch.setattr(pacing, "NEAR", 0)
+    far = walked(problem, [40])
+    assert far.walk.cells.dtype == np.float32 and far.walk.cells.strides == (4, 8)
+    np.testing.assert_allclose(far.w, near.w, rtol=0, atol=2e-5)
+
+
+def test_numbers_too_large_for_single_precision_stay_in_double(monkeypatch):
+    monkeypatch.setattr(pacing, "NEAR", 0)
+    problem = sparse_problem("squared")
+    huge = lt.Problem(lt.EmpiricalRisk(problem.objective.X * 1e12, problem.objective.y * 1e12, loss="squared"), problem.constraints)
+    assert pacing.choose_pace(problem).far and not pacing.choose_pace(huge).far
+
+
+def test_the_shares_of_the_ridge_add_up_to_it():
+    problem = sparse_problem(l2=0.02)
+    shares = pacing.ridge_shares(problem)
+    touched = problem.objective.X.toarray() != 0
+    dealt = (touched * shares).sum(axis=0) / EXAMPLES
+    np.testing.assert_allclose(dealt[touched.any(axis=0)], 0.02, rtol=1e-12)
+
+
+def test_a_far_problem_is_solved_like_a_near_one(monkeypatch):
+    rng = np.random.default_rng(0)
+    lattice = lt.Lattice([2] * 6)
+    better, worse = np.sort(rng.random((2, 60_000, 6)), axis=0)[::-1]
+    objective = lt.PairwiseRisk(lattice.features(better), lattice.features(worse), loss="hinge")
+    problem = lt.Problem(objective, lt.lattice.increasing([2] * 6), lt.Box(-1, 1))
+    near = lt.solve(problem)
+    monkeypatch.setattr(pacing, "NEAR", 0)
+    far = lt.solve(problem)
+    assert far.violation <= 0.0
+    assert far.objective == pytest.approx(near.objective, rel=2e-3)
