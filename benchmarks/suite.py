@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy.optimize
 import scipy.sparse as sp
 
 import lighttouch as lt
@@ -330,7 +331,7 @@ def normal_equations(problem: lt.Problem) -> float:
     objective = problem.objective
     X, y, n = objective.X, objective.y, objective.examples
     P, q = (X.T @ X) / n, -(X.T @ y) / n
-    P = P.toarray() if sp.issparse(P) else P
+    P = (P.toarray() if sp.issparse(P) else P) + objective.l2 * np.eye(problem.dimension)
     return minimum(lt.Problem(lt.Quadratic((P + P.T) / 2, q), problem.constraints, problem.domain)) + 0.5 * float(y @ y) / n
 
 
@@ -351,6 +352,37 @@ def a_hundred_thousand_dense_examples():
     return problem, normal_equations(problem)
 
 
+@case
+def six_hundred_thousand_sparse_examples_with_a_ridge():
+    rng = np.random.default_rng(27)
+    columns = np.minimum(299, (8 * rng.pareto(0.9, size=(600_000, 25))).astype(int))
+    X = sp.csr_matrix((rng.exponential(size=columns.size), columns.ravel(), np.arange(0, columns.size + 1, 25)), shape=(600_000, 300))
+    y = X @ np.abs(rng.normal(size=300)) + 10.0 * rng.normal(size=600_000)
+    problem = lt.Problem(lt.EmpiricalRisk(X, y, loss="squared", l2=0.01), lt.ordering(300))
+    return problem, normal_equations(problem)
+
+
+@case
+def svm_of_many_sparse_examples_with_a_ridge():
+    rng = np.random.default_rng(28)
+    X = sp.random(20_000, 400, 0.05, random_state=rng, format="csr")
+    y = np.where(X @ rng.normal(size=400) + 0.5 * rng.normal(size=20_000) > 0, 1.0, -1.0)
+    return solved(lt.Problem(lt.EmpiricalRisk(X, y, loss="hinge", l2=1e-3), lt.order(np.arange(0, 400, 2), np.arange(1, 400, 2), dimension=400)))
+
+
+@case
+def isotonic_regression_of_five_million_at_250_000_places():
+    rng = np.random.default_rng(29)
+    places = rng.integers(250_000, size=5_000_000)
+    y = 4.0 * places / 250_000 + rng.normal(size=places.size)
+    X = sp.csr_matrix((np.ones(places.size), places, np.arange(places.size + 1)), shape=(places.size, 250_000))
+    count, total = np.bincount(places, minlength=250_000), np.bincount(places, y, minlength=250_000)
+    seen = count > 0
+    best = scipy.optimize.isotonic_regression(total[seen] / count[seen], weights=count[seen]).x
+    optimum = 0.5 * float(np.mean(y**2) + (count[seen] @ best**2 - 2.0 * total[seen] @ best) / places.size)
+    return lt.Problem(lt.EmpiricalRisk(X, y, loss="squared"), lt.ordering(250_000)), optimum
+
+
 def relative_violation(problem: lt.Problem, w: np.ndarray) -> float:
     constraints = problem.constraints
     if not constraints.count:
@@ -364,7 +396,7 @@ def main() -> int:
     parser.add_argument("--time-limit", type=float, default=30.0)
     chosen = parser.parse_args()
     failures = 0
-    print(f"{'problem':44s} {'optimum':>12s} {'found':>12s} {'excess':>9s} {'violation':>9s} {'seconds':>8s}  status")
+    print(f"{'problem':54s} {'optimum':>12s} {'found':>12s} {'excess':>9s} {'violation':>9s} {'seconds':>8s}  status")
     for name, build in CASES.items():
         if chosen.only not in name:
             continue
@@ -374,7 +406,7 @@ def main() -> int:
             result = lt.solve(instance.problem, time_limit=chosen.time_limit)
         except Exception as error:
             failures += 1
-            print(f"{name:44s} {type(error).__name__}: {error}   <-- FAILED", flush=True)
+            print(f"{name:54s} {type(error).__name__}: {error}   <-- FAILED", flush=True)
             continue
         took = time.perf_counter() - began
         excess = (result.objective - instance.optimum) / max(1e-12, abs(instance.optimum))
@@ -383,7 +415,7 @@ def main() -> int:
         failures += not good
         mark = "" if good else "   <-- FAILED"
         print(
-            f"{name:44s} {instance.optimum:12.6g} {result.objective:12.6g} {excess:9.1e} {violation:9.1e} {took:8.2f}  "
+            f"{name:54s} {instance.optimum:12.6g} {result.objective:12.6g} {excess:9.1e} {violation:9.1e} {took:8.2f}  "
             f"{result.status.name}{mark}",
             flush=True,
         )

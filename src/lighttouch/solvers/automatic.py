@@ -290,9 +290,11 @@ class Automatic:
             told.append(f"alternating directions: {state.alternation.at.steps} steps, objective proven within {gap:.3g} of the optimum")
         if state.eta > 0.0:
             pace = state.pace
+            steps = "one for each example, " if pace.sparse else ""
             told.append(
-                f"stochastic phase: AdaGrad steps of {state.eta:.3g}, {pace.runs} runs of {pace.run} examples a step, "
-                f"{1 + pace.draws} groups of {pace.group} constraints every {pace.every} steps"
+                f"stochastic phase: AdaGrad steps of {state.eta:.3g}, {steps}{pace.runs} runs of {pace.run} examples an iteration, "
+                f"{1 + pace.draws} groups of {pace.group} constraints every {pace.every} iterations"
+                f"{', in single precision' if pace.far else ''}"
             )
         if state.acceleration is not None:
             inner = state.acceleration
