@@ -367,7 +367,8 @@ def svm_of_many_sparse_examples_with_a_ridge():
     rng = np.random.default_rng(28)
     X = sp.random(20_000, 400, 0.05, random_state=rng, format="csr")
     y = np.where(X @ rng.normal(size=400) + 0.5 * rng.normal(size=20_000) > 0, 1.0, -1.0)
-    return solved(lt.Problem(lt.EmpiricalRisk(X, y, loss="hinge", l2=1e-3), lt.order(np.arange(0, 400, 2), np.arange(1, 400, 2), dimension=400)))
+    rules = lt.order(np.arange(0, 400, 2), np.arange(1, 400, 2), dimension=400)
+    return solved(lt.Problem(lt.EmpiricalRisk(X, y, loss="hinge", l2=1e-3), rules))
 
 
 @case

@@ -31,7 +31,7 @@ NEAR = 200_000  # coordinates, at 16 bytes each, that stay near the processor
 
 
 def choose_pace(problem: Problem) -> Pace:
-    """Sixteen examples an iteration in four runs of four; constraints get about a tenth of the time, or more where they are the heavier part."""
+    """Sixteen examples an iteration in four runs of four; constraints get a tenth of the time, more where they are the heavier part."""
     examples = problem.objective.examples
     run = 4 if examples >= 64 and not problem.objective.independent else 1
     runs = 1 if examples == 1 else 4
