@@ -2,6 +2,7 @@
 
 A visit sweeps one group of constraints in cyclic order, so that none is forgotten, and groups drawn from the learned
 distribution p, so that violated ones are seen more often. Work an iteration does not depend on the number of constraints.
+Sparse examples are stepped on one after the other; the gradients of dense ones are gathered for one step on all coordinates.
 """
 
 from __future__ import annotations
