@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import scipy.optimize
 import scipy.sparse as sp
+from sklearn import isotonic
 
 import lighttouch as lt
 from lighttouch.datasets import ranking_pairs
@@ -379,7 +379,7 @@ def isotonic_regression_of_five_million_at_250_000_places():
     X = sp.csr_matrix((np.ones(places.size), places, np.arange(places.size + 1)), shape=(places.size, 250_000))
     count, total = np.bincount(places, minlength=250_000), np.bincount(places, y, minlength=250_000)
     seen = count > 0
-    best = scipy.optimize.isotonic_regression(total[seen] / count[seen], weights=count[seen]).x
+    best = isotonic.isotonic_regression(total[seen] / count[seen], sample_weight=count[seen])
     optimum = 0.5 * float(np.mean(y**2) + (count[seen] @ best**2 - 2.0 * total[seen] @ best) / places.size)
     return lt.Problem(lt.EmpiricalRisk(X, y, loss="squared"), lt.ordering(250_000)), optimum
 

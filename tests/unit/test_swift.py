@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.catalogue import Interpreted
 from tests.reference import LOSSES
 
 import lighttouch as lt
@@ -26,6 +28,12 @@ def sparse_problem(loss: str = "hinge", l2: float = 0.0, domain: lt.Box | None =
     low = np.arange(0, DIMENSION - 1)
     constraints = lt.order(low, low + 1, dimension=DIMENSION)
     return lt.Problem(lt.EmpiricalRisk(X, y, loss=loss, l2=l2, sample_weight=weight), constraints, domain or lt.Box(-0.8, 0.7))
+
+
+def everything_is_far(monkeypatch) -> None:
+    """And no pass over the examples is cheap, so that they are sampled."""
+    for limit in ("NEAR", "CHEAP_PASS", "KINKED_CHEAP_PASS"):
+        monkeypatch.setattr(pacing, limit, 0)
 
 
 def walked(problem: lt.Problem, steps: list[int], eta: float = 0.3, seed: int = 7) -> AutomaticState:
@@ -104,38 +112,124 @@ def test_bounds_of_each_coordinate_are_kept():
 @pytest.mark.parametrize("l2", [0.0, 0.02])
 @pytest.mark.parametrize("far", [False, True])
 def test_pieces_of_a_walk_are_the_whole_walk(monkeypatch, far, l2):
-    monkeypatch.setattr(pacing, "NEAR", 0 if far else 10**9)
+    if far:
+        everything_is_far(monkeypatch)
     problem = sparse_problem(l2=l2)
     whole, pieces = walked(problem, [83]), walked(problem, [1, 30, 52])
     assert whole.pace.far == far
-    np.testing.assert_array_equal(whole.walk.cells, pieces.walk.cells)
+    np.testing.assert_array_equal(whole.walk.coordinates, pieces.walk.coordinates)
     np.testing.assert_array_equal(whole.walk.tail, pieces.walk.tail)
-    assert pieces.walk.cells.flags.f_contiguous == far, "copied or saved, coordinates no longer lie beside their squares"
+    assert pieces.walk.coordinates.flags.f_contiguous == far, "copied or saved, coordinates no longer lie beside their squares"
 
 
 @pytest.mark.parametrize("l2", [0.0, 0.02])
 def test_far_coordinates_walk_as_near_ones_to_single_precision(monkeypatch, l2):
     problem = sparse_problem("logistic", l2)
     near = walked(problem, [40])
-    monkeypatch.setattr(pacing, "NEAR", 0)
+    everything_is_far(monkeypatch)
     far = walked(problem, [40])
-    assert far.walk.cells.dtype == np.float32 and far.walk.cells.strides == (4, 8)
+    assert far.walk.coordinates.dtype == np.float32 and far.walk.coordinates.strides == (4, 8)
     np.testing.assert_allclose(far.w, near.w, rtol=0, atol=2e-5)
 
 
 def test_numbers_too_large_for_single_precision_stay_in_double(monkeypatch):
-    monkeypatch.setattr(pacing, "NEAR", 0)
+    everything_is_far(monkeypatch)
     problem = sparse_problem("squared")
-    huge = lt.Problem(lt.EmpiricalRisk(problem.objective.X * 1e12, problem.objective.y * 1e12, loss="squared"), problem.constraints)
-    assert pacing.choose_pace(problem).far and not pacing.choose_pace(huge).far
+    X, y = problem.objective.X, problem.objective.y
+    huge = lt.EmpiricalRisk(X * 1e12, y * 1e12, loss="squared")
+    offset = lt.EmpiricalRisk(X, y * 0.01 + 1e5, loss="squared")
+    assert pacing.choose_pace(problem).far
+    for objective in (huge, offset):
+        assert not pacing.choose_pace(lt.Problem(objective, problem.constraints)).far
+
+
+def slack(record, j, w):
+    return record.rows[j] @ w - 1.0
+
+
+def slope(record, j, w, out):
+    out += record.rows[j]
+
+
+class Rows(NamedTuple):
+    rows: np.ndarray
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_users_functions_see_double_precision(monkeypatch, compiled):
+    everything_is_far(monkeypatch)
+    rows = Rows(np.eye(3, DIMENSION))
+    if compiled:
+        constraints = lt.ConvexConstraints(DIMENSION, 3, slack, slope, record=rows)
+    else:
+        constraints = lt.ConvexConstraints(DIMENSION, 3, lambda j, w: slack(rows, j, w), lambda j, w: rows.rows[j])
+    problem = lt.Problem(sparse_problem().objective, lt.stack(constraints, lt.ordering(DIMENSION)) if compiled else constraints)
+    assert not walked(problem, [20]).pace.far
+
+
+DOMAINS = {"box": lt.Box(-0.1, 0.1), "boxes": lt.Box(-np.linspace(0.1, 0.7, DIMENSION), 0.3), "ball": lt.Ball(0.3)}
+
+
+@pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+def test_far_or_near_no_iterate_leaves_the_domain(monkeypatch, domain):
+    everything_is_far(monkeypatch)
+    state = walked(sparse_problem(domain=domain), [60])
+    assert state.pace.far == (not isinstance(domain, lt.Ball))
+    for w in (state.w, Automatic().average(state)):
+        if isinstance(domain, lt.Ball):
+            assert np.linalg.norm(w) <= domain.radius * (1 + 1e-12)
+        else:
+            assert np.all(w >= domain.lower) and np.all(w <= domain.upper)
+
+
+def test_a_box_too_narrow_for_single_precision_stays_in_double(monkeypatch):
+    everything_is_far(monkeypatch)
+    assert not pacing.choose_pace(sparse_problem(domain=lt.Box(1.0 + 1e-9, 1.0 + 2e-9))).far
 
 
 def test_the_shares_of_the_ridge_add_up_to_it():
     problem = sparse_problem(l2=0.02)
     shares = pacing.ridge_shares(problem)
     touched = problem.objective.X.toarray() != 0
-    dealt = (touched * shares).sum(axis=0) / EXAMPLES
-    np.testing.assert_allclose(dealt[touched.any(axis=0)], 0.02, rtol=1e-12)
+    seen = touched.any(axis=0)
+    np.testing.assert_allclose((touched[:, seen] * shares[seen]).sum(axis=0) / EXAMPLES, 0.02, rtol=1e-12)
+    assert np.all(np.isinf(shares[~seen]))
+
+
+@pytest.mark.parametrize("where", ["margins are kept", "no example has the column", "its entries are zeros", "its examples weigh nothing"])
+def test_the_ridge_pulls_on_coordinates_without_gradients(monkeypatch, where):
+    everything_is_far(monkeypatch)
+    rng = np.random.default_rng(3)
+    X = np.abs(rng.normal(size=(EXAMPLES, 4))) + 0.5
+    weights = np.ones(EXAMPLES)
+    if where == "no example has the column":
+        X[:, 3] = 0.0
+    if where == "its examples weigh nothing":
+        weights[: EXAMPLES // 2] = 0.0
+        X[EXAMPLES // 2 :, 3] = 0.0
+    X = sp.csr_matrix(X)
+    if where == "its entries are zeros":
+        X.data[X.indices == 3] = 0.0
+    start = np.full(4, 8.0) if where == "margins are kept" else np.array([0.0, 0.0, 0.0, 8.0])
+    problem = lt.Problem(lt.EmpiricalRisk(X, np.ones(EXAMPLES), loss="hinge", l2=0.5, sample_weight=weights))
+    solver, state = Automatic(), Automatic().init(problem, start)
+    state.eta = 0.5
+    solver._run(problem, state, 4000, np.random.default_rng(0))
+    assert abs(state.w[3]) < 0.3
+
+
+def test_interpreted_and_compiled_walks_are_the_same_bits():
+    problem = sparse_problem("logistic", 0.02, weighted=True)
+    compiled, plain = walked(problem, [30]), walked(Interpreted(problem), [30])
+    np.testing.assert_array_equal(compiled.walk.coordinates, plain.walk.coordinates)
+
+
+def test_a_tail_is_an_average_from_the_first_stage_on():
+    rng = np.random.default_rng(1)
+    X = sp.csr_matrix((np.ones(250_000), rng.integers(32_000, size=250_000), np.arange(250_001)), shape=(250_000, 32_000))
+    problem = lt.Problem(lt.EmpiricalRisk(X, rng.normal(size=250_000), loss="absolute"), lt.ordering(32_000))
+    pace = pacing.choose_pace(problem)
+    assert pacing.first_stage(problem, pace) / pace.record >= 16
 
 
 def test_a_far_problem_is_solved_like_a_near_one(monkeypatch):
@@ -145,7 +239,8 @@ def test_a_far_problem_is_solved_like_a_near_one(monkeypatch):
     objective = lt.PairwiseRisk(lattice.features(better), lattice.features(worse), loss="hinge")
     problem = lt.Problem(objective, lt.lattice.increasing([2] * 6), lt.Box(-1, 1))
     near = lt.solve(problem)
-    monkeypatch.setattr(pacing, "NEAR", 0)
+    everything_is_far(monkeypatch)
     far = lt.solve(problem)
+    assert any("single precision" in note for note in far.notes)
     assert far.violation <= 0.0
     assert far.objective == pytest.approx(near.objective, rel=2e-3)

@@ -73,10 +73,20 @@ def sparse_dot(data, indices, start, stop, w):
 
 @lean_kernel
 def gathered_dot(row, places, w):
-    total = 0.0
-    for k in range(row.size):
-        total += row[k] * w[places[k]]
-    return total
+    s0 = 0.0
+    s1 = 0.0
+    s2 = 0.0
+    s3 = 0.0
+    fours = row.size // 4
+    for q in range(fours):
+        k = 4 * q
+        s0 += row[k] * w[places[k]]
+        s1 += row[k + 1] * w[places[k + 1]]
+        s2 += row[k + 2] * w[places[k + 2]]
+        s3 += row[k + 3] * w[places[k + 3]]
+    for k in range(4 * fours, row.size):
+        s0 += row[k] * w[places[k]]
+    return (s0 + s1) + (s2 + s3)
 
 
 @add_gradient.register(DenseExamples)

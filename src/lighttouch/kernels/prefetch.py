@@ -10,7 +10,7 @@ from numba.extending import intrinsic, overload
 
 
 def prefetch(array, index):
-    """A hint that array[index] (its first entry, where the array has rows) is about to be read and written; it changes nothing."""
+    """A hint that array[index] is about to be read and written; it changes nothing."""
 
 
 def stream(array, index):

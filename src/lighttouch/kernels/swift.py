@@ -18,7 +18,7 @@ from lighttouch.kernels.domains import BALL, clamp, pull_factor
 from lighttouch.kernels.full_touch import CHECKS, ITERATION, SAMPLES
 from lighttouch.kernels.objectives import add_smooth_gradient
 from lighttouch.kernels.sweeps import sweep
-from lighttouch.kernels.swift_rows import TINY, adagrad_step, fetch_coordinates, fetch_rows, step_on_rows
+from lighttouch.kernels.swift_rows import TINY, adagrad_step, eased, fetch_coordinates, fetch_rows, step_on_rows
 from lighttouch.kernels.visits import next_example
 
 CYCLE = 3  # the counter that walks through the groups
@@ -49,7 +49,7 @@ class Walk(NamedTuple):
     of the next run that has the place r in its iteration.
     """
 
-    cells: np.ndarray
+    coordinates: np.ndarray
     ridge: np.ndarray
     buffer: np.ndarray
     tail: np.ndarray
@@ -58,15 +58,16 @@ class Walk(NamedTuple):
 
 def new_walk(start: np.ndarray, ridge: np.ndarray, pace: Pace) -> Walk:
     """Far coordinates are kept in single precision, each beside its square: a step then waits for one line of memory only."""
-    cells = np.empty((2, start.size), np.float32, order="F") if pace.far else np.empty((2, start.size))
-    cells[0], cells[1] = start, TINY
-    return Walk(cells, ridge, np.zeros(0 if pace.sparse else start.size), np.zeros(start.size + 1), np.full(pace.runs, -1))
+    coordinates = np.empty((2, start.size), np.float32, order="F") if pace.far else np.empty((2, start.size))
+    coordinates[0], coordinates[1] = start, TINY
+    buffer = np.zeros(0 if pace.sparse else start.size)
+    return Walk(coordinates, ridge, buffer, np.zeros(start.size + 1), np.full(pace.runs, -1, np.int64))
 
 
 @lean_kernel
 def swift(objective, examples, l2, constraints, members, domain, eta, pace, walk, visits, distribution, gradient, counters, steps, rng):
-    w = walk.cells[0]
-    squares = walk.cells[1]
+    w = walk.coordinates[0]
+    squares = walk.coordinates[1]
     if walk.ahead[0] < 0:
         for r in range(pace.runs):
             walk.ahead[r] = next_example(visits, rng) * pace.run
@@ -98,6 +99,9 @@ def swift(objective, examples, l2, constraints, members, domain, eta, pace, walk
             for j in range(w.size):
                 walk.tail[j] += w[j]
             walk.tail[w.size] += 1.0
+            for j in range(walk.ridge.size):
+                if walk.ridge[j] == np.inf:  # no example touches it
+                    w[j] = clamp(domain, j, eased(squares, j, w[j], w.dtype.type(l2), w.dtype.type(eta)))
         counters[ITERATION] = t
 
 

@@ -41,6 +41,21 @@ def adagrad_step(squares, j, value, eta):
 
 
 @lean_kernel
+def shrunk(squares, j, value, ridge, eta):
+    """An implicit step on (ridge / 2) value^2, which never overshoots, however rare the coordinate."""
+    if squares[j] <= squares.dtype.type(2.0 * TINY):  # no gradient so far: this is the first
+        return eased(squares, j, value, ridge, eta)
+    return value / (1.0 + ridge * eta / math.sqrt(squares[j]))
+
+
+@lean_kernel
+def eased(squares, j, value, ridge, eta):
+    """An AdaGrad step on (ridge / 2) value^2, at most to 0."""
+    step = adagrad_step(squares, j, ridge * value, eta)
+    return value - step if abs(step) < abs(value) else value - value
+
+
+@lean_kernel
 def mobility(squares, j):
     """How far coordinate j moves for a unit of force, up to a factor that all coordinates share."""
     return 1.0 / math.sqrt(squares[j])
@@ -81,7 +96,6 @@ def _fetch_sparse_coordinates(objective, first, last, w):
 def _step_on_sparse_rows(objective, first, last, w, squares, ridge, domain, eta):
     number = w.dtype.type  # far coordinates are in single precision, and so is what is done to them
     eta = number(eta)
-    untouched = number(TINY)
     plain = ridge.size == 0 and domain.lower.size == 1 and domain.upper.size == 1
     lower = number(domain.lower[0])
     upper = number(domain.upper[0])
@@ -100,6 +114,6 @@ def _step_on_sparse_rows(objective, first, last, w, squares, ridge, domain, eta)
             for k in range(row.size):
                 j = places[k]
                 moved = w[j] - adagrad_step(squares, j, number(steepness * row[k]), eta)
-                if ridge.size > 0 and squares[j] > untouched:  # an implicit step, which never overshoots however rare the coordinate
-                    moved /= 1.0 + ridge[j] * eta / math.sqrt(squares[j])
+                if ridge.size > 0:
+                    moved = shrunk(squares, j, number(moved), number(ridge[j]), eta)
                 w[j] = clamp(domain, j, moved)

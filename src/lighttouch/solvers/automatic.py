@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ from lighttouch.solvers.pace import (
     first_eta,
     first_stage,
     full_pass_is_cheap,
+    inward,
     polishing_pays,
     projection_is_cheap,
     ridge_shares,
@@ -38,6 +40,7 @@ from lighttouch.solvers.state import copied, runnable
 
 TRIAL_EXAMPLES = 8192
 TRIAL_JUDGES = 2048  # examples by which trials are compared
+FINEST = 1e-5  # no smaller tolerance is left to single precision
 JUDGES = 16384  # examples by which the points at the end of a stage are compared
 ALMOST = 0.01
 SLICE_SECONDS = 0.1
@@ -58,6 +61,7 @@ class AutomaticState:
     stage_objectives: list[float] = field(default_factory=list)
     best: Vector = field(default_factory=lambda: np.zeros(0))
     best_objective: float = math.inf
+    at: Vector | None = None  # where the deterministic phases stand, once there
     acceleration: Acceleration | None = None
     interior: InteriorRun | None = None
     alternation: Alternation | None = None
@@ -77,13 +81,10 @@ class AutomaticState:
 
     @property
     def w(self) -> Vector:
-        return np.ascontiguousarray(self.walk.cells[0], dtype=np.float64)
-
-    def move_to(self, w: Vector) -> None:
-        self.walk.cells[0] = w
+        return np.array(self.walk.coordinates[0], dtype=np.float64) if self.at is None else self.at
 
     def copy(self) -> AutomaticState:
-        arrays = ("walk", "visits", "counters", "distribution", "best")
+        arrays = ("walk", "visits", "counters", "distribution", "best", "at")
         acceleration = None if self.acceleration is None else self.acceleration.copy()
         return replace(
             self,
@@ -113,11 +114,13 @@ class Automatic:
         return None
 
     def init(self, problem: Problem, start: Vector) -> AutomaticState:
-        pace = choose_pace(problem)
+        phase, pace = first_phase(problem), choose_pace(problem)
+        if phase != "tuning" or self.tolerance < FINEST:
+            pace = pace._replace(far=False)
         groups = -(-problem.constraints.members // pace.group) if problem.constraints.members else 0
         examples = problem.objective.examples
         return AutomaticState(
-            phase=first_phase(problem),
+            phase=phase,
             walk=new_walk(start, ridge_shares(problem) if pace.sparse else np.zeros(0), pace),
             visits=new_visits(-(-examples // pace.run), problem.objective.independent),
             counters=np.zeros(4, np.int64),
@@ -156,15 +159,17 @@ class Automatic:
         trial = state.copy()
         trial.eta = eta
         self._run(problem, trial, max(20, TRIAL_EXAMPLES // (state.pace.run * state.pace.runs)), np.random.default_rng(1))
-        score = sample_value(problem, trial.w, rows) if np.isfinite(trial.w).all() else math.inf
+        score = sample_value(problem, trial.w, rows) if np.isfinite(trial.walk.coordinates).all() else math.inf
         return (score if math.isfinite(score) else math.inf), trial
 
     def _run(self, problem: Problem, state: AutomaticState, steps: int, rng: np.random.Generator) -> None:
         objective, constraints = problem.objective, problem.constraints
+        domain = problem.domain.record(problem.dimension)
+        domain = inward(domain) if state.pace.far else domain
         gradient = new_gradient(0 if sweeps_pairs(problem) or constraints.members == 0 else problem.dimension)
         runnable(swift, problem)(
             objective.record, objective.examples, objective.l2, constraints.record, constraints.members,
-            problem.domain.record(problem.dimension), state.eta, state.pace, state.walk,
+            domain, state.eta, state.pace, state.walk,
             state.visits, state.distribution, gradient, state.counters, steps, rng,
         )  # fmt: skip
 
@@ -192,7 +197,9 @@ class Automatic:
         """Project what was reached, keep the best; go on, or to the next phase, or end."""
         projected = [project(candidate, problem.constraints, problem.domain).w for candidate in self._recent(state)]
         rows = some_examples(problem, JUDGES)
-        candidate = min(projected, key=lambda w: sample_value(problem, w, rows)) if len(projected) > 1 else projected[0]
+        weighted = getattr(problem.objective, "sample_weight", None) is not None  # a sample may lack the heavy ones
+        judge = problem.objective.value if weighted else functools.partial(sample_value, problem, rows=rows)
+        candidate = min(projected, key=judge) if len(projected) > 1 else projected[0]
         objective = problem.objective.value(candidate)
         if objective < state.best_objective:
             state.best, state.best_objective = candidate, objective
@@ -214,7 +221,7 @@ class Automatic:
         state.counters[ITERATION] += 1
         state.counters[SAMPLES] += (inner.passes - passes) * problem.objective.examples
         state.counters[CHECKS] += (inner.projections - projections) * problem.constraints.members
-        state.move_to(inner.scale * inner.x)
+        state.at = inner.scale * inner.x
         if inner.best_objective < state.best_objective:
             state.best, state.best_objective = inner.best.copy(), inner.best_objective
         if ended:
@@ -228,7 +235,7 @@ class Automatic:
         inner = state.interior
         ended = interior.advance(problem, inner)
         state.counters[[ITERATION, CHECKS, SAMPLES]] += 1, problem.constraints.members, 1
-        state.move_to(inner.at.x)
+        state.at = inner.at.x.copy()
         if math.isfinite(inner.best_objective):
             state.best, state.best_objective = inner.best.copy(), inner.best_objective
         if ended and interior.proven(inner):
@@ -243,7 +250,7 @@ class Automatic:
         inner = state.alternation
         ended = alternating.advance(problem, inner, self.tolerance)
         state.counters[[ITERATION, CHECKS, SAMPLES]] += 1, problem.constraints.members, 2 * problem.objective.examples
-        state.move_to(inner.at.w)
+        state.at = inner.at.w.copy()
         if math.isfinite(inner.best_objective):
             state.best, state.best_objective = inner.best.copy(), inner.best_objective
         if ended and alternating.proven(inner, self.tolerance):
@@ -314,8 +321,9 @@ def first_phase(problem: Problem) -> str:
 
 
 def some_examples(problem: Problem, count: int) -> Any:
-    """The same ones every time, so that points compared by them are compared alike."""
-    return np.random.default_rng(2).integers(problem.objective.examples, size=min(count, problem.objective.examples))
+    """The same ones every time, so that points compared by them are compared alike; all where there are no more."""
+    examples = problem.objective.examples
+    return np.arange(examples) if examples <= count else np.random.default_rng(2).integers(examples, size=count)
 
 
 def sample_value(problem: Problem, w: Vector, rows: Any) -> float:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from lighttouch.interfaces import Vector
 from lighttouch.kernels.constraints import OrderRows
+from lighttouch.kernels.domains import BALL, DomainRecord
 from lighttouch.kernels.lattice_order import LatticeOrder
 from lighttouch.kernels.objectives import SparseExamples
 from lighttouch.kernels.swift import Pace
@@ -26,6 +28,7 @@ CONSTRAINT_SHARE = 0.1  # of the time that examples take
 LARGEST_SHARE = 2.0
 PROJECTION_CHECKS = 30.0  # of all constraints, that a projection costs about as much as
 LARGEST_GROUP = 1024
+FINEST_SINGLE = 1e3  # deviations of the targets: what single precision rounds off is then no part of them
 LARGEST_SINGLE = 1e5  # its sixth power, a million times over, is a number in single precision
 NEAR = 200_000  # coordinates, at 16 bytes each, that stay near the processor
 
@@ -44,8 +47,9 @@ def choose_pace(problem: Problem) -> Pace:
     affordable = budget / (member * (1 + draws))
     group = int(max(1, min(LARGEST_GROUP, 8 * affordable, problem.constraints.members)))
     every = max(1, round(group / affordable))
-    far = sparse and problem.dimension > NEAR and fits_single_precision(problem.objective.record)
-    return Pace(runs, run, every, draws, group, record_interval(problem), sparse, far)
+    far = sparse and problem.dimension > NEAR and fits_single_precision(problem)
+    pace = Pace(runs, run, every, draws, group, 1, sparse, far)
+    return pace._replace(record=record_interval(problem, first_stage(problem, pace)))
 
 
 def sweeps_pairs(problem: Problem) -> bool:
@@ -53,19 +57,44 @@ def sweeps_pairs(problem: Problem) -> bool:
     return isinstance(problem.constraints.record, OrderRows | LatticeOrder)
 
 
-def fits_single_precision(examples: SparseExamples) -> bool:
-    """Whether sums of squared gradients stay far from its largest number."""
-    parts = (examples.data, examples.targets, examples.weights)
-    return all(max(part.max(), -part.min()) <= LARGEST_SINGLE for part in parts if part.size)
+def fits_single_precision(problem: Problem) -> bool:
+    """Whether it holds the sums of squared gradients, tells the targets apart and keeps the bounds; users' loops want double precision."""
+    examples, domain = problem.objective.record, problem.domain.record(problem.dimension)
+    if domain.kind == BALL or problem.interpreted or not _ours(problem.constraints.record):
+        return False
+    parts = [part for part in (examples.data, examples.targets, examples.weights) if part.size]
+    if max(max(part.max(), -part.min()) for part in parts) > LARGEST_SINGLE:
+        return False
+    targets = examples.targets
+    if targets.size > 1 and np.abs(targets).max() > FINEST_SINGLE * targets.std():
+        return False
+    inside = inward(domain)
+    return bool(np.all(inside.lower <= inside.upper))
+
+
+def inward(domain: DomainRecord) -> DomainRecord:
+    """Bounds that single precision can hold, none of them outside the given ones."""
+    lower, upper = (bound.astype(np.float32) for bound in (domain.lower, domain.upper))
+    lower = np.where(lower < domain.lower, np.nextafter(lower, np.float32(np.inf)), lower)
+    upper = np.where(upper > domain.upper, np.nextafter(upper, np.float32(-np.inf)), upper)
+    return domain._replace(lower=lower.astype(np.float64), upper=upper.astype(np.float64))
+
+
+def _ours(record: Any) -> bool:
+    return type(record).__module__.startswith("lighttouch.") and all(_ours(part) for part in record if hasattr(part, "_fields"))
 
 
 def ridge_shares(problem: Problem) -> Vector:
-    """The l2 term dealt out among the examples that touch a coordinate, so that a step need not move all coordinates; empty without one."""
+    """The l2 term dealt out among the examples that touch a coordinate, so that a step need not move all of them; empty without one.
+
+    Infinite where no example touches it.
+    """
     objective = problem.objective
     if objective.l2 == 0.0:
         return np.zeros(0)
     touching = np.bincount(objective.record.indices, minlength=problem.dimension)
-    return objective.l2 * objective.examples / np.maximum(1, touching)
+    with np.errstate(divide="ignore"):
+        return np.asarray(objective.l2 * objective.examples / touching)
 
 
 def constraint_share(problem: Problem) -> float:
@@ -98,9 +127,9 @@ def check_operations(problem: Problem) -> float:
     return float(constraints.members * constraints.cost / constraints.group_size)
 
 
-def record_interval(problem: Problem) -> int:
-    """Often enough for an average, rarely enough to cost nothing."""
-    return int(max(10, min(4000, problem.dimension / max(1.0, 8 * problem.objective.cost))))
+def record_interval(problem: Problem, stage: int) -> int:
+    """Rarely enough to cost nothing, but often enough for an average over the later half of the first stage."""
+    return int(max(10, min(stage / 16, problem.dimension / max(1.0, 8 * problem.objective.cost))))
 
 
 def full_pass_is_cheap(problem: Problem) -> bool:
