@@ -384,13 +384,6 @@ def isotonic_regression_of_five_million_at_250_000_places():
     return lt.Problem(lt.EmpiricalRisk(X, y, loss="squared"), lt.ordering(250_000)), optimum
 
 
-def relative_violation(problem: lt.Problem, w: np.ndarray) -> float:
-    constraints = problem.constraints
-    if not constraints.count:
-        return 0.0
-    return max(0.0, float((constraints.values(w) / constraints.row_scales()).max()))
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="run the cases whose name contains this")
@@ -411,7 +404,7 @@ def main() -> int:
             continue
         took = time.perf_counter() - began
         excess = (result.objective - instance.optimum) / max(1e-12, abs(instance.optimum))
-        violation = relative_violation(instance.problem, result.w)
+        violation = instance.problem.relative_violation(result.w)
         good = excess <= 0.01 and violation <= 1e-9
         failures += not good
         mark = "" if good else "   <-- FAILED"

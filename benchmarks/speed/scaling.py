@@ -38,11 +38,18 @@ def measure_lattice(features: int) -> dict[str, float]:
 
 
 def _microseconds(problem: lt.Problem) -> float:
-    """The best of four stretches in the middle of a stage: no step size is sought and nothing is projected meanwhile."""
+    """The best of three stretches in the middle of a stage: no step size is sought and nothing is projected meanwhile.
+
+    They are long, because at the beginning of each the caches have to be filled again.
+    """
     before = lt.solve(problem, iterations=500, project=False, record_every=10**9)
+    first_stage = before.state.solver_state.stage_end
+    if first_stage < 18_500:
+        before = lt.solve(problem, iterations=3 * first_stage // 2, project=False, record_every=10**9, resume=before.state)
+    length = min(6_000, (before.state.solver_state.stage_end - before.iterations) // 3)
     times = []
-    for _ in range(4):
-        after = lt.solve(problem, iterations=before.iterations + 2_000, project=False, record_every=10**9, resume=before.state)
+    for _ in range(3):
+        after = lt.solve(problem, iterations=before.iterations + length, project=False, record_every=10**9, resume=before.state)
         times.append(1e6 * (after.seconds - before.seconds) / (after.iterations - before.iterations))
         before = after
     return min(times)

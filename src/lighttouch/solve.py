@@ -322,10 +322,7 @@ class _Run:
 
     def _broken(self, w: Vector) -> bool:
         """Whether w breaks a constraint by more than rounding explains."""
-        constraints = self.problem.constraints
-        if constraints.count == 0:
-            return False
-        return bool((constraints.values(w) > 1e-8 * constraints.row_scales() * (1.0 + float(np.abs(w).max()))).any())
+        return self.problem.relative_violation(w) > 1e-8 * (1.0 + float(np.abs(w).max()))
 
     def _notes(self, project: bool, solution: Vector, violation: float) -> tuple[str, ...]:
         notes = list(self.solver.notes(self.state)) if hasattr(self.solver, "notes") else []

@@ -34,6 +34,14 @@ class RecordConstraints:
         run(self.record, self.members, self.group_size, finite_vector(w, "w", self.dimension), out)
         return out
 
+    def largest(self, w: Vector) -> float:
+        """The largest g_j(w)."""
+        return float(self.values(w).max())
+
+    def largest_relative(self, w: Vector) -> float:
+        """The largest g_j(w) in units of its row's scale."""
+        return float((self.values(w) / self.row_scales()).max())
+
     def aggregated(self, size: int) -> Aggregated:
         """The maxima over consecutive groups of `size` constraints (Section 5.1): fewer, dearer constraints, the same set."""
         return Aggregated(self, positive_int(size, "size"))

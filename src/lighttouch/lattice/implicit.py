@@ -17,6 +17,8 @@ from lighttouch.kernels.constraints import group_values
 from lighttouch.kernels.lattice_order import LatticeOrder
 from lighttouch.lattice.checks import Sizes
 
+SCALE = float(np.sqrt(2.0))  # the norm of a row
+
 
 class LatticeMonotonicity(LinearConstraints):
     """theta[v] <= theta[v + e_f] for the given features (the other way round where the direction is -1).
@@ -50,10 +52,13 @@ class LatticeMonotonicity(LinearConstraints):
         return smaller, larger
 
     def largest(self, w: Vector) -> float:
-        """The largest g_j(w), strip by strip."""
+        """The largest g_j(w), strip by strip, so that none of the others is stored."""
         out = np.empty(1)
         group_values(self.record, self.count, self.count, w, out)
         return float(out[0])
+
+    def largest_relative(self, w: Vector) -> float:
+        return self.largest(w) / SCALE
 
     @cached_property
     def A(self) -> Any:
@@ -78,7 +83,7 @@ class LatticeMonotonicity(LinearConstraints):
         return False
 
     def row_scales(self) -> Vector:
-        return np.full(self.count, np.sqrt(2.0))
+        return np.full(self.count, SCALE)
 
     def describe(self, j: int) -> str:
         starts, _, spans, jumps, signs = self.record

@@ -139,19 +139,22 @@ class Automatic:
         base = first_eta(problem)
         rows = some_examples(problem, TRIAL_JUDGES)
         worst = sample_value(problem, state.w, rows)
-        trials: dict[int, tuple[float, AutomaticState]] = {}
+        scores: dict[int, float] = {}
+        good: dict[int, AutomaticState] = {}  # the trials that may still be chosen: large states are not kept for nothing
+        work = np.zeros_like(state.counters)
         powers = [-1, 0, 1]
         while powers:
-            trials |= {power: self._trial(problem, state, base * 4.0**power, rows) for power in powers}
-            best = min(trials, key=lambda power: trials[power][0])
-            powers = [edge for edge in (best - 1, best + 1) if edge not in trials and abs(edge) <= 10]
-            inner = sorted(score for score, _ in trials.values())[1]
-            if inner - trials[best][0] <= ALMOST * (worst - trials[best][0]):
+            for power in powers:
+                scores[power], good[power] = self._trial(problem, state, base * 4.0**power, rows)
+                work += good[power].counters
+                least = min(scores.values())
+                enough = least + ALMOST * max(0.0, worst - least)
+                good = {tried: trial for tried, trial in good.items() if scores[tried] <= enough}
+            best = min(scores, key=lambda power: scores[power])
+            powers = [edge for edge in (best - 1, best + 1) if edge not in scores and abs(edge) <= 10]
+            if sorted(scores.values())[1] - least <= ALMOST * (worst - least):
                 break  # its neighbour does as well: no need to look farther
-        good = trials[best][0] + ALMOST * max(0.0, worst - trials[best][0])
-        chosen = trials[min(power for power in trials if trials[power][0] <= good)][1]
-        work = sum((trial.counters for _, trial in trials.values()), np.zeros_like(state.counters))
-        vars(state).update(vars(chosen))
+        vars(state).update(vars(good[min(good)]))
         state.counters[[ITERATION, CHECKS, SAMPLES]] = 0, work[CHECKS], work[SAMPLES]
         state.phase = "stochastic"
 
