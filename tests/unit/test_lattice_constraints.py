@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import combinations, product
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+import lighttouch as lt
 from lighttouch import lattice
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
@@ -366,3 +369,18 @@ def test_a_lattice_of_a_million_vertices_stores_no_rows():
     assert "A" not in vars(constraints)
     assert constraints.values(np.zeros(2**20)).max() == 0.0
     assert "A" not in vars(constraints)
+
+
+def test_violations_of_a_large_lattice_are_found_without_storing_them():
+    sizes = [2] * 16
+    problem = lt.Problem(lt.Quadratic(sp.identity(2**16), np.zeros(2**16)), lt.lattice.increasing(sizes))
+    w = np.random.default_rng(0).normal(size=2**16)
+    values = problem.constraints.values(w)
+    tracemalloc.start()
+    try:
+        found, relative = problem.violation(w), problem.relative_violation(w)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == values.max() and relative == pytest.approx(values.max() / np.sqrt(2.0), rel=1e-15)
+    assert peak < values.nbytes / 4
