@@ -60,6 +60,10 @@ class Constraints(Protocol):
     def cost(self) -> float:
         """Mean operations of checking one constraint (one group, when aggregated)."""
     def values(self, w: Vector) -> Vector: ...
+    def largest(self, w: Vector) -> float:
+        """The largest g_j(w)."""
+    def largest_relative(self, w: Vector) -> float:
+        """The largest g_j(w) in units of its row's scale."""
     def describe(self, j: int) -> str:
         """Constraint j in words."""
 

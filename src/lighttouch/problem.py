@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ import scipy.sparse
 
 from lighttouch.checks import finite_vector, refuse_if_too_large
 from lighttouch.constraints import LinearConstraints
-from lighttouch.constraints.base import RecordConstraints
 from lighttouch.domains import Everywhere
 from lighttouch.errors import ConstraintError, DataError
 from lighttouch.interfaces import Constraints, Domain, Objective, Vector
@@ -51,22 +51,14 @@ class Problem:
 
     def violation(self, w: Any) -> float:
         """max(0, max_j g_j(w)), recomputed over all constraints."""
-        if self.constraints.count == 0:
-            return 0.0
-        point = finite_vector(w, "w", self.dimension)
-        constraints = self.constraints
-        largest = constraints.largest(point) if isinstance(constraints, RecordConstraints) else constraints.values(point).max()
-        return max(0.0, float(largest))
+        return self._excess(self.constraints.largest, w)
 
     def relative_violation(self, w: Any) -> float:
         """The same in units of each row's scale, for linear rows their norm."""
-        if self.constraints.count == 0:
-            return 0.0
-        point = finite_vector(w, "w", self.dimension)
-        constraints = self.constraints
-        known = isinstance(constraints, RecordConstraints)
-        largest = constraints.largest_relative(point) if known else (constraints.values(point) / constraints.row_scales()).max()
-        return max(0.0, float(largest))
+        return self._excess(self.constraints.largest_relative, w)
+
+    def _excess(self, largest: Callable[[Vector], float], w: Any) -> float:
+        return max(0.0, largest(finite_vector(w, "w", self.dimension))) if self.constraints.count else 0.0
 
     def __repr__(self) -> str:
         return f"Problem({type(self.objective).__name__} of {self.dimension} parameters, {self.constraints!r}, {self.domain!r})"

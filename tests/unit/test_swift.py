@@ -182,6 +182,14 @@ def test_far_or_near_no_iterate_leaves_the_domain(monkeypatch, domain):
             assert np.all(w >= domain.lower) and np.all(w <= domain.upper)
 
 
+def test_bounds_are_rounded_inward():
+    bounds = np.array([0.1, -0.1, 1e300, -1e300, 0.5, np.inf, -np.inf])
+    inside = pacing.inward(lt.Box(np.full(7, -np.inf), np.inf).record(7)._replace(lower=bounds, upper=bounds))
+    assert np.all(inside.lower >= bounds) and np.all(inside.upper <= bounds)
+    for side in (inside.lower, inside.upper):
+        np.testing.assert_array_equal(side.astype(np.float32).astype(float), side)
+
+
 def test_a_box_too_narrow_for_single_precision_stays_in_double(monkeypatch):
     everything_is_far(monkeypatch)
     assert not pacing.choose_pace(sparse_problem(domain=lt.Box(1.0 + 1e-9, 1.0 + 2e-9))).far

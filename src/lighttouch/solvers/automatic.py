@@ -199,10 +199,11 @@ class Automatic:
     def _end_stage(self, problem: Problem, state: AutomaticState) -> None:
         """Project what was reached, keep the best; go on, or to the next phase, or end."""
         projected = [project(candidate, problem.constraints, problem.domain).w for candidate in self._recent(state)]
-        rows = some_examples(problem, JUDGES)
-        weighted = getattr(problem.objective, "sample_weight", None) is not None  # a sample may lack the heavy ones
-        judge = problem.objective.value if weighted else functools.partial(sample_value, problem, rows=rows)
-        candidate = min(projected, key=judge) if len(projected) > 1 else projected[0]
+        candidate = projected[0]
+        if len(projected) > 1:
+            weighted = getattr(problem.objective, "sample_weight", None) is not None  # a sample may lack the heavy ones
+            sampled = functools.partial(sample_value, problem, rows=some_examples(problem, JUDGES))
+            candidate = min(projected, key=problem.objective.value if weighted else sampled)
         objective = problem.objective.value(candidate)
         if objective < state.best_objective:
             state.best, state.best_objective = candidate, objective

@@ -74,7 +74,8 @@ def fits_single_precision(problem: Problem) -> bool:
 
 def inward(domain: DomainRecord) -> DomainRecord:
     """Bounds that single precision can hold, none of them outside the given ones."""
-    lower, upper = (bound.astype(np.float32) for bound in (domain.lower, domain.upper))
+    with np.errstate(over="ignore"):  # beyond its largest number lies infinity, which is outside
+        lower, upper = (bound.astype(np.float32) for bound in (domain.lower, domain.upper))
     lower = np.where(lower < domain.lower, np.nextafter(lower, np.float32(np.inf)), lower)
     upper = np.where(upper > domain.upper, np.nextafter(upper, np.float32(-np.inf)), upper)
     return domain._replace(lower=lower.astype(np.float64), upper=upper.astype(np.float64))
