@@ -1,10 +1,12 @@
-"""Lattice models against boosted trees: accuracy and time on real and generated tables, and NDCG on ranking data.
+"""Lattice models against boosted trees: accuracy and time on real and generated tables, and NDCG on
+ranking data.
 
     python -m benchmarks.models [--seeds 5] [--sets housing,adult] [--json results/models.json]
 
-Trees run with their default settings, with and without monotone constraints; ours too. Seed 0 takes the split a set comes with, where
-it comes with one; further seeds split all its rows (or queries) anew, in parts of the same sizes. One thread each, and seconds of the
-processor, so that they compare on a busy machine.
+Trees run with their default settings, with and without monotone constraints; ours too. Seed 0 takes
+the split a set comes with, where it comes with one; further seeds split all its rows (or queries)
+anew, in parts of the same sizes. One thread each, and seconds of the processor, so that they
+compare on a busy machine.
 """
 
 from __future__ import annotations
@@ -51,33 +53,60 @@ def housing(seed: int) -> Split:
 def abalone(seed: int) -> Split:
     table = pd.read_csv(DATA / "tabular" / "abalone.csv")
     y = table.pop("Rings").to_numpy(dtype=float)
-    return shuffled(table, y, {"ShellWeight": 1, "Height": 1, "LongestShell": 1, "Diameter": 1}, seed)
+    return shuffled(
+        table, y, {"ShellWeight": 1, "Height": 1, "LongestShell": 1, "Diameter": 1}, seed
+    )
 
 
 def adult(seed: int) -> Split:
-    train, test = (pd.read_csv(DATA / "tabular" / f"adult_{part}.csv") for part in ("train", "test"))
+    train, test = (
+        pd.read_csv(DATA / "tabular" / f"adult_{part}.csv") for part in ("train", "test")
+    )
     labels = [(part.pop("income") == ">50K").to_numpy() for part in (train, test)]
     rules = {"education_num": 1, "capital_gain": 1, "hours_per_week": 1}
     return anew(Split(train, labels[0], test, labels[1], rules, classify=True), seed)
 
 
 def heart(seed: int) -> Split:
-    train, test = (pd.read_csv(DATA / "tabular" / f"heart_{part}_data.csv", index_col=0) for part in ("train", "test"))
+    train, test = (
+        pd.read_csv(DATA / "tabular" / f"heart_{part}_data.csv", index_col=0)
+        for part in ("train", "test")
+    )
     labels = [part.pop("target").to_numpy() > 0 for part in (train, test)]
-    return anew(Split(train, labels[0], test, labels[1], {"trestbps": 1, "chol": 1}, classify=True), seed)
+    return anew(
+        Split(train, labels[0], test, labels[1], {"trestbps": 1, "chol": 1}, classify=True), seed
+    )
 
 
 def auto_mpg(seed: int) -> Split:
-    train, test = (pd.read_csv(DATA / "tabular" / f"auto_mpg_{part}_data.csv", index_col=0) for part in ("train", "test"))
+    train, test = (
+        pd.read_csv(DATA / "tabular" / f"auto_mpg_{part}_data.csv", index_col=0)
+        for part in ("train", "test")
+    )
     targets = [part.pop("MPG").to_numpy() for part in (train, test)]
-    return anew(Split(train, targets[0], test, targets[1], {"Weight": -1, "Displacement": -1, "Horsepower": -1}), seed)
+    return anew(
+        Split(
+            train,
+            targets[0],
+            test,
+            targets[1],
+            {"Weight": -1, "Displacement": -1, "Horsepower": -1},
+        ),
+        seed,
+    )
 
 
 def smooth(seed: int) -> Split:
     """Generated: smooth, monotone, with interactions, 2,000 noisy rows to learn from."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.uniform(size=(12_000, 6)), columns=list("abcdef"))
-    y = 2 * np.sqrt(X.a * X.b) + X.c**2 + np.log1p(3 * X.d) * X.e - 0.5 * X.f + rng.normal(0, 0.5, len(X))
+    y = (
+        2 * np.sqrt(X.a * X.b)
+        + X.c**2
+        + np.log1p(3 * X.d) * X.e
+        - 0.5 * X.f
+        + rng.normal(0, 0.5, len(X))
+    )
     rules = {"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": -1}
     return Split(X[:2000], y[:2000].to_numpy(), X[2000:], y[2000:].to_numpy(), rules)
 
@@ -86,8 +115,19 @@ def steps(seed: int) -> Split:
     """Generated: made of axis-aligned steps, which is what trees are made of."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.uniform(size=(12_000, 5)), columns=list("abcde"))
-    y = 1.0 * (X.a > 0.37) + 1.5 * ((X.b > 0.61) & (X.c > 0.23)) + 0.8 * (X.d > 0.8) * (X.a > 0.5) + rng.normal(0, 0.3, len(X))
-    return Split(X[:2000], y[:2000].to_numpy(), X[2000:], y[2000:].to_numpy(), {"a": 1, "b": 1, "c": 1, "d": 1})
+    y = (
+        1.0 * (X.a > 0.37)
+        + 1.5 * ((X.b > 0.61) & (X.c > 0.23))
+        + 0.8 * (X.d > 0.8) * (X.a > 0.5)
+        + rng.normal(0, 0.3, len(X))
+    )
+    return Split(
+        X[:2000],
+        y[:2000].to_numpy(),
+        X[2000:],
+        y[2000:].to_numpy(),
+        {"a": 1, "b": 1, "c": 1, "d": 1},
+    )
 
 
 SETS: dict[str, Callable[[int], Split]] = {
@@ -103,7 +143,9 @@ def anew(split: Split, seed: int) -> Split:
     y = np.concatenate([split.y_train, split.y_test])
     order = np.random.default_rng(seed).permutation(len(rows))
     first, second = order[: len(split.train)], order[len(split.train) :]
-    return Split(rows.iloc[first], y[first], rows.iloc[second], y[second], split.monotonic, split.classify)
+    return Split(
+        rows.iloc[first], y[first], rows.iloc[second], y[second], split.monotonic, split.classify
+    )
 
 
 def shuffled(table: pd.DataFrame, y: np.ndarray, monotonic: dict[str, int], seed: int) -> Split:
@@ -127,7 +169,9 @@ def signs(split: Split, monotone: bool) -> list[int]:
 
 def ours(split: Split, monotone: bool, seed: int) -> np.ndarray:
     kind = lt.LatticeClassifier if split.classify else lt.LatticeRegressor
-    model = kind(monotonic_cst=split.monotonic if monotone else None, random_state=seed).fit(split.train, split.y_train)
+    model = kind(monotonic_cst=split.monotonic if monotone else None, random_state=seed).fit(
+        split.train, split.y_train
+    )
     return scores(model, split.test, split.classify)
 
 
@@ -136,7 +180,9 @@ def histogram(split: Split, monotone: bool, seed: int) -> np.ndarray:
 
     train, test = coded(split)
     kind = HistGradientBoostingClassifier if split.classify else HistGradientBoostingRegressor
-    model = kind(monotonic_cst=signs(split, monotone), categorical_features="from_dtype", random_state=seed).fit(train, split.y_train)
+    model = kind(
+        monotonic_cst=signs(split, monotone), categorical_features="from_dtype", random_state=seed
+    ).fit(train, split.y_train)
     return scores(model, test, split.classify)
 
 
@@ -145,7 +191,9 @@ def lightgbm(split: Split, monotone: bool, seed: int) -> np.ndarray:
 
     train, test = coded(split)
     kind = lightgbm.LGBMClassifier if split.classify else lightgbm.LGBMRegressor
-    model = kind(monotone_constraints=signs(split, monotone), random_state=seed, verbose=-1, n_jobs=1).fit(train, split.y_train)
+    model = kind(
+        monotone_constraints=signs(split, monotone), random_state=seed, verbose=-1, n_jobs=1
+    ).fit(train, split.y_train)
     return scores(model, test, split.classify)
 
 
@@ -154,7 +202,12 @@ def xgboost(split: Split, monotone: bool, seed: int) -> np.ndarray:
 
     train, test = coded(split)
     kind = xgboost.XGBClassifier if split.classify else xgboost.XGBRegressor
-    model = kind(monotone_constraints=tuple(signs(split, monotone)), random_state=seed, enable_categorical=True, n_jobs=1)
+    model = kind(
+        monotone_constraints=tuple(signs(split, monotone)),
+        random_state=seed,
+        enable_categorical=True,
+        n_jobs=1,
+    )
     return scores(model.fit(train, split.y_train), test, split.classify)
 
 
@@ -162,14 +215,23 @@ def scores(model: Any, test: pd.DataFrame, classify: bool) -> np.ndarray:
     return np.asarray(model.predict_proba(test)[:, 1] if classify else model.predict(test))
 
 
-MODELS = {"lighttouch": ours, "LightGBM": lightgbm, "XGBoost": xgboost, "HistGradientBoosting": histogram}
+MODELS = {
+    "lighttouch": ours,
+    "LightGBM": lightgbm,
+    "XGBoost": xgboost,
+    "HistGradientBoosting": histogram,
+}
 
 
 def error(split: Split, predicted: np.ndarray) -> dict[str, float]:
     if split.classify:
         accuracy = float(np.mean((predicted > 0.5) == split.y_test))
         surprise = float(log_loss(split.y_test, np.clip(predicted, 1e-9, 1 - 1e-9)))
-        return {"log_loss": surprise, "auc": float(roc_auc_score(split.y_test, predicted)), "accuracy": accuracy}
+        return {
+            "log_loss": surprise,
+            "auc": float(roc_auc_score(split.y_test, predicted)),
+            "accuracy": accuracy,
+        }
     return {"rmse": float(np.sqrt(np.mean((predicted - split.y_test) ** 2)))}
 
 
@@ -182,8 +244,24 @@ def run_set(name: str, seeds: int) -> list[dict[str, Any]]:
                 began = time.process_time()
                 predicted = fit(split, monotone, seed)
                 seconds = time.process_time() - began
-                print(f"{name}  seed {seed}  {model}{'' if monotone else ' without rules'}  {seconds:.1f} s", file=sys.stderr, flush=True)
-                rows.append({"set": name, "model": model, "rules": monotone, "seed": seed, "seconds": seconds} | error(split, predicted))
+                print(
+                    (
+                        f"{name}  seed {seed}  {model}{'' if monotone else ' without rules'}  "
+                        f"{seconds:.1f} s"
+                    ),
+                    file=sys.stderr,
+                    flush=True,
+                )
+                rows.append(
+                    {
+                        "set": name,
+                        "model": model,
+                        "rules": monotone,
+                        "seed": seed,
+                        "seconds": seconds,
+                    }
+                    | error(split, predicted)
+                )
     return rows
 
 
@@ -203,13 +281,21 @@ def ranking_sets() -> dict[str, tuple[Any, ...]]:
         table = pd.read_csv(folder / f"synthetic_ranking_{part}.csv")
         y, group = table.pop("LABEL").to_numpy(dtype=float), table.pop("GROUP").to_numpy()
         text = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
-        parts += [table.drop(columns=text) if text else table, y, np.unique(group, return_inverse=True)[1]]
+        parts += [
+            table.drop(columns=text) if text else table,
+            y,
+            np.unique(group, return_inverse=True)[1],
+        ]
     found["synthetic"] = tuple(parts)
     return found
 
 
 def mean_ndcg(y: np.ndarray, predicted: np.ndarray, query: np.ndarray, k: int = 5) -> float:
-    values = [ndcg_score([y[query == q]], [predicted[query == q]], k=k) for q in np.unique(query) if np.ptp(y[query == q]) > 0]
+    values = [
+        ndcg_score([y[query == q]], [predicted[query == q]], k=k)
+        for q in np.unique(query)
+        if np.ptp(y[query == q]) > 0
+    ]
     return float(np.mean(values))
 
 
@@ -218,12 +304,22 @@ def queries_anew(found: tuple[Any, ...], seed: int) -> tuple[Any, ...]:
     X, y, query, X_test, y_test, query_test = found
     if seed:
         X = pd.concat([pd.DataFrame(X), pd.DataFrame(X_test)], ignore_index=True)
-        y, query = np.concatenate([y, y_test]), np.concatenate([query, query_test + query.max() + 1])
+        y, query = (
+            np.concatenate([y, y_test]),
+            np.concatenate([query, query_test + query.max() + 1]),
+        )
         count = int(query.max()) + 1
         share = (query_test.max() + 1) / count
         held_out = np.random.default_rng(seed).permutation(count)[: round(count * share)]
         test = np.isin(query, held_out)
-        X, y, query, X_test, y_test, query_test = X[~test], y[~test], query[~test], X[test], y[test], query[test]
+        X, y, query, X_test, y_test, query_test = (
+            X[~test],
+            y[~test],
+            query[~test],
+            X[test],
+            y[test],
+            query[test],
+        )
     order = np.argsort(query, kind="stable")
     X = X.iloc[order] if hasattr(X, "iloc") else X[order]
     return X, y[order], np.unique(query[order], return_inverse=True)[1], X_test, y_test, query_test
@@ -241,11 +337,25 @@ def run_ranking(seeds: int) -> list[dict[str, Any]]:
                 if model == "lighttouch":
                     fitted = lt.LatticeRanker(random_state=seed).fit(X, y, qid=query)
                 else:
-                    fitted = lightgbm.LGBMRanker(random_state=seed, verbose=-1, n_jobs=1).fit(X, y.astype(int), group=np.bincount(query))
+                    fitted = lightgbm.LGBMRanker(random_state=seed, verbose=-1, n_jobs=1).fit(
+                        X, y.astype(int), group=np.bincount(query)
+                    )
                 seconds = time.process_time() - began
                 quality = mean_ndcg(y_test, fitted.predict(X_test), query_test)
-                print(f"{name}  seed {seed}  {model}  {seconds:.1f} s  {quality:.4f}", file=sys.stderr, flush=True)
-                rows.append({"set": name, "model": model, "seed": seed, "seconds": seconds, "ndcg@5": quality})
+                print(
+                    f"{name}  seed {seed}  {model}  {seconds:.1f} s  {quality:.4f}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                rows.append(
+                    {
+                        "set": name,
+                        "model": model,
+                        "seed": seed,
+                        "seconds": seconds,
+                        "ndcg@5": quality,
+                    }
+                )
     return rows
 
 
@@ -256,18 +366,26 @@ def show(rows: list[dict[str, Any]], measures: tuple[str, ...]) -> None:
         if measure not in frame or frame[measure].isna().all():
             continue
         part = frame.dropna(subset=[measure])
-        summary = part.groupby(by, sort=False).agg(mean=(measure, "mean"), sd=(measure, "std"), seconds=("seconds", "median"))
+        summary = part.groupby(by, sort=False).agg(
+            mean=(measure, "mean"), sd=(measure, "std"), seconds=("seconds", "median")
+        )
         print(f"\n{measure}\n{summary.round(4).to_string()}", flush=True)
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
     """One line a set, one column a model: mean and deviation of its first measure."""
     frame = pd.DataFrame(rows)
-    frame["who"] = frame["model"] + np.where(frame.get("rules", pd.Series(True, frame.index)).isin([False]), ", no rules", "")
+    frame["who"] = frame["model"] + np.where(
+        frame.get("rules", pd.Series(True, frame.index)).isin([False]), ", no rules", ""
+    )
     columns = list(dict.fromkeys(sorted(frame["who"], key=lambda name: "no rules" in name)))
     lines = [f"| | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
     for name, part in frame.groupby("set", sort=False):
-        measure = next(each for each in ("rmse", "log_loss", "ndcg@5") if each in part and part[each].notna().all())
+        measure = next(
+            each
+            for each in ("rmse", "log_loss", "ndcg@5")
+            if each in part and part[each].notna().all()
+        )
         cells = []
         for who in columns:
             values = part.loc[part["who"] == who, measure]
@@ -283,7 +401,9 @@ def main() -> None:
     arguments.add_argument("--json", type=Path)
     given = arguments.parse_args()
     warnings.filterwarnings("ignore")
-    lt.LatticeRegressor().fit(np.random.default_rng(0).normal(size=(60, 3)), np.arange(60.0))  # compile off the clock
+    lt.LatticeRegressor().fit(
+        np.random.default_rng(0).normal(size=(60, 3)), np.arange(60.0)
+    )  # compile off the clock
     rows: list[dict[str, Any]] = []
     for name in given.sets.split(","):
         with threadpool_limits(1):

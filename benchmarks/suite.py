@@ -1,7 +1,9 @@
-"""No tuning: `solve(problem, time_limit=30)` on many different problems, against optima found by other means.
+"""No tuning: `solve(problem, time_limit=30)` on many different problems, against optima found by
+other means.
 
-`python -m benchmarks.suite` prints a table; every row must end feasible to 1e-9 of the row scale and within 1% of the
-optimum. The reference optima come from CVXPY with Clarabel (install the extra `bench`), or from closed forms.
+`python -m benchmarks.suite` prints a table; every row must end feasible to 1e-9 of the row scale
+and within 1% of the optimum. The reference optima come from CVXPY with Clarabel (install the extra
+`bench`), or from closed forms.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ def case(function: Callable[[], tuple[lt.Problem, float]]) -> Callable[[], Case]
 
 
 def minimum(problem: lt.Problem, extra: Callable[..., list[object]] | None = None) -> float:
-    """The optimum by CVXPY and Clarabel; `extra` adds constraints it cannot read off the problem."""
+    """The optimum by CVXPY and Clarabel; `extra` adds constraints it cannot read off the
+    problem.
+    """
     import cvxpy as cp
 
     w = cp.Variable(problem.dimension)
@@ -65,7 +69,11 @@ def _expression(cp, objective, w):
     if isinstance(objective, lt.Quadratic):
         return 0.5 * cp.quad_form(w, cp.psd_wrap(objective.P)) + objective.q @ w
     z, y, n = objective.X @ w, objective.y, objective.examples
-    weights = np.ones(n) if objective.sample_weight is None else objective.sample_weight * n / objective.sample_weight.sum()
+    weights = (
+        np.ones(n)
+        if objective.sample_weight is None
+        else objective.sample_weight * n / objective.sample_weight.sum()
+    )
     losses = {
         "hinge": lambda: cp.pos(1 - cp.multiply(y, z)),
         "logistic": lambda: cp.logistic(-cp.multiply(y, z)),
@@ -81,7 +89,9 @@ def _expression(cp, objective, w):
     return weights @ each / n + objective.l2 / 2 * cp.sum_squares(w)
 
 
-def regression(n: int, d: int, seed: int, noise: float = 0.5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def regression(
+    n: int, d: int, seed: int, noise: float = 0.5
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X, truth = rng.normal(size=(n, d)), rng.normal(size=d)
     return X, X @ truth + noise * rng.normal(size=n), truth
@@ -92,7 +102,9 @@ def labels(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(y > 0, 1.0, -1.0)
 
 
-def solved(problem: lt.Problem, extra: Callable[..., list[object]] | None = None) -> tuple[lt.Problem, float]:
+def solved(
+    problem: lt.Problem, extra: Callable[..., list[object]] | None = None
+) -> tuple[lt.Problem, float]:
     return problem, minimum(problem, extra)
 
 
@@ -100,14 +112,18 @@ def solved(problem: lt.Problem, extra: Callable[..., list[object]] | None = None
 def isotonic_regression():
     rng = np.random.default_rng(0)
     y = np.linspace(0, 3, 300) + rng.normal(size=300)
-    return solved(lt.Problem(lt.EmpiricalRisk(sp.identity(300), y, loss="squared"), lt.ordering(300)))
+    return solved(
+        lt.Problem(lt.EmpiricalRisk(sp.identity(300), y, loss="squared"), lt.ordering(300))
+    )
 
 
 @case
 def isotonic_median():
     rng = np.random.default_rng(1)
     y = np.linspace(0, 3, 200) + rng.standard_t(2, size=200)
-    return solved(lt.Problem(lt.EmpiricalRisk(sp.identity(200), y, loss="absolute"), lt.ordering(200)))
+    return solved(
+        lt.Problem(lt.EmpiricalRisk(sp.identity(200), y, loss="absolute"), lt.ordering(200))
+    )
 
 
 @case
@@ -124,7 +140,9 @@ def logistic_lattice_with_bounds():
     x = rng.random((3000, 5))
     y = np.where(x.sum(axis=1) + 0.5 * rng.normal(size=3000) > 2.5, 1.0, -1.0)
     rules = lt.stack(lt.lattice.increasing([2] * 5), lt.lattice.bounds([2] * 5, -4, 4))
-    return solved(lt.Problem(lt.EmpiricalRisk(lt.Lattice([2] * 5).features(x), y, loss="logistic"), rules))
+    return solved(
+        lt.Problem(lt.EmpiricalRisk(lt.Lattice([2] * 5).features(x), y, loss="logistic"), rules)
+    )
 
 
 @case
@@ -134,7 +152,9 @@ def convex_increasing_lattice():
     x = rng.random((2000, 3)) * (np.array(sizes) - 1)
     y = x[:, 0] ** 2 / 4 + x[:, 1] + rng.normal(size=2000)
     rules = lt.stack(lt.lattice.increasing(sizes), lt.lattice.convex(sizes, 0))
-    return solved(lt.Problem(lt.EmpiricalRisk(lt.Lattice(sizes).features(x), y, loss="squared"), rules))
+    return solved(
+        lt.Problem(lt.EmpiricalRisk(lt.Lattice(sizes).features(x), y, loss="squared"), rules)
+    )
 
 
 @case
@@ -144,12 +164,18 @@ def edgeworth_trust_and_range_dominance():
     x = rng.random((3000, 4)) * (np.array(sizes) - 1)
     y = x[:, 0] - x[:, 1] * x[:, 0] + rng.normal(size=3000)
     rules = lt.stack(lt.lattice.edgeworth(sizes, 0, 1), lt.lattice.range_dominance(sizes, 0, 2))
-    return solved(lt.Problem(lt.EmpiricalRisk(lt.Lattice(sizes).features(x), y, loss="huber"), rules))
+    return solved(
+        lt.Problem(lt.EmpiricalRisk(lt.Lattice(sizes).features(x), y, loss="huber"), rules)
+    )
 
 
 def random_rows(d: int, m: int, seed: int, dense: bool = True) -> lt.LinearConstraints:
     rng = np.random.default_rng(seed)
-    A = rng.normal(size=(m, d)) if dense else sp.random(m, d, 0.1, random_state=rng, data_rvs=rng.standard_normal, format="csr")
+    A = (
+        rng.normal(size=(m, d))
+        if dense
+        else sp.random(m, d, 0.1, random_state=rng, data_rvs=rng.standard_normal, format="csr")
+    )
     return lt.LinearConstraints(A, np.full(m, 0.5 if dense else 0.2))
 
 
@@ -162,7 +188,13 @@ def least_squares_under_dense_rows():
 @case
 def least_squares_under_sparse_rows():
     X, y, _ = regression(500, 60, 6)
-    return solved(lt.Problem(lt.EmpiricalRisk(X, y, loss="squared"), random_rows(60, 3000, 6, dense=False), lt.Box(-5, 5)))
+    return solved(
+        lt.Problem(
+            lt.EmpiricalRisk(X, y, loss="squared"),
+            random_rows(60, 3000, 6, dense=False),
+            lt.Box(-5, 5),
+        )
+    )
 
 
 @case
@@ -203,8 +235,13 @@ def nearest_point_of_many_balls():
     rng = np.random.default_rng(12)
     centers = 0.3 * rng.normal(size=(60, 20))
     radii = np.linalg.norm(centers, axis=1) + 0.5
-    problem = lt.Problem(lt.Quadratic(np.eye(20), -3 * rng.normal(size=20)), lt.NormConstraints(None, -centers, None, radii))
-    return solved(problem, lambda cp, w: [cp.norm(w - c) <= r for c, r in zip(centers, radii, strict=True)])
+    problem = lt.Problem(
+        lt.Quadratic(np.eye(20), -3 * rng.normal(size=20)),
+        lt.NormConstraints(None, -centers, None, radii),
+    )
+    return solved(
+        problem, lambda cp, w: [cp.norm(w - c) <= r for c, r in zip(centers, radii, strict=True)]
+    )
 
 
 @case
@@ -253,7 +290,9 @@ def a_convex_function_of_the_users():
     rng = np.random.default_rng(15)
     X, y, _ = regression(300, 8, 15)
     rows = rng.normal(size=(10, 8))
-    rules = lt.ConvexConstraints(8, 10, exponential_value, exponential_slope, record=Exponents(rows))
+    rules = lt.ConvexConstraints(
+        8, 10, exponential_value, exponential_slope, record=Exponents(rows)
+    )
     return solved(
         lt.Problem(lt.EmpiricalRisk(X, y, loss="squared"), rules),
         lambda cp, w: [cp.sum(cp.exp(cp.multiply(rows[j], w))) <= 12 for j in range(10)],
@@ -298,7 +337,9 @@ def columns_of_many_scales():
 @case
 def rows_inside_a_ball():
     X, y, _ = regression(400, 20, 21)
-    return solved(lt.Problem(lt.EmpiricalRisk(X, y, loss="squared"), random_rows(20, 200, 21), lt.Ball(0.6)))
+    return solved(
+        lt.Problem(lt.EmpiricalRisk(X, y, loss="squared"), random_rows(20, 200, 21), lt.Ball(0.6))
+    )
 
 
 @case
@@ -306,7 +347,9 @@ def sparse_text_like_svm():
     rng = np.random.default_rng(22)
     X = sp.random(4000, 500, 0.02, random_state=rng, format="csr")
     y = np.where(X @ rng.normal(size=500) + 0.3 * rng.normal(size=4000) > 0, 1.0, -1.0)
-    return solved(lt.Problem(lt.EmpiricalRisk(X, y, loss="hinge", l2=1e-3), lt.bounds(500, -2.0, 2.0)))
+    return solved(
+        lt.Problem(lt.EmpiricalRisk(X, y, loss="hinge", l2=1e-3), lt.bounds(500, -2.0, 2.0))
+    )
 
 
 @case
@@ -314,8 +357,12 @@ def portfolio_on_the_simplex():
     rng = np.random.default_rng(23)
     root = rng.normal(size=(50, 50)) / 7
     ones = np.ones((1, 50))
-    rules = lt.stack(lt.bounds(50, 0.0), lt.LinearConstraints(np.vstack([ones, -ones]), [1.0, -1.0]))
-    return solved(lt.Problem(lt.Quadratic(root @ root.T + 0.1 * np.eye(50), -rng.random(50)), rules))
+    rules = lt.stack(
+        lt.bounds(50, 0.0), lt.LinearConstraints(np.vstack([ones, -ones]), [1.0, -1.0])
+    )
+    return solved(
+        lt.Problem(lt.Quadratic(root @ root.T + 0.1 * np.eye(50), -rng.random(50)), rules)
+    )
 
 
 @case
@@ -323,7 +370,9 @@ def weighted_examples_with_dominance():
     rng = np.random.default_rng(24)
     X, y, _ = regression(700, 10, 24)
     rules = lt.order([0, 1, 2], [3, 4, 5], dimension=10)
-    return solved(lt.Problem(lt.EmpiricalRisk(X, y, loss="absolute", sample_weight=rng.random(700)), rules))
+    return solved(
+        lt.Problem(lt.EmpiricalRisk(X, y, loss="absolute", sample_weight=rng.random(700)), rules)
+    )
 
 
 def normal_equations(problem: lt.Problem) -> float:
@@ -332,14 +381,22 @@ def normal_equations(problem: lt.Problem) -> float:
     X, y, n = objective.X, objective.y, objective.examples
     P, q = (X.T @ X) / n, -(X.T @ y) / n
     P = (P.toarray() if sp.issparse(P) else P) + objective.l2 * np.eye(problem.dimension)
-    return minimum(lt.Problem(lt.Quadratic((P + P.T) / 2, q), problem.constraints, problem.domain)) + 0.5 * float(y @ y) / n
+    return (
+        minimum(lt.Problem(lt.Quadratic((P + P.T) / 2, q), problem.constraints, problem.domain))
+        + 0.5 * float(y @ y) / n
+    )
 
 
 @case
 def a_quarter_million_examples_on_a_lattice():
     rng = np.random.default_rng(25)
     x = rng.random((250_000, 8))
-    y = np.minimum(x[:, 0], x[:, 1]) - 0.5 * x[:, 2] + x[:, 3:].mean(axis=1) + rng.normal(size=250_000)
+    y = (
+        np.minimum(x[:, 0], x[:, 1])
+        - 0.5 * x[:, 2]
+        + x[:, 3:].mean(axis=1)
+        + rng.normal(size=250_000)
+    )
     objective = lt.EmpiricalRisk(lt.Lattice([2] * 8).features(x), y, loss="squared")
     problem = lt.Problem(objective, lt.lattice.increasing([2] * 8))
     return problem, normal_equations(problem)
@@ -356,7 +413,10 @@ def a_hundred_thousand_dense_examples():
 def six_hundred_thousand_sparse_examples_with_a_ridge():
     rng = np.random.default_rng(27)
     columns = np.minimum(299, (8 * rng.pareto(0.9, size=(600_000, 25))).astype(int))
-    X = sp.csr_matrix((rng.exponential(size=columns.size), columns.ravel(), np.arange(0, columns.size + 1, 25)), shape=(600_000, 300))
+    X = sp.csr_matrix(
+        (rng.exponential(size=columns.size), columns.ravel(), np.arange(0, columns.size + 1, 25)),
+        shape=(600_000, 300),
+    )
     y = X @ np.abs(rng.normal(size=300)) + 10.0 * rng.normal(size=600_000)
     problem = lt.Problem(lt.EmpiricalRisk(X, y, loss="squared", l2=0.01), lt.ordering(300))
     return problem, normal_equations(problem)
@@ -376,11 +436,15 @@ def isotonic_regression_of_five_million_at_250_000_places():
     rng = np.random.default_rng(29)
     places = rng.integers(250_000, size=5_000_000)
     y = 4.0 * places / 250_000 + rng.normal(size=places.size)
-    X = sp.csr_matrix((np.ones(places.size), places, np.arange(places.size + 1)), shape=(places.size, 250_000))
+    X = sp.csr_matrix(
+        (np.ones(places.size), places, np.arange(places.size + 1)), shape=(places.size, 250_000)
+    )
     count, total = np.bincount(places, minlength=250_000), np.bincount(places, y, minlength=250_000)
     seen = count > 0
     best = isotonic.isotonic_regression(total[seen] / count[seen], sample_weight=count[seen])
-    optimum = 0.5 * float(np.mean(y**2) + (count[seen] @ best**2 - 2.0 * total[seen] @ best) / places.size)
+    optimum = 0.5 * float(
+        np.mean(y**2) + (count[seen] @ best**2 - 2.0 * total[seen] @ best) / places.size
+    )
     return lt.Problem(lt.EmpiricalRisk(X, y, loss="squared"), lt.ordering(250_000)), optimum
 
 
@@ -390,7 +454,10 @@ def main() -> int:
     parser.add_argument("--time-limit", type=float, default=30.0)
     chosen = parser.parse_args()
     failures = 0
-    print(f"{'problem':54s} {'optimum':>12s} {'found':>12s} {'excess':>9s} {'violation':>9s} {'seconds':>8s}  status")
+    print(
+        f"{'problem':54s} {'optimum':>12s} {'found':>12s} {'excess':>9s} {'violation':>9s} "
+        f"{'seconds':>8s}  status"
+    )
     for name, build in CASES.items():
         if chosen.only not in name:
             continue
@@ -409,7 +476,8 @@ def main() -> int:
         failures += not good
         mark = "" if good else "   <-- FAILED"
         print(
-            f"{name:54s} {instance.optimum:12.6g} {result.objective:12.6g} {excess:9.1e} {violation:9.1e} {took:8.2f}  "
+            f"{name:54s} {instance.optimum:12.6g} {result.objective:12.6g} {excess:9.1e} "
+            f"{violation:9.1e} {took:8.2f}  "
             f"{result.status.name}{mark}",
             flush=True,
         )

@@ -1,6 +1,7 @@
 """Solvers and problems under test: one line here buys every conformance test.
 
-Every problem comes twice: as the package states it, and as the dense NumPy functions of `reference.Piece`.
+Every problem comes twice: as the package states it, and as the dense NumPy functions of
+`reference.Piece`.
 """
 
 from __future__ import annotations
@@ -36,19 +37,29 @@ def _regression(seed: int, examples: int, dimension: int) -> tuple[np.ndarray, n
 
 
 def _sparse(rng: np.random.Generator, rows: int, columns: int) -> scipy.sparse.csr_matrix:
-    return scipy.sparse.random(rows, columns, 0.5, "csr", random_state=rng, data_rvs=rng.standard_normal)
+    return scipy.sparse.random(
+        rows, columns, 0.5, "csr", random_state=rng, data_rvs=rng.standard_normal
+    )
 
 
 @cache
 def dense_rows_in_a_box() -> Case:
     X, y = _regression(1, 30, 6)
     rng = np.random.default_rng(2)
-    A, b, upper = rng.normal(size=(9, 6)), rng.uniform(-0.2, 0.5, size=9), rng.uniform(0.3, 1.0, size=6)
+    A, b, upper = (
+        rng.normal(size=(9, 6)),
+        rng.uniform(-0.2, 0.5, size=9),
+        rng.uniform(0.3, 1.0, size=6),
+    )
     problem = lt.Problem(lt.EmpiricalRisk(X, y), lt.LinearConstraints(A, b), lt.Box(-0.8, upper))
     lower = np.full(6, -0.8)
     return Case(
         problem,
-        reference.Piece(**reference.risk(X, y, reference.LOSSES["squared"]), **reference.linear(A, b), project=reference.box(lower, upper)),
+        reference.Piece(
+            **reference.risk(X, y, reference.LOSSES["squared"]),
+            **reference.linear(A, b),
+            project=reference.box(lower, upper),
+        ),
     )
 
 
@@ -56,12 +67,21 @@ def dense_rows_in_a_box() -> Case:
 def sparse_rows_in_a_ball() -> Case:
     rng = np.random.default_rng(3)
     X, A = _sparse(rng, 30, 8), _sparse(rng, 11, 8)
-    y, b, weights = np.where(rng.random(30) < 0.5, -1.0, 1.0), rng.uniform(-0.3, 0.3, size=11), rng.uniform(0.1, 3.0, size=30)
+    y, b, weights = (
+        np.where(rng.random(30) < 0.5, -1.0, 1.0),
+        rng.uniform(-0.3, 0.3, size=11),
+        rng.uniform(0.1, 3.0, size=30),
+    )
     center = rng.normal(size=8) * 0.2
     objective = lt.EmpiricalRisk(X, y, "logistic", l2=0.1, sample_weight=weights)
     problem = lt.Problem(objective, lt.LinearConstraints(A, b), lt.Ball(0.7, center))
     risk = reference.risk(X.toarray(), y, reference.LOSSES["logistic"], weights)
-    return Case(problem, reference.Piece(**risk, **reference.linear(A.toarray(), b), project=reference.ball(0.7, center), l2=0.1))
+    return Case(
+        problem,
+        reference.Piece(
+            **risk, **reference.linear(A.toarray(), b), project=reference.ball(0.7, center), l2=0.1
+        ),
+    )
 
 
 @cache
@@ -72,7 +92,12 @@ def an_order_in_groups() -> Case:
     problem = lt.Problem(lt.EmpiricalRisk(X, y, "hinge"), lt.ordering(10).aggregated(4))
     A = np.eye(10)[:-1] - np.eye(10)[1:]
     risk = reference.risk(X, y, reference.LOSSES["hinge"])
-    return Case(problem, reference.Piece(**risk, **reference.linear(A, np.zeros(9)), project=reference.everywhere(), group=4))
+    return Case(
+        problem,
+        reference.Piece(
+            **risk, **reference.linear(A, np.zeros(9)), project=reference.everywhere(), group=4
+        ),
+    )
 
 
 @cache
@@ -81,10 +106,19 @@ def an_order_in_a_box() -> Case:
     rng = np.random.default_rng(10)
     X = _sparse(rng, 30, 8)
     y = X @ np.linspace(-0.5, 2.0, 8)[rng.permutation(8)] + 0.3 * rng.normal(size=30)
-    problem = lt.Problem(lt.EmpiricalRisk(X, y, "absolute", l2=0.05), lt.lattice.increasing([2, 2, 2]), lt.Box(-0.6, 0.8))
+    problem = lt.Problem(
+        lt.EmpiricalRisk(X, y, "absolute", l2=0.05),
+        lt.lattice.increasing([2, 2, 2]),
+        lt.Box(-0.6, 0.8),
+    )
     A = problem.constraints.A.toarray()
     risk = reference.risk(X.toarray(), y, reference.LOSSES["absolute"])
-    return Case(problem, reference.Piece(**risk, **reference.linear(A, np.zeros(12)), project=reference.box(-0.6, 0.8), l2=0.05))
+    return Case(
+        problem,
+        reference.Piece(
+            **risk, **reference.linear(A, np.zeros(12)), project=reference.box(-0.6, 0.8), l2=0.05
+        ),
+    )
 
 
 @cache
@@ -92,10 +126,21 @@ def cones_everywhere() -> Case:
     rng = np.random.default_rng(5)
     root = rng.normal(size=(4, 4))
     P, q = root @ root.T / 4 + np.eye(4), rng.normal(size=4) * 2
-    A, b, c = rng.normal(size=(7, 3, 4)), rng.normal(size=(7, 3)) * 0.3, rng.normal(size=(7, 4)) * 0.2
+    A, b, c = (
+        rng.normal(size=(7, 3, 4)),
+        rng.normal(size=(7, 3)) * 0.3,
+        rng.normal(size=(7, 4)) * 0.2,
+    )
     d = np.linalg.norm(b, axis=1) + rng.uniform(0.1, 0.5, size=7)  # 0 satisfies them all
     problem = lt.Problem(lt.Quadratic(P, q), lt.NormConstraints(A, b, c, d))
-    return Case(problem, reference.Piece(**reference.quadratic(P, q), **reference.cones(A, b, c, d), project=reference.everywhere()))
+    return Case(
+        problem,
+        reference.Piece(
+            **reference.quadratic(P, q),
+            **reference.cones(A, b, c, d),
+            project=reference.everywhere(),
+        ),
+    )
 
 
 @cache
@@ -104,10 +149,16 @@ def families_joined() -> Case:
     rng = np.random.default_rng(7)
     A, b = _sparse(rng, 6, 5), rng.uniform(-0.2, 0.4, size=6)
     roots = rng.normal(size=(4, 5, 5))
-    P, q, r = np.einsum("jik,jlk->jil", roots, roots) / 5, rng.normal(size=(4, 5)), rng.uniform(-1.0, 0.1, size=4)
+    P, q, r = (
+        np.einsum("jik,jlk->jil", roots, roots) / 5,
+        rng.normal(size=(4, 5)),
+        rng.uniform(-1.0, 0.1, size=4),
+    )
     constraints = lt.stack(lt.LinearConstraints(A, b), lt.QuadraticConstraints(P, q, r))
     problem = lt.Problem(lt.EmpiricalRisk(X, y, "huber"), constraints, lt.Box(-1.0, 1.0))
-    families = reference.joined((6, reference.linear(A.toarray(), b)), (4, reference.quadratics(P, q, r)))
+    families = reference.joined(
+        (6, reference.linear(A.toarray(), b)), (4, reference.quadratics(P, q, r))
+    )
     risk = reference.risk(X, y, reference.LOSSES["huber"])
     return Case(problem, reference.Piece(**risk, **families, project=reference.box(-1.0, 1.0)))
 
@@ -118,7 +169,9 @@ def one_constraint() -> Case:
     A, b = np.array([[1.0, -2.0, 0.5]]), np.array([-0.3])
     problem = lt.Problem(lt.EmpiricalRisk(X, y, "absolute"), lt.LinearConstraints(A, b))
     risk = reference.risk(X, y, reference.LOSSES["absolute"])
-    return Case(problem, reference.Piece(**risk, **reference.linear(A, b), project=reference.everywhere()))
+    return Case(
+        problem, reference.Piece(**risk, **reference.linear(A, b), project=reference.everywhere())
+    )
 
 
 @cache
@@ -126,7 +179,12 @@ def no_constraints() -> Case:
     X, y = _regression(9, 20, 4)
     problem = lt.Problem(lt.EmpiricalRisk(X, y, lt.Quantile(0.3)))
     return Case(
-        problem, reference.Piece(**reference.risk(X, y, reference.quantile(0.3)), **reference.nothing(), project=reference.everywhere())
+        problem,
+        reference.Piece(
+            **reference.risk(X, y, reference.quantile(0.3)),
+            **reference.nothing(),
+            project=reference.everywhere(),
+        ),
     )
 
 
@@ -144,11 +202,15 @@ PROBLEMS: dict[str, Callable[[], Case]] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A solver for a problem, and how many constraints T iterations check, where that is fixed beforehand."""
+    """A solver for a problem, and how many constraints T iterations check, where that is fixed
+    beforehand.
+    """
 
     build: Callable[[lt.Problem], Any]
     checks: Callable[[int, int], int] | None = None  # of m single constraints and T iterations
-    feasible_start: bool = False  # whether it begins at a feasible point of its own, not at the start given
+    feasible_start: bool = (
+        False  # whether it begins at a feasible point of its own, not at the start given
+    )
 
 
 def _some(problem: lt.Problem) -> int:
@@ -159,20 +221,34 @@ FIRST_PHASE = 24
 
 SOLVERS: dict[str, Entry] = {
     "full touch": Entry(lambda p: lt.FullTouch(1.5, 0.05), lambda m, T: m * T),
-    "full touch, adagrad": Entry(lambda p: lt.FullTouch(1.5, lt.AdaGrad(0.3), batch=2), lambda m, T: m * T),
-    "light touch": Entry(lambda p: lt.LightTouch(1.5, 0.05, _some(p)), lambda m, T: (min(m, 3) + (m > 0)) * T),
+    "full touch, adagrad": Entry(
+        lambda p: lt.FullTouch(1.5, lt.AdaGrad(0.3), batch=2), lambda m, T: m * T
+    ),
+    "light touch": Entry(
+        lambda p: lt.LightTouch(1.5, 0.05, _some(p)), lambda m, T: (min(m, 3) + (m > 0)) * T
+    ),
     "light touch, inverse sqrt": Entry(
-        lambda p: lt.LightTouch(1.5, lt.InverseSqrt(0.4), _some(p), weight_step_size=0.7, batch=2), lambda m, T: (min(m, 3) + (m > 0)) * T
+        lambda p: lt.LightTouch(1.5, lt.InverseSqrt(0.4), _some(p), weight_step_size=0.7, batch=2),
+        lambda m, T: (min(m, 3) + (m > 0)) * T,
     ),
     "mid touch": Entry(
-        lambda p: lt.MidTouch(1.5, 2.0, FIRST_PHASE, 0.4), lambda m, T: m * min(T, FIRST_PHASE) + 2 * (m > 0) * max(0, T - FIRST_PHASE)
+        lambda p: lt.MidTouch(1.5, 2.0, FIRST_PHASE, 0.4),
+        lambda m, T: m * min(T, FIRST_PHASE) + 2 * (m > 0) * max(0, T - FIRST_PHASE),
     ),
     "practical light touch": Entry(lambda p: lt.PracticalLightTouch(1.5, lt.InverseSqrt(0.4))),
-    "practical light touch, adagrad": Entry(lambda p: lt.PracticalLightTouch(1.5, lt.AdaGrad(0.3), weight_step_size=0.5)),
-    "projected sgd": Entry(lambda p: lt.ProjectedSGD(lt.InverseSqrt(0.4)), lambda m, T: m * T, feasible_start=True),
+    "practical light touch, adagrad": Entry(
+        lambda p: lt.PracticalLightTouch(1.5, lt.AdaGrad(0.3), weight_step_size=0.5)
+    ),
+    "projected sgd": Entry(
+        lambda p: lt.ProjectedSGD(lt.InverseSqrt(0.4)), lambda m, T: m * T, feasible_start=True
+    ),
     "approx sgd": Entry(lambda p: lt.ApproxSGD(lt.InverseSqrt(0.4), batch=2), feasible_start=True),
-    "online frank-wolfe": Entry(lambda p: lt.OnlineFrankWolfe(memory="gradients"), lambda m, T: m * T, feasible_start=True),
-    "local frank-wolfe": Entry(lambda p: lt.LocalFrankWolfe(batch=2), lambda m, T: m * T, feasible_start=True),
+    "online frank-wolfe": Entry(
+        lambda p: lt.OnlineFrankWolfe(memory="gradients"), lambda m, T: m * T, feasible_start=True
+    ),
+    "local frank-wolfe": Entry(
+        lambda p: lt.LocalFrankWolfe(batch=2), lambda m, T: m * T, feasible_start=True
+    ),
 }
 
 
@@ -187,7 +263,8 @@ class Interpreted(lt.Problem):
         return True
 
 
-# ------------------------------------------------------------------------------------------- pieces, each for a random generator
+# -------------------------------------------------------------------------------------------
+# pieces, each for a random generator
 
 
 class UsersRows(NamedTuple):
@@ -232,22 +309,30 @@ def users_gradient(record: UsersExamples, i: int, w: np.ndarray, out: np.ndarray
 
 
 def compiled_rows(A: np.ndarray, b: np.ndarray) -> lt.ConvexConstraints:
-    return lt.ConvexConstraints(A.shape[1], A.shape[0], users_value, users_subgradient, record=UsersRows(A, b))
+    return lt.ConvexConstraints(
+        A.shape[1], A.shape[0], users_value, users_subgradient, record=UsersRows(A, b)
+    )
 
 
 def python_rows(A: np.ndarray, b: np.ndarray) -> lt.ConvexConstraints:
-    return lt.ConvexConstraints(A.shape[1], A.shape[0], lambda j, w: A[j] @ w - b[j], lambda j, w: A[j])
+    return lt.ConvexConstraints(
+        A.shape[1], A.shape[0], lambda j, w: A[j] @ w - b[j], lambda j, w: A[j]
+    )
 
 
 def compiled_examples(X: np.ndarray, y: np.ndarray) -> lt.CustomObjective:
-    return lt.CustomObjective(X.shape[1], users_loss, users_gradient, examples=len(y), record=UsersExamples(X, y))
+    return lt.CustomObjective(
+        X.shape[1], users_loss, users_gradient, examples=len(y), record=UsersExamples(X, y)
+    )
 
 
 def python_examples(X: np.ndarray, y: np.ndarray) -> lt.CustomObjective:
     def value(i: int, w: np.ndarray) -> float:
         return 0.5 * float(X[i] @ w - y[i]) ** 2
 
-    return lt.CustomObjective(X.shape[1], value, lambda i, w: (X[i] @ w - y[i]) * X[i], examples=len(y))
+    return lt.CustomObjective(
+        X.shape[1], value, lambda i, w: (X[i] @ w - y[i]) * X[i], examples=len(y)
+    )
 
 
 def _symmetric(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -262,21 +347,41 @@ FAMILIES: dict[str, Callable[[np.random.Generator], Any]] = {
     "sparse rows": lambda rng: lt.LinearConstraints(_sparse(rng, 6, 5), rng.normal(size=6)),
     "an ordering": lambda rng: lt.ordering(5),
     "an order with scales": lambda rng: lt.LinearConstraints(
-        scipy.sparse.csr_matrix(rng.uniform(0.5, 3.0, size=(4, 1)) * (np.eye(5)[:-1] - np.eye(5)[1:])), rng.normal(size=4)
+        scipy.sparse.csr_matrix(
+            rng.uniform(0.5, 3.0, size=(4, 1)) * (np.eye(5)[:-1] - np.eye(5)[1:])
+        ),
+        rng.normal(size=4),
     ),
     "bounds": lambda rng: lt.bounds(5, -0.3, rng.uniform(0, 1, size=5)),
-    "canonical examples": lambda rng: lt.canonical_examples(rng.normal(size=(4, 5)), np.array([1.0, -1.0, -1.0, 1.0]), 0.2),
-    "balls": lambda rng: lt.NormConstraints(None, rng.normal(size=(3, 5)), None, rng.uniform(0.5, 1, size=3)),
-    "cones": lambda rng: lt.NormConstraints(
-        rng.normal(size=(4, 2, 5)), rng.normal(size=(4, 2)), rng.normal(size=(4, 5)), rng.normal(size=4)
+    "canonical examples": lambda rng: lt.canonical_examples(
+        rng.normal(size=(4, 5)), np.array([1.0, -1.0, -1.0, 1.0]), 0.2
     ),
-    "cones of one matrix": lambda rng: lt.NormConstraints(rng.normal(size=(3, 5)), rng.normal(size=(4, 3)), None, rng.normal(size=4)),
-    "quadratics": lambda rng: lt.QuadraticConstraints(_symmetric(rng, 3, 5, 5), rng.normal(size=(3, 5)), rng.normal(size=3)),
-    "quadratics of one matrix": lambda rng: lt.QuadraticConstraints(_symmetric(rng, 5, 5), rng.normal(size=(3, 5)), rng.normal(size=3)),
+    "balls": lambda rng: lt.NormConstraints(
+        None, rng.normal(size=(3, 5)), None, rng.uniform(0.5, 1, size=3)
+    ),
+    "cones": lambda rng: lt.NormConstraints(
+        rng.normal(size=(4, 2, 5)),
+        rng.normal(size=(4, 2)),
+        rng.normal(size=(4, 5)),
+        rng.normal(size=4),
+    ),
+    "cones of one matrix": lambda rng: lt.NormConstraints(
+        rng.normal(size=(3, 5)), rng.normal(size=(4, 3)), None, rng.normal(size=4)
+    ),
+    "quadratics": lambda rng: lt.QuadraticConstraints(
+        _symmetric(rng, 3, 5, 5), rng.normal(size=(3, 5)), rng.normal(size=3)
+    ),
+    "quadratics of one matrix": lambda rng: lt.QuadraticConstraints(
+        _symmetric(rng, 5, 5), rng.normal(size=(3, 5)), rng.normal(size=3)
+    ),
     "compiled": lambda rng: compiled_rows(rng.normal(size=(4, 5)), rng.normal(size=4)),
     "python": lambda rng: python_rows(rng.normal(size=(4, 5)), rng.normal(size=4)),
-    "joined": lambda rng: lt.stack(FAMILIES["sparse rows"](rng), FAMILIES["quadratics"](rng), FAMILIES["balls"](rng)),
-    "joined with a user's": lambda rng: lt.stack(FAMILIES["python"](rng), FAMILIES["dense rows"](rng)),
+    "joined": lambda rng: lt.stack(
+        FAMILIES["sparse rows"](rng), FAMILIES["quadratics"](rng), FAMILIES["balls"](rng)
+    ),
+    "joined with a user's": lambda rng: lt.stack(
+        FAMILIES["python"](rng), FAMILIES["dense rows"](rng)
+    ),
 }
 
 
@@ -287,10 +392,22 @@ def _labels(rng: np.random.Generator, count: int) -> np.ndarray:
 def _risks() -> dict[str, Callable[[np.random.Generator], Any]]:
     made: dict[str, Callable[[np.random.Generator], Any]] = {}
     for loss in ("hinge", "logistic", "squared", "absolute", "huber", lt.Quantile(0.2)):
-        targets = _labels if loss in ("hinge", "logistic") else (lambda rng, count: rng.normal(size=count))
-        made[f"{loss}"] = lambda rng, loss=loss, targets=targets: lt.EmpiricalRisk(rng.normal(size=(7, 5)), targets(rng, 7), loss)
-        made[f"{loss}, sparse, weighted, l2"] = lambda rng, loss=loss, targets=targets: lt.EmpiricalRisk(
-            _sparse(rng, 7, 5), targets(rng, 7), loss, l2=0.3, sample_weight=rng.uniform(0, 2, size=7)
+        targets = (
+            _labels
+            if loss in ("hinge", "logistic")
+            else (lambda rng, count: rng.normal(size=count))
+        )
+        made[f"{loss}"] = lambda rng, loss=loss, targets=targets: lt.EmpiricalRisk(
+            rng.normal(size=(7, 5)), targets(rng, 7), loss
+        )
+        made[f"{loss}, sparse, weighted, l2"] = lambda rng, loss=loss, targets=targets: (
+            lt.EmpiricalRisk(
+                _sparse(rng, 7, 5),
+                targets(rng, 7),
+                loss,
+                l2=0.3,
+                sample_weight=rng.uniform(0, 2, size=7),
+            )
         )
     return made
 
@@ -299,7 +416,9 @@ OBJECTIVES: dict[str, Callable[[np.random.Generator], Any]] = {
     **_risks(),
     "pairs": lambda rng: lt.PairwiseRisk(rng.normal(size=(6, 5)), rng.normal(size=(6, 5))),
     "quadratic": lambda rng: lt.Quadratic(_symmetric(rng, 5, 5), rng.normal(size=5)),
-    "sparse quadratic": lambda rng: lt.Quadratic(scipy.sparse.csr_matrix(_symmetric(rng, 5, 5)), rng.normal(size=5)),
+    "sparse quadratic": lambda rng: lt.Quadratic(
+        scipy.sparse.csr_matrix(_symmetric(rng, 5, 5)), rng.normal(size=5)
+    ),
     "compiled": lambda rng: compiled_examples(rng.normal(size=(6, 5)), rng.normal(size=6)),
     "python": lambda rng: python_examples(rng.normal(size=(6, 5)), rng.normal(size=6)),
 }
@@ -307,7 +426,9 @@ OBJECTIVES: dict[str, Callable[[np.random.Generator], Any]] = {
 DOMAINS: dict[str, Callable[[np.random.Generator], Any]] = {
     "everywhere": lambda rng: lt.Everywhere(),
     "box": lambda rng: lt.Box(-0.5, 0.7),
-    "box of sides": lambda rng: lt.Box(rng.uniform(-1, 0, size=5), np.where(rng.random(5) < 0.3, np.inf, rng.uniform(0, 1, size=5))),
+    "box of sides": lambda rng: lt.Box(
+        rng.uniform(-1, 0, size=5), np.where(rng.random(5) < 0.3, np.inf, rng.uniform(0, 1, size=5))
+    ),
     "ball": lambda rng: lt.Ball(0.8),
     "ball elsewhere": lambda rng: lt.Ball(0.8, rng.normal(size=5)),
 }

@@ -1,6 +1,8 @@
-"""The paper's algorithms, line by line, in plain NumPy: slow, dense, and sharing no code with the package.
+"""The paper's algorithms, line by line, in plain NumPy: slow, dense, and sharing no code with the
+package.
 
-Every random choice goes through a `Choices`, so that a run can be replayed with the choices another one made.
+Every random choice goes through a `Choices`, so that a run can be replayed with the choices another
+one made.
 """
 
 from __future__ import annotations
@@ -14,12 +16,15 @@ import numpy as np
 Vector = np.ndarray
 
 
-# ---------------------------------------------------------------------------------------------------------------- pieces
+# --------------------------------------------------------------------------------------------------
+# -------------- pieces
 
 
 @dataclass
 class Piece:
-    """A problem as dense functions: one example's loss, all constraints, a subgradient of one of them, the projection Pi_w."""
+    """A problem as dense functions: one example's loss, all constraints, a subgradient of one of
+    them, the projection Pi_w.
+    """
 
     examples: int
     loss: Callable[[int, Vector], float]
@@ -31,7 +36,9 @@ class Piece:
     group: int = 1
 
     def objective(self, w: Vector) -> float:
-        return sum(self.loss(i, w) for i in range(self.examples)) / self.examples + 0.5 * self.l2 * float(w @ w)
+        return sum(
+            self.loss(i, w) for i in range(self.examples)
+        ) / self.examples + 0.5 * self.l2 * float(w @ w)
 
     def f_gradient(self, i: int, w: Vector) -> Vector:
         return self.loss_gradient(i, w) + self.l2 * w
@@ -39,7 +46,12 @@ class Piece:
     def constraints(self, w: Vector) -> Vector:
         """g~_i(w) = max over the members of group i (Section 5.1)."""
         values = self.g(w)
-        return np.array([values[start : start + self.group].max() for start in range(0, values.size, self.group)])
+        return np.array(
+            [
+                values[start : start + self.group].max()
+                for start in range(0, values.size, self.group)
+            ]
+        )
 
     def violations(self, w: Vector) -> Vector:
         return np.maximum(0.0, self.constraints(w))
@@ -47,7 +59,11 @@ class Piece:
     def push(self, i: int, w: Vector) -> Vector:
         """A subgradient of max{0, g~_i(w)}: that of the first worst member, 0 where it holds."""
         values = self.g(w)[i * self.group : (i + 1) * self.group]
-        return self.g_gradient(i * self.group + int(values.argmax()), w) if values.max() > 0.0 else np.zeros_like(w)
+        return (
+            self.g_gradient(i * self.group + int(values.argmax()), w)
+            if values.max() > 0.0
+            else np.zeros_like(w)
+        )
 
     def members(self, i: int, total: int) -> int:
         return min((i + 1) * self.group, total) - i * self.group
@@ -55,21 +71,31 @@ class Piece:
 
 LOSSES: dict[str, tuple[Callable[[float, float], float], Callable[[float, float], float]]] = {
     "hinge": (lambda z, y: max(0.0, 1.0 - y * z), lambda z, y: -y if y * z < 1.0 else 0.0),
-    "logistic": (lambda z, y: float(np.logaddexp(0.0, -y * z)), lambda z, y: -y * math.exp(-np.logaddexp(0.0, y * z))),
+    "logistic": (
+        lambda z, y: float(np.logaddexp(0.0, -y * z)),
+        lambda z, y: -y * math.exp(-np.logaddexp(0.0, y * z)),
+    ),
     "squared": (lambda z, y: (z - y) ** 2 / 2.0, lambda z, y: z - y),
     "absolute": (lambda z, y: abs(z - y), lambda z, y: float(np.sign(z - y))),
-    "huber": (lambda z, y: (z - y) ** 2 / 2.0 if abs(z - y) <= 1.0 else abs(z - y) - 0.5, lambda z, y: float(np.clip(z - y, -1.0, 1.0))),
+    "huber": (
+        lambda z, y: (z - y) ** 2 / 2.0 if abs(z - y) <= 1.0 else abs(z - y) - 0.5,
+        lambda z, y: float(np.clip(z - y, -1.0, 1.0)),
+    ),
 }
 
 
-def quantile(level: float) -> tuple[Callable[[float, float], float], Callable[[float, float], float]]:
+def quantile(
+    level: float,
+) -> tuple[Callable[[float, float], float], Callable[[float, float], float]]:
     def slope(z: float, y: float) -> float:
         return 0.0 if z == y else (1.0 - level if z > y else -level)
 
     return (lambda z, y: max(level * (y - z), (level - 1.0) * (y - z)), slope)
 
 
-def risk(X: Vector, y: Vector, loss: tuple[Callable, Callable], weights: Vector | None = None) -> dict:
+def risk(
+    X: Vector, y: Vector, loss: tuple[Callable, Callable], weights: Vector | None = None
+) -> dict:
     value, slope = loss
     relative = np.ones(len(y)) if weights is None else weights * len(y) / weights.sum()
     return {
@@ -80,7 +106,11 @@ def risk(X: Vector, y: Vector, loss: tuple[Callable, Callable], weights: Vector 
 
 
 def quadratic(P: Vector, q: Vector) -> dict:
-    return {"examples": 1, "loss": lambda i, w: float(w @ P @ w) / 2.0 + float(q @ w), "loss_gradient": lambda i, w: P @ w + q}
+    return {
+        "examples": 1,
+        "loss": lambda i, w: float(w @ P @ w) / 2.0 + float(q @ w),
+        "loss_gradient": lambda i, w: P @ w + q,
+    }
 
 
 def linear(A: Vector, b: Vector) -> dict:
@@ -105,7 +135,10 @@ def cones(A: Vector, b: Vector, c: Vector, d: Vector) -> dict:
 
 
 def quadratics(P: Vector, q: Vector, r: Vector) -> dict:
-    return {"g": lambda w: np.einsum("i,jik,k->j", w, P, w) / 2.0 + q @ w + r, "g_gradient": lambda j, w: P[j] @ w + q[j]}
+    return {
+        "g": lambda w: np.einsum("i,jik,k->j", w, P, w) / 2.0 + q @ w + r,
+        "g_gradient": lambda j, w: P[j] @ w + q[j],
+    }
 
 
 def joined(*families: tuple[int, dict]) -> dict:
@@ -120,7 +153,10 @@ def joined(*families: tuple[int, dict]) -> dict:
         raise IndexError(j)
 
     assert counts
-    return {"g": lambda w: np.concatenate([family["g"](w) for _, family in families]), "g_gradient": gradient}
+    return {
+        "g": lambda w: np.concatenate([family["g"](w) for _, family in families]),
+        "g_gradient": gradient,
+    }
 
 
 def nothing() -> dict:
@@ -143,7 +179,8 @@ def ball(radius: float, center: Vector) -> Callable[[Vector], Vector]:
     return project
 
 
-# ----------------------------------------------------------------------------------------------------------------- steps
+# --------------------------------------------------------------------------------------------------
+# --------------- steps
 
 
 class Steps:
@@ -153,20 +190,33 @@ class Steps:
         self.rule, self.eta, self.squares = rule, eta, 0.0
 
     def length(self, t: int) -> float:
-        return {"constant": self.eta, "inverse sqrt": self.eta / math.sqrt(t), "inverse time": self.eta / t, "adagrad": self.eta}[self.rule]
+        return {
+            "constant": self.eta,
+            "inverse sqrt": self.eta / math.sqrt(t),
+            "inverse time": self.eta / t,
+            "adagrad": self.eta,
+        }[self.rule]
 
     def change(self, t: int, gradient: Vector) -> Vector:
         if self.rule != "adagrad":
             return self.length(t) * gradient
         self.squares = self.squares + gradient**2
-        return np.divide(self.eta * gradient, np.sqrt(self.squares), out=np.zeros_like(gradient), where=gradient != 0.0)
+        return np.divide(
+            self.eta * gradient,
+            np.sqrt(self.squares),
+            out=np.zeros_like(gradient),
+            where=gradient != 0.0,
+        )
 
 
-# --------------------------------------------------------------------------------------------------------------- choices
+# --------------------------------------------------------------------------------------------------
+# ------------- choices
 
 
 class Choices:
-    """Own randomness: examples in repeated random permutations (or independent), i from p, S without replacement."""
+    """Own randomness: examples in repeated random permutations (or independent), i from p, S
+    without replacement.
+    """
 
     def __init__(self, rng: np.random.Generator, examples: int, independent: bool = False) -> None:
         self.rng, self.examples, self.independent = rng, examples, independent
@@ -189,8 +239,14 @@ class Choices:
 class Replayed(Choices):
     """The choices of another run, in its order."""
 
-    def __init__(self, examples: list[int], constraints: list[int], subsets: list[list[int]]) -> None:
-        self._examples, self._constraints, self._subsets = iter(examples), iter(constraints), iter(subsets)
+    def __init__(
+        self, examples: list[int], constraints: list[int], subsets: list[list[int]]
+    ) -> None:
+        self._examples, self._constraints, self._subsets = (
+            iter(examples),
+            iter(constraints),
+            iter(subsets),
+        )
 
     def example(self) -> int:
         return next(self._examples)
@@ -206,10 +262,13 @@ class Replayed(Choices):
         return np.array(chosen)
 
     def exhausted(self) -> bool:
-        return all(next(left, None) is None for left in (self._examples, self._constraints, self._subsets))
+        return all(
+            next(left, None) is None for left in (self._examples, self._constraints, self._subsets)
+        )
 
 
-# ------------------------------------------------------------------------------------------------------------ algorithms
+# --------------------------------------------------------------------------------------------------
+# ---------- algorithms
 
 
 @dataclass
@@ -224,7 +283,10 @@ class Run:
 
 
 def mean_gradient(piece: Piece, choices: Choices, w: Vector, batch: int) -> Vector:
-    return sum((piece.f_gradient(choices.example(), w) for _ in range(batch)), np.zeros_like(w)) / batch
+    return (
+        sum((piece.f_gradient(choices.example(), w) for _ in range(batch)), np.zeros_like(w))
+        / batch
+    )
 
 
 def full_push(piece: Piece, w: Vector) -> Vector:
@@ -240,7 +302,15 @@ def normalised(log_p: Vector) -> Vector:
     return p / p.sum()
 
 
-def full_touch(piece: Piece, choices: Choices, start: Vector, T: int, gamma: float, steps: Steps, batch: int = 1) -> Run:
+def full_touch(
+    piece: Piece,
+    choices: Choices,
+    start: Vector,
+    T: int,
+    gamma: float,
+    steps: Steps,
+    batch: int = 1,
+) -> Run:
     """Algorithm 1."""
     w = piece.project(start)  # line 1
     total = np.zeros_like(w)
@@ -256,7 +326,9 @@ def light_touch(
     piece: Piece, choices: Choices, start: Vector, T: int, gamma: float, steps: Steps, eta_p: float, k: int,
     batch: int = 1, log_p: Vector | None = None, first: int = 1,
 ) -> Run:  # fmt: skip
-    """Algorithm 2 (log_p: another p^(1) than the uniform one; first: the first t, for the second phase of Algorithm 3)."""
+    """Algorithm 2 (log_p: another p^(1) than the uniform one; first: the first t, for the second
+    phase of Algorithm 3).
+    """
     w = piece.project(start)  # line 1
     members, m = piece.g(w).size, piece.constraints(w).size
     log_p = np.full(m, -math.log(m)) if log_p is None else log_p  # line 2
@@ -282,12 +354,22 @@ def light_touch(
 
 
 def mid_touch(
-    piece: Piece, choices: Choices, start: Vector, T1: int, T2: int, gamma: float, strong_convexity: float, eta: float, batch: int = 1
+    piece: Piece,
+    choices: Choices,
+    start: Vector,
+    T1: int,
+    T2: int,
+    gamma: float,
+    strong_convexity: float,
+    eta: float,
+    batch: int = 1,
 ) -> Run:
     """Algorithm 3."""
     steps = Steps("inverse time", 1.0 / strong_convexity)
     first = full_touch(piece, choices, start, T1, gamma, steps, batch)  # lines 1-6
-    second = light_touch(piece, choices, first.average, T2, gamma, steps, eta, 1, batch, first=T1 + 1)  # lines 7-19
+    second = light_touch(
+        piece, choices, first.average, T2, gamma, steps, eta, 1, batch, first=T1 + 1
+    )  # lines 7-19
     return Run(second.average, second.last, second.p, first.checks + second.checks)
 
 
@@ -295,7 +377,9 @@ def practical_light_touch(
     piece: Piece, choices: Choices, start: Vector, T: int, gamma: float, steps: Steps, eta_p: float, costs: tuple[float, float, float],
     nu: float = 0.999,
 ) -> Run:  # fmt: skip
-    """Algorithm 4 with the minibatch sizes of Section 5.2; the paper gives no upper limit of k_g, here it is max(2, m)."""
+    """Algorithm 4 with the minibatch sizes of Section 5.2; the paper gives no upper limit of k_g,
+    here it is max(2, m).
+    """
     w = piece.project(start)  # line 1
     members, m = piece.g(w).size, piece.constraints(w).size
     log_p = np.full(m, -math.log(m))  # line 2
@@ -334,9 +418,16 @@ def sample_variance(gradients: Vector) -> float:
 
 
 def minibatch_sizes(
-    past: list[tuple[float, float, float]], nu: float, eta_w: float, eta_p: float, costs: tuple[float, float, float], m: int
+    past: list[tuple[float, float, float]],
+    nu: float,
+    eta_w: float,
+    eta_p: float,
+    costs: tuple[float, float, float],
+    m: int,
 ) -> tuple[int, int, int]:
-    """[k_f, k_g, k_p] proportional to sqrt(eta v / c), k_f = 2; the smallest sizes before anything is known."""
+    """[k_f, k_g, k_p] proportional to sqrt(eta v / c), k_f = 2; the smallest sizes before anything
+    is known.
+    """
     if not past:
         return 2, 2, 1
     weights = nu ** np.arange(len(past) - 1, -1, -1.0)

@@ -1,4 +1,6 @@
-"""Which examples, constraints and sets a run of the package chose: noted from its interpreted loops."""
+"""Which examples, constraints and sets a run of the package chose: noted from its interpreted
+loops.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,9 @@ from typing import Any
 from pytest import MonkeyPatch
 
 import reference
-from lighttouch.kernels.compiled import interpreted
-from lighttouch.kernels.full_touch import full_touch
-from lighttouch.kernels.light_touch import look, loss_gradient, push_gradient
+from lighttouch.kernels.compiler.compiled import interpreted
+from lighttouch.kernels.loops.full_touch import full_touch
+from lighttouch.kernels.loops.light_touch import look, loss_gradient, push_gradient
 
 
 @dataclass
@@ -40,7 +42,15 @@ def record(monkeypatch: MonkeyPatch) -> Recording:
         monkeypatch.setitem(twin.__globals__, name, wrapped)
 
     for loop in (full_touch, loss_gradient):
-        noting("next_example", interpreted(loop), lambda chosen, *_: recording.examples.append(chosen))
-    noting("draw", interpreted(push_gradient), lambda chosen, *_: recording.constraints.append(chosen))
-    noting("draw_set", interpreted(look), lambda _, p, size, rng: recording.subsets.append([int(j) for j in p.chosen[:size]]))
+        noting(
+            "next_example", interpreted(loop), lambda chosen, *_: recording.examples.append(chosen)
+        )
+    noting(
+        "draw", interpreted(push_gradient), lambda chosen, *_: recording.constraints.append(chosen)
+    )
+    noting(
+        "draw_set",
+        interpreted(look),
+        lambda _, p, size, rng: recording.subsets.append([int(j) for j in p.chosen[:size]]),
+    )
     return recording

@@ -1,7 +1,8 @@
-"""The same algorithms as paper.cpp, line by line from the paper in NumPy: slow, plain, and what the C++ program must agree with.
+"""The same algorithms as paper.cpp, line by line from the paper in NumPy: slow, plain, and what the
+C++ program must agree with.
 
-Only the order in which random numbers are used is shared with paper.cpp; p is normalised in full in every iteration, gradients are
-dense, and nothing is remembered that the paper does not remember.
+Only the order in which random numbers are used is shared with paper.cpp; p is normalised in full in
+every iteration, gradients are dense, and nothing is remembered that the paper does not remember.
 """
 
 from __future__ import annotations
@@ -78,14 +79,20 @@ class Problem:
         return np.clip(w, -self.box, self.box)
 
 
-def unconstrained(problem: Problem, iterations: int, eta_w: float, batch: int) -> Iterator[tuple[np.ndarray, int]]:
+def unconstrained(
+    problem: Problem, iterations: int, eta_w: float, batch: int
+) -> Iterator[tuple[np.ndarray, int]]:
     w = np.zeros(problem.x.shape[1])
     for t in range(1, iterations + 1):
-        w = problem.clipped(w - eta_w / np.sqrt(t) * problem.loss_subgradients(w, batch).mean(axis=0))
+        w = problem.clipped(
+            w - eta_w / np.sqrt(t) * problem.loss_subgradients(w, batch).mean(axis=0)
+        )
         yield w, 0
 
 
-def full(problem: Problem, iterations: int, gamma: float, eta_w: float, batch: int) -> Iterator[tuple[np.ndarray, int]]:
+def full(
+    problem: Problem, iterations: int, gamma: float, eta_w: float, batch: int
+) -> Iterator[tuple[np.ndarray, int]]:
     """Algorithm 1; the problem has a single group."""
     w = np.zeros(problem.x.shape[1])
     for t in range(1, iterations + 1):
@@ -95,9 +102,18 @@ def full(problem: Problem, iterations: int, gamma: float, eta_w: float, batch: i
 
 
 def light(
-    problem: Problem, iterations: int, seed: int, gamma: float, eta_w: float, eta_p: float, memory: float, costs: tuple[float, float]
+    problem: Problem,
+    iterations: int,
+    seed: int,
+    gamma: float,
+    eta_w: float,
+    eta_p: float,
+    memory: float,
+    costs: tuple[float, float],
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """Algorithm 4 with Section 5.2's minibatch sizes; `costs` are those of an example and of a constraint."""
+    """Algorithm 4 with Section 5.2's minibatch sizes; `costs` are those of an example and of a
+    constraint.
+    """
     m, random, checks = len(problem.groups), Random(seed), 0
     w, log_p, mu = np.zeros(problem.x.shape[1]), np.full(m, -np.log(m)), np.zeros(m)
     order, averages, k_g, k_p = np.arange(m), np.zeros(3), 2, 1
@@ -107,7 +123,10 @@ def light(
             k_g, k_p = _sizes(averages * [eta, eta, eta_p] / [costs[0], costs[1], costs[1]], m)
         loss = problem.loss_subgradients(w, 2)
         cumulative = np.cumsum(np.exp(log_p))
-        drawn = [int(np.searchsorted(cumulative, random.unit() * cumulative[-1], side="right")) for _ in range(k_g)]
+        drawn = [
+            int(np.searchsorted(cumulative, random.unit() * cumulative[-1], side="right"))
+            for _ in range(k_g)
+        ]
         push = gamma * np.array([problem.violation(w, i)[1] for i in drawn])
         for q in range(k_p):
             other = q + random.below(m - q)
@@ -116,7 +135,10 @@ def light(
         seen = np.array([problem.violation(w, j)[0] for j in chosen])
         checks += sum(len(problem.groups[i]) for i in (*drawn, *chosen))
         variance_p = (gamma * m) ** 2 * ((mu[chosen] - seen) ** 2).mean()
-        averages = np.array([loss.var(axis=0, ddof=1).sum(), push.var(axis=0, ddof=1).sum(), variance_p]) + memory * averages
+        averages = (
+            np.array([loss.var(axis=0, ddof=1).sum(), push.var(axis=0, ddof=1).sum(), variance_p])
+            + memory * averages
+        )
         supergradient = gamma * mu
         supergradient[chosen] += gamma * m / k_p * (seen - mu[chosen])
         w = problem.clipped(w - eta * (loss.mean(axis=0) + push.mean(axis=0)))
@@ -129,39 +151,70 @@ def light(
 def _sizes(impact_for_cost: np.ndarray, most: int) -> tuple[int, int]:
     """k_g and k_p in proportion to the square roots, scaled so that k_f = 2."""
     f, g, p = np.sqrt(np.maximum(impact_for_cost, [1e-300, 0.0, 0.0]))
-    return max(2, int(min(most, np.floor(2 * g / f + 0.5)))), max(1, int(min(most, np.floor(2 * p / f + 0.5))))
+    return max(2, int(min(most, np.floor(2 * g / f + 0.5)))), max(
+        1, int(min(most, np.floor(2 * p / f + 0.5)))
+    )
 
 
 def self_test() -> None:
-    """Raise unless the C++ program and this transcription agree on small lattices: same checks, iterates equal to rounding."""
+    """Raise unless the C++ program and this transcription agree on small lattices: same checks,
+    iterates equal to rounding.
+    """
     data = paper_cpp.prepare(*ranking_pairs(500, features=6, seed=3))
     for box, group, layout in product([10.0, 0.4], [1, 16, 32, 50], ["blocks", "rows"]):
         _compare_light(data, 600, box, group, layout=layout)
     for box, batch in product([10.0, 0.4], [1, 16]):
         _compare_others(data, 600, box, batch)
-    for group, eta_p in product([1, 16], [4.0, 64.0]):  # so fast a p that its weights overflow and underflow all the time
+    for group, eta_p in product(
+        [1, 16], [4.0, 64.0]
+    ):  # so fast a p that its weights overflow and underflow all the time
         _compare_light(data, 600, 10.0, group, eta_p=eta_p)
-    large = paper_cpp.prepare(*ranking_pairs(500, features=10, seed=3))  # more constraints than the program sums in small blocks
+    large = paper_cpp.prepare(
+        *ranking_pairs(500, features=10, seed=3)
+    )  # more constraints than the program sums in small blocks
     for group, eta_p in product([1, 256], [1 / 16, 4.0]):
         _compare_light(large, 120, 10.0, group, eta_p=eta_p)
     _compare_others(large, 120, 10.0, 16)
 
 
 def _compare_light(
-    data: paper_cpp.PairData, iterations: int, box: float, group: int, eta_p: float = 1 / 16, layout: str = "blocks"
+    data: paper_cpp.PairData,
+    iterations: int,
+    box: float,
+    group: int,
+    eta_p: float = 1 / 16,
+    layout: str = "blocks",
 ) -> None:
     parameters = {"gamma": 1.0, "eta_w": 16.0, "eta_p": eta_p, "memory": 0.999}
     costs = (2.0 * (data.features + 1), 2.0 * group)
     expected = light(Problem(data, 7, group, box), iterations, 7, costs=costs, **parameters)
     name = f"light, {len(data.lower)} constraints in groups of {group}, eta_p {eta_p}, {layout}"
-    _compare(name, data, "light", expected, iterations, box, group=group, layout=layout, **parameters)
+    _compare(
+        name, data, "light", expected, iterations, box, group=group, layout=layout, **parameters
+    )
 
 
 def _compare_others(data: paper_cpp.PairData, iterations: int, box: float, batch: int) -> None:
     whole, alone = Problem(data, 7, len(data.lower), box), Problem(data, 7, 1, box)
     name = f"{len(data.lower)} constraints, batch {batch}"
-    _compare(f"full, {name}", data, "full", full(whole, iterations, 1.0, 16.0, batch), iterations, box, batch=batch)
-    _compare(f"unconstrained, {name}", data, "unconstrained", unconstrained(alone, iterations, 16.0, batch), iterations, box, batch=batch)
+    _compare(
+        f"full, {name}",
+        data,
+        "full",
+        full(whole, iterations, 1.0, 16.0, batch),
+        iterations,
+        box,
+        batch=batch,
+    )
+    _compare(
+        f"unconstrained, {name}",
+        data,
+        "unconstrained",
+        unconstrained(alone, iterations, 16.0, batch),
+        iterations,
+        box,
+        batch=batch,
+    )
 
 
 def _compare(
@@ -175,7 +228,10 @@ def _compare(
 ) -> None:
     stops = [1, 2, 3, 10, 50, iterations // 2, iterations]
     found = {
-        row.iteration: row for row in paper_cpp.run(variant, data, iterations, stops, seed=7, box_lower=-box, box_upper=box, **parameters)
+        row.iteration: row
+        for row in paper_cpp.run(
+            variant, data, iterations, stops, seed=7, box_lower=-box, box_upper=box, **parameters
+        )
     }
     largest = 0.0
     for iteration, (w, checks) in enumerate(expected, start=1):
@@ -186,4 +242,10 @@ def _compare(
                     f"{name}, box {box}: after {iteration} iterations w differs by {largest:.3g}, "
                     f"checks are {found[iteration].checks} and should be {checks}"
                 )
-    print(f"{f'{name}, box {box}':76} w agrees within {largest:.1e}, {found[iterations].checks} checks", flush=True)
+    print(
+        (
+            f"{f'{name}, box {box}':76} w agrees within {largest:.1e}, "
+            f"{found[iterations].checks} checks"
+        ),
+        flush=True,
+    )

@@ -1,8 +1,10 @@
-"""Ours beside every peer on the paper's problem: time to within 1% of our answer, and to the best answer the peer reached.
+"""Ours beside every peer on the paper's problem: time to within 1% of our answer, and to the best
+answer the peer reached.
 
-Each peer gets 20 times the seconds our default solver took to its end, for each of its settings, of which the best counts; the
-settings are the best of those we tried by hand, about ten a library. A peer's parameters are projected by us before they are judged,
-which is off its clock, as are imports, reading the data and building graphs. All use one thread; CVXPY's solver does as it likes.
+Each peer gets 20 times the seconds our default solver took to its end, for each of its settings, of
+which the best counts; the settings are the best of those we tried by hand, about ten a library. A
+peer's parameters are projected by us before they are judged, which is off its clock, as are
+imports, reading the data and building graphs. All use one thread; CVXPY's solver does as it likes.
 """
 
 from __future__ import annotations
@@ -26,7 +28,13 @@ LOOKS, LATER, LONGEST = 200, 1.03, 120.0
 FEW_PAIRS = 2_000  # what CVXPY's solver can hold
 
 MANY = {"batch": 1024, "constraints": 1024}
-AUGMENTED = {"formulation": "AugmentedLagrangian", "penalty": 0.01, "optimizer": "Adam", "dual_step": 1e-3, **MANY}
+AUGMENTED = {
+    "formulation": "AugmentedLagrangian",
+    "penalty": 0.01,
+    "optimizer": "Adam",
+    "dual_step": 1e-3,
+    **MANY,
+}
 TORCH = ("torch==2.13.0", "numpy<3")
 COOPER = Peer(
     "Cooper", "cooper", ("cooper-optim==1.0.1", *TORCH), "cooper_sampled.py",
@@ -48,12 +56,15 @@ CVXPY = Peer("CVXPY", "cvxpy", ("cvxpy>=1.5", "numpy<3"), "cvxpy_default.py")
 
 
 class OurCurve:
-    """Our default's own answer, and seconds on its clock against the best projected objective so far (the median of some runs).
+    """Our default's own answer, and seconds on its clock against the best projected objective so
+    far (the median of some runs).
 
     For the curve it may go on past its usual end, to a smaller tolerance, but not past `enough`.
     """
 
-    def __init__(self, problem: lt.Problem, tolerance: float, runs: int = 3, enough: float = -np.inf) -> None:
+    def __init__(
+        self, problem: lt.Problem, tolerance: float, runs: int = 3, enough: float = -np.inf
+    ) -> None:
         lt.solve(problem, time_limit=0.5)  # compiles
         answer = lt.solve(problem, time_limit=60)
         self.objective, self.seconds = answer.objective, answer.seconds
@@ -66,17 +77,29 @@ class OurCurve:
         def watch(progress: lt.Progress) -> bool:
             if points and progress.seconds < LATER * points[-1][0]:
                 return False
-            objectives = [projected_objective(self.problem, w) for w in (progress.w, progress.w_average)]
+            objectives = [
+                projected_objective(self.problem, w) for w in (progress.w, progress.w_average)
+            ]
             points.append((progress.seconds, min(objectives)))
             return points[-1][1] <= self.enough
 
-        result = lt.solve(self.problem, solver, seed=seed, record_every=self.every, callback=watch, time_limit=LONGEST)
+        result = lt.solve(
+            self.problem,
+            solver,
+            seed=seed,
+            record_every=self.every,
+            callback=watch,
+            time_limit=LONGEST,
+        )
         seconds, objectives = np.array([*points, (result.seconds, result.objective)]).T
         return np.array([seconds, np.minimum.accumulate(objectives)])
 
     def seconds_to(self, target: float) -> float | None:
         """None where most runs do not get there."""
-        times = [seconds[np.argmax(best <= target)] if best[-1] <= target else np.inf for seconds, best in self.curves]
+        times = [
+            seconds[np.argmax(best <= target)] if best[-1] <= target else np.inf
+            for seconds, best in self.curves
+        ]
         median = float(np.median(times))
         return median if np.isfinite(median) else None
 
@@ -91,7 +114,10 @@ def run(quick: bool = False) -> list[Row]:
         data = Path(folder) / "problem.npz"
         save_problem(data, problem, PAIRS)
         for peer in (COOPER, PYTORCH, TENSORFLOW):
-            print(f"      {peer.name}: {len(peer.settings)} settings of {budget:.0f} s each ...", flush=True)
+            print(
+                f"      {peer.name}: {len(peer.settings)} settings of {budget:.0f} s each ...",
+                flush=True,
+            )
             rows += _rows(peer, functools.partial(run_peer, peer, problem, data, budget), ours)
         rows += _cvxpy(Path(folder), 200 if quick else FEW_PAIRS)
     return rows
@@ -108,11 +134,16 @@ def _rows(peer: Peer, answers: Callable[[], list[Answer]], ours: OurCurve) -> li
     what = f"{name}: time to within 1% of our answer ({target:.5f}) / ours"
     rows = [_against(what, _first(found, target), ours.seconds_to(target), best.seconds[-1])]
     reached, spent = float(best.objectives[best.best]), float(best.seconds[best.best])
-    what = f"{name}: time to its best in {best.seconds[-1]:.0f} s ({reached:.5f}; ours ends at {ours.objective:.5f}) / ours"
+    what = (
+        f"{name}: time to its best in {best.seconds[-1]:.0f} s ({reached:.5f}; ours ends at "
+        f"{ours.objective:.5f}) / ours"
+    )
     rows.append(_against(what, spent, ours.seconds_to(reached), best.seconds[-1]))
     for answer in {answer.settings["batch"]: answer for answer in (*found, best)}.values():
         what = f"{name}: a step of {answer.settings['batch']:,} pairs; violation before projecting"
-        rows.append(Row(what, f"{answer.microseconds:,.0f} us; {answer.violations[answer.best]:.2g}", ""))
+        rows.append(
+            Row(what, f"{answer.microseconds:,.0f} us; {answer.violations[answer.best]:.2g}", "")
+        )
     return rows
 
 
@@ -126,8 +157,20 @@ def _against(what: str, theirs: float | None, ours: float | None, limit: float) 
     if ours is None:
         return Row(what, "ours does not get there", "> 1x", False)
     if theirs is None:
-        return Row(what, f"> {limit:.0f} / {ours:.3f} s > {limit / ours:.0f}x", "> 1x", limit > ours, limit / ours)
-    return Row(what, f"{theirs:.2f} / {ours:.3f} s = {theirs / ours:.1f}x", "> 1x", theirs > ours, theirs / ours)
+        return Row(
+            what,
+            f"> {limit:.0f} / {ours:.3f} s > {limit / ours:.0f}x",
+            "> 1x",
+            limit > ours,
+            limit / ours,
+        )
+    return Row(
+        what,
+        f"{theirs:.2f} / {ours:.3f} s = {theirs / ours:.1f}x",
+        "> 1x",
+        theirs > ours,
+        theirs / ours,
+    )
 
 
 def _cvxpy(folder: Path, pairs: int) -> list[Row]:
@@ -144,7 +187,12 @@ def _cvxpy(folder: Path, pairs: int) -> list[Row]:
     ours = OurCurve(problem, 1e-6, runs=1, enough=optimum + 1e-4 * abs(optimum))
     name = f"CVXPY {told['version']} ({told['solver']}, {told['status']}), {pairs:,} pairs"
     return [
-        _against(f"{name}: to {optimum:.5f} / ours to within {share}", seconds, ours.seconds_to(optimum + gap * abs(optimum)), seconds)
+        _against(
+            f"{name}: to {optimum:.5f} / ours to within {share}",
+            seconds,
+            ours.seconds_to(optimum + gap * abs(optimum)),
+            seconds,
+        )
         for share, gap in (("1%", 1e-2), ("0.01%", 1e-4))
     ]
 

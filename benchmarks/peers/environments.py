@@ -1,4 +1,6 @@
-"""Environments of the peers: one each, under .bench (ignored by git), made when first needed and kept."""
+"""Environments of the peers: one each, under .bench (ignored by git), made when first needed and
+kept.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ class Unavailable(RuntimeError):
 
 
 def python_of(name: str, requirements: tuple[str, ...]) -> Path:
-    """The interpreter of the peer's environment, which is made first where it is not there or asks for other packages."""
+    """The interpreter of the peer's environment, which is made first where it is not there or asks
+    for other packages.
+    """
     folder = ROOT / name
     stamp, wanted = folder / "requirements.txt", "\n".join(requirements) + "\n"
     python = folder / "bin" / "python"
@@ -34,7 +38,17 @@ def _make(folder: Path, name: str, requirements: tuple[str, ...]) -> None:
     try:
         _run([sys.executable, "-m", "venv", str(folder)])
         # pip, not uv: it also takes wheels from a folder named in its configuration
-        _run([str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", *requirements])
+        _run(
+            [
+                str(folder / "bin" / "python"),
+                "-m",
+                "pip",
+                "install",
+                "-q",
+                "--disable-pip-version-check",
+                *requirements,
+            ]
+        )
     except (OSError, subprocess.SubprocessError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise Unavailable(f"not installed: {_last_line(error)}") from error
@@ -46,5 +60,9 @@ def _run(words: list[str]) -> None:
 
 
 def _last_line(error: Exception) -> str:
-    told = [line for line in (getattr(error, "stderr", None) or "").splitlines() if line.startswith("ERROR")]
+    told = [
+        line
+        for line in (getattr(error, "stderr", None) or "").splitlines()
+        if line.startswith("ERROR")
+    ]
     return told[-1].removeprefix("ERROR: ") if told else str(error).splitlines()[0]

@@ -1,4 +1,6 @@
-"""A peer's run: the problem as plain arrays, its program in its own process, and our judgement of the parameters it hands back."""
+"""A peer's run: the problem as plain arrays, its program in its own process, and our judgement of
+the parameters it hands back.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ GRACE = 300.0  # seconds a program may take beyond its limit: imports, reading, 
 
 @dataclass(frozen=True)
 class Peer:
-    """A library, the packages its environment needs, the program that uses it, and the settings it is run with."""
+    """A library, the packages its environment needs, the program that uses it, and the settings it
+    is run with.
+    """
 
     name: str
     folder: str
@@ -37,7 +41,9 @@ class Peer:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back: for each moment kept the objective of the projected parameters, and the violation before projecting."""
+    """What came back: for each moment kept the objective of the projected parameters, and the
+    violation before projecting.
+    """
 
     seconds: np.ndarray
     iterations: np.ndarray
@@ -87,25 +93,48 @@ def run_peer(peer: Peer, problem: lt.Problem, data: Path, seconds: float) -> lis
     return [_run(peer, python, problem, data, seconds, settings) for settings in peer.settings]
 
 
-def _run(peer: Peer, python: Path, problem: lt.Problem, data: Path, seconds: float, settings: Mapping[str, Any]) -> Answer:
+def _run(
+    peer: Peer,
+    python: Path,
+    problem: lt.Problem,
+    data: Path,
+    seconds: float,
+    settings: Mapping[str, Any],
+) -> Answer:
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "answer.npz"
         words = [str(python), str(PROGRAMS / peer.program), str(data), str(kept)]
         words += ["--seconds", str(seconds), "--settings", json.dumps(settings)]
         try:
             done = subprocess.run(
-                words, capture_output=True, text=True, timeout=seconds + GRACE, check=False, env={**os.environ, **peer.environment}
+                words,
+                capture_output=True,
+                text=True,
+                timeout=seconds + GRACE,
+                check=False,
+                env={**os.environ, **peer.environment},
             )
         except subprocess.TimeoutExpired:
             raise Unavailable(f"no answer within {seconds + GRACE:.0f} s") from None
         if done.returncode != 0:
-            raise Unavailable(f"its program failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+            raise Unavailable(
+                f"its program failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
+            )
         arrays = np.load(kept)
         told = json.loads(done.stdout.splitlines()[-1])
-        return judged(problem, arrays["seconds"], arrays["iterations"], arrays["parameters"], told, settings)
+        return judged(
+            problem, arrays["seconds"], arrays["iterations"], arrays["parameters"], told, settings
+        )
 
 
-def judged(problem: lt.Problem, seconds: Any, iterations: Any, parameters: np.ndarray, told: Any, settings: Any) -> Answer:
+def judged(
+    problem: lt.Problem,
+    seconds: Any,
+    iterations: Any,
+    parameters: np.ndarray,
+    told: Any,
+    settings: Any,
+) -> Answer:
     objectives = np.array([projected_objective(problem, w) for w in parameters])
     violations = np.array([problem.violation(w) for w in parameters])
     return Answer(seconds, iterations, objectives, violations, told, settings)

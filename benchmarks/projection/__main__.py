@@ -1,8 +1,10 @@
-"""`python -m benchmarks.projection [--quick] [--limit SECONDS] [--only WORD]`: the projection against general solvers, in one run.
+"""`python -m benchmarks.projection [--quick] [--limit SECONDS] [--only WORD]`: the projection
+against general solvers, in one run.
 
-Every rival runs in a process of its own that is ended soon after the limit; its set-up is not counted, nor is ours. Times are
-processor seconds of one thread. The table goes to results/projection as Markdown and CSV. Rivals that are not installed are left out
-with the reason (`make bench-projection` installs them).
+Every rival runs in a process of its own that is ended soon after the limit; its set-up is not
+counted, nor is ours. Times are processor seconds of one thread. The table goes to
+results/projection as Markdown and CSV. Rivals that are not installed are left out with the reason
+(`make bench-projection` installs them).
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ OURS = "lighttouch"
 
 @dataclass(frozen=True)
 class Line:
-    """One solver on one case; `ratio` is its time over ours, `farther` how much larger its distance is than ours, relatively."""
+    """One solver on one case; `ratio` is its time over ours, `farther` how much larger its distance
+    is than ours, relatively.
+    """
 
     case: str
     solver: str
@@ -39,7 +43,9 @@ class Line:
     says: str
 
 
-def best_time(solve: Callable[[], Any], repeats: int = 50, budget: float = 2.0) -> tuple[Any, float]:
+def best_time(
+    solve: Callable[[], Any], repeats: int = 50, budget: float = 2.0
+) -> tuple[Any, float]:
     """The answer and the best time of several runs within the budget."""
     best, began = np.inf, time.perf_counter()
     for _ in range(repeats):
@@ -51,12 +57,16 @@ def best_time(solve: Callable[[], Any], repeats: int = 50, budget: float = 2.0) 
 
 
 def our_lines(case: Case) -> tuple[list[Line], Any]:
-    """The first projection (with what is prepared once), the next ones, and one that starts from the answer for a point close by."""
+    """The first projection (with what is prepared once), the next ones, and one that starts from
+    the answer for a point close by.
+    """
     _, first = timed(lambda: lt.project(case.point, case.constraints, case.domain))
     found, seconds = best_time(lambda: lt.project(case.point, case.constraints, case.domain))
     nearby = case.point + 1e-3 * np.random.default_rng(1).standard_normal(case.point.size)
     cold, from_scratch = best_time(lambda: lt.project(nearby, case.constraints, case.domain))
-    warmed, warm = best_time(lambda: lt.project(nearby, case.constraints, case.domain, warm=found.warm))
+    warmed, warm = best_time(
+        lambda: lt.project(nearby, case.constraints, case.domain, warm=found.warm)
+    )
     violation = case.violation(found.w)
     return [
         Line(case.name, OURS, seconds, 1.0, 0.0, violation, found.method),
@@ -66,7 +76,9 @@ def our_lines(case: Case) -> tuple[list[Line], Any]:
     ], found  # fmt: skip
 
 
-def rival_line(name: str, build: Callable[[], Case], case: Case, ours: Any, seconds: float, limit: float) -> Line:
+def rival_line(
+    name: str, build: Callable[[], Case], case: Case, ours: Any, seconds: float, limit: float
+) -> Line:
     objection = objection_to(name, case)
     answer = objection if objection else in_own_process(name, build, limit)
     if isinstance(answer, str):
@@ -95,9 +107,18 @@ def run(builders: list[partial[Case]], limit: float) -> list[Line]:
 
 def warm_up() -> None:
     """Compilation is not what is measured."""
-    for constraints in (lt.lattice.increasing([2] * 4), lt.ordering(5), lt.LinearConstraints(np.eye(5) + 1.0, np.zeros(5))):
+    for constraints in (
+        lt.lattice.increasing([2] * 4),
+        lt.ordering(5),
+        lt.LinearConstraints(np.eye(5) + 1.0, np.zeros(5)),
+    ):
         lt.project(np.arange(constraints.dimension, 0.0, -1.0), constraints)
-    lt.project(np.ones(3), lt.NormConstraints(None, np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), None, np.ones(2) * 1.5))
+    lt.project(
+        np.ones(3),
+        lt.NormConstraints(
+            None, np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), None, np.ones(2) * 1.5
+        ),
+    )
 
 
 def shown(line: Line) -> str:
@@ -108,11 +129,16 @@ def shown(line: Line) -> str:
 
 
 def best_rival(lines: list[Line], case: str) -> Line | None:
-    """The fastest rival that is right: no further away than a part in 10^4, and feasible to 1e-5."""
+    """The fastest rival that is right: no further away than a part in 10^4, and feasible to
+    1e-5.
+    """
     right = [
         line
         for line in lines
-        if line.case == case and line.solver in RIVALS and abs(line.farther) <= 1e-4 and line.violation <= 1e-5
+        if line.case == case
+        and line.solver in RIVALS
+        and abs(line.farther) <= 1e-4
+        and line.violation <= 1e-5
     ]
     return min(right, key=lambda line: line.seconds, default=None)
 
@@ -120,17 +146,38 @@ def best_rival(lines: list[Line], case: str) -> Line | None:
 def markdown(lines: list[Line]) -> str:
     """One row a case: ours, the best rival that is right, the ratio, and every solver's time."""
     names = list(RIVALS)
-    heads = ["case", "ours, ms", "warm, ms", "violation", "best rival", "ratio", "distances agree to", *(f"{name}, ms" for name in names)]
+    heads = [
+        "case",
+        "ours, ms",
+        "warm, ms",
+        "violation",
+        "best rival",
+        "ratio",
+        "distances agree to",
+        *(f"{name}, ms" for name in names),
+    ]
     table = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     for case in dict.fromkeys(line.case for line in lines):
         by_name = {line.solver: line for line in lines if line.case == case}
         best = best_rival(lines, case)
         ours, warm = by_name[OURS], by_name[f"{OURS}, warm"]
-        cells = [case, f"{1e3 * ours.seconds:.2f}", f"{1e3 * warm.seconds:.2f}", f"{ours.violation:.0e}"]
-        cells += [best.solver, f"{best.ratio:,.3g}", f"{abs(best.farther):.0e}"] if best else ["none right in time", "", ""]
+        cells = [
+            case,
+            f"{1e3 * ours.seconds:.2f}",
+            f"{1e3 * warm.seconds:.2f}",
+            f"{ours.violation:.0e}",
+        ]
+        cells += (
+            [best.solver, f"{best.ratio:,.3g}", f"{abs(best.farther):.0e}"]
+            if best
+            else ["none right in time", "", ""]
+        )
         cells += [rival_cell(by_name[name]) for name in names]
         table.append(f"| {' | '.join(cells)} |")
-    note = "* not right: infeasible by more than 1e-5, or the distance off by more than a part in 10^4 (mostly: out of time)"
+    note = (
+        "* not right: infeasible by more than 1e-5, or the distance off by more than a part in "
+        "10^4 (mostly: out of time)"
+    )
     return "\n".join([*table, "", note])
 
 
@@ -144,12 +191,22 @@ def rival_cell(line: Line) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sets, a first look")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds a rival may take for one projection")
-    parser.add_argument("--only", default="", help="cases such as lattice, 'lattice 12', general_rows, balls")
+    parser.add_argument(
+        "--limit", type=float, default=60.0, help="seconds a rival may take for one projection"
+    )
+    parser.add_argument(
+        "--only", default="", help="cases such as lattice, 'lattice 12', general_rows, balls"
+    )
     chosen = parser.parse_args()
-    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")  # for the rivals' processes
+    os.environ |= dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
+    )  # for the rivals' processes
     builders = lattice_cases(chosen.quick) + other_cases(chosen.quick)
-    builders = [build for build in builders if chosen.only in " ".join(map(str, (build.func.__name__, *build.args)))]
+    builders = [
+        build
+        for build in builders
+        if chosen.only in " ".join(map(str, (build.func.__name__, *build.args)))
+    ]
     lines = run(builders, chosen.limit)
     table = markdown(lines)
     print(f"\n{table}")

@@ -32,15 +32,29 @@ class Case:
 
     def violation(self, w: np.ndarray) -> float:
         """Over everything; rows in units of their length."""
-        length = np.sqrt(np.asarray(self.rows.multiply(self.rows).sum(axis=1)).ravel()) if self.right.size else np.ones(0)
+        length = (
+            np.sqrt(np.asarray(self.rows.multiply(self.rows).sum(axis=1)).ravel())
+            if self.right.size
+            else np.ones(0)
+        )
         worst = float(np.max((self.rows @ w - self.right) / length, initial=0.0))
-        worst = max(worst, float(np.max(self.lower - w, initial=0.0)), float(np.max(w - self.upper, initial=0.0)))
-        balls = np.linalg.norm(w - self.centers, axis=1) - self.radii if self.radii.size else np.zeros(0)
+        worst = max(
+            worst,
+            float(np.max(self.lower - w, initial=0.0)),
+            float(np.max(w - self.upper, initial=0.0)),
+        )
+        balls = (
+            np.linalg.norm(w - self.centers, axis=1) - self.radii
+            if self.radii.size
+            else np.zeros(0)
+        )
         return max(worst, float(np.max(balls, initial=0.0)))
 
 
 def fitted_lattice(features: int, rng: np.random.Generator) -> np.ndarray:
-    """Monotone and flat in places, as fitted lattices are: a saturating function of weighted features, some of them nearly irrelevant."""
+    """Monotone and flat in places, as fitted lattices are: a saturating function of weighted
+    features, some of them nearly irrelevant.
+    """
     corner = np.indices((2,) * features).reshape(features, -1)
     weight = rng.uniform(0.2, 1.2, features) * 6.0 / features
     weight[rng.permutation(features)[: max(1, features // 4)]] *= 0.01
@@ -55,7 +69,15 @@ def lattice(features: int, kind: str) -> Case:
     realistic = fitted_lattice(features, rng) + 0.01 * rng.standard_normal(2**features)
     point = realistic if kind == "realistic" else rng.standard_normal(2**features)
     constraints = lt.lattice.increasing([2] * features)
-    return Case(f"2^{features} lattice, {kind}", point, constraints, constraints.A, constraints.b, -10.0, 10.0)
+    return Case(
+        f"2^{features} lattice, {kind}",
+        point,
+        constraints,
+        constraints.A,
+        constraints.b,
+        -10.0,
+        10.0,
+    )
 
 
 def chain(length: int) -> Case:
@@ -81,7 +103,9 @@ def general_rows(count: int, dimension: int, entries: int, far: float) -> Case:
     else:
         columns = rng.integers(0, dimension, (count, entries)).ravel()
         starts = np.arange(0, count * entries + 1, entries)
-        rows = sp.csr_matrix((rng.standard_normal(count * entries), columns, starts), (count, dimension))
+        rows = sp.csr_matrix(
+            (rng.standard_normal(count * entries), columns, starts), (count, dimension)
+        )
         rows.sum_duplicates()
     length = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     right = length * (0.05 + rng.random(count))
@@ -95,8 +119,16 @@ def general_rows(count: int, dimension: int, entries: int, far: float) -> Case:
 def convex_sequence(length: int) -> Case:
     """Second differences: rows so ill conditioned that their Gram matrix is singular in doubles."""
     rows = sp.diags([-1.0, 2.0, -1.0], [0, 1, 2], shape=(length - 2, length), format="csr")
-    point = np.linspace(-1.0, 1.0, length) ** 2 + 0.1 * np.random.default_rng(0).standard_normal(length)
-    return Case(f"convex sequence of {length:,}", point, lt.LinearConstraints(rows, np.zeros(length - 2)), rows, np.zeros(length - 2))
+    point = np.linspace(-1.0, 1.0, length) ** 2 + 0.1 * np.random.default_rng(0).standard_normal(
+        length
+    )
+    return Case(
+        f"convex sequence of {length:,}",
+        point,
+        lt.LinearConstraints(rows, np.zeros(length - 2)),
+        rows,
+        np.zeros(length - 2),
+    )
 
 
 def balls(count: int, dimension: int) -> Case:
@@ -105,11 +137,23 @@ def balls(count: int, dimension: int) -> Case:
     radii = np.linalg.norm(centers, axis=1) * (1.0 + 0.2 * rng.random(count))
     constraints = lt.NormConstraints(None, -centers, None, radii)
     name, point = f"{count:,} balls in {dimension} dimensions", rng.standard_normal(dimension)
-    return Case(name, point, constraints, sp.csr_matrix((0, dimension)), np.zeros(0), centers=centers, radii=radii)
+    return Case(
+        name,
+        point,
+        constraints,
+        sp.csr_matrix((0, dimension)),
+        np.zeros(0),
+        centers=centers,
+        radii=radii,
+    )
 
 
 def lattice_cases(quick: bool) -> list[partial[Case]]:
-    return [partial(lattice, features, kind) for features in ((8, 10) if quick else (8, 10, 12, 14, 16)) for kind in ("realistic", "noise")]
+    return [
+        partial(lattice, features, kind)
+        for features in ((8, 10) if quick else (8, 10, 12, 14, 16))
+        for kind in ("realistic", "noise")
+    ]
 
 
 def other_cases(quick: bool) -> list[partial[Case]]:

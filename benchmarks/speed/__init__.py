@@ -1,1 +1,3 @@
-"""Our speed against ourselves, against unconstrained SGD and against the paper's algorithm in C++."""
+"""Our speed against ourselves, against unconstrained SGD and against the paper's algorithm in
+C++.
+"""

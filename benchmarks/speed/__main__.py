@@ -1,7 +1,8 @@
-"""`python -m benchmarks.speed [--quick] [--only PART]`: one run, side by side, each as a ratio; a table and a picture at the end.
+"""`python -m benchmarks.speed [--quick] [--only PART]`: one run, side by side, each as a ratio; a
+table and a picture at the end.
 
-Both go to results/speed, with the rows of the parts as JSON. `--only` measures one part again and keeps the other parts' rows
-of the same scale; `--draw` measures nothing.
+Both go to results/speed, with the rows of the parts as JSON. `--only` measures one part again and
+keeps the other parts' rows of the same scale; `--draw` measures nothing.
 """
 
 from __future__ import annotations
@@ -52,10 +53,14 @@ def show(rows: list[Row], folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="smaller problems, a first look")
     parser.add_argument("--only", choices=PARTS, help="measure this part only")
-    parser.add_argument("--draw", action="store_true", help="only the table and picture of what was measured before")
+    parser.add_argument(
+        "--draw", action="store_true", help="only the table and picture of what was measured before"
+    )
     chosen = parser.parse_args()
     folder = FOLDER / "quick" if chosen.quick else FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -63,7 +68,11 @@ def main() -> None:
     rows = kept(path) if chosen.only or chosen.draw else {}
     if not chosen.draw:
         rows |= measure([chosen.only] if chosen.only else list(PARTS), chosen.quick)
-        path.write_text(json.dumps({part: [asdict(row) for row in found] for part, found in rows.items()}, indent=1))
+        path.write_text(
+            json.dumps(
+                {part: [asdict(row) for row in found] for part, found in rows.items()}, indent=1
+            )
+        )
     show([row for part in PARTS for row in rows.get(part, [])], folder)
 
 

@@ -9,7 +9,10 @@ import time
 from benchmarks.speed.paper_problem import Row
 
 IMPORT = "import lighttouch"
-SOLVE = "import numpy as np, lighttouch as lt; lt.solve(lt.Problem(lt.EmpiricalRisk(np.eye(9), np.arange(9.0)), lt.ordering(9)))"
+SOLVE = (
+    "import numpy as np, lighttouch as lt; lt.solve(lt.Problem(lt.EmpiricalRisk(np.eye(9), "
+    "np.arange(9.0)), lt.ordering(9)))"
+)
 
 
 def seconds(code: str) -> float:

@@ -1,4 +1,6 @@
-"""Target 5: expensive constraints. Time to a feasible point within 1% of the proven optimum: ours, FullTouch, a QP solver."""
+"""Target 5: expensive constraints. Time to a feasible point within 1% of the proven optimum: ours,
+FullTouch, a QP solver.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,18 @@ MEMORY = 12 * 2**30
 
 
 def dense_rows(d: int, m: int, seed: int = 0) -> lt.Problem:
-    """Least squares in a random polytope, whose best point is almost a vertex: nearly d of the m rows bind."""
+    """Least squares in a random polytope, whose best point is almost a vertex: nearly d of the m
+    rows bind.
+    """
     rng = np.random.default_rng(seed)
     truth = rng.normal(size=d) / np.sqrt(d)
     X = rng.normal(size=(4 * d, d))
     y = X @ truth + 0.5 * rng.normal(size=4 * d)
     A = rng.normal(size=(m, d))
     b = np.abs(A @ (0.7 * truth)) + 0.3 * np.abs(rng.normal(size=m))
-    return lt.Problem(lt.EmpiricalRisk(X, y, loss="squared"), lt.LinearConstraints(A, b), lt.Box(-2, 2))
+    return lt.Problem(
+        lt.EmpiricalRisk(X, y, loss="squared"), lt.LinearConstraints(A, b), lt.Box(-2, 2)
+    )
 
 
 def many_balls(d: int, m: int, seed: int = 0) -> lt.Problem:
@@ -40,7 +46,11 @@ def many_balls(d: int, m: int, seed: int = 0) -> lt.Problem:
     y = X @ truth + 0.5 * rng.normal(size=20 * d)
     centers = 0.5 * rng.normal(size=(m, d)) / np.sqrt(d)
     radii = np.linalg.norm(centers - 0.5 * truth, axis=1) + 0.05
-    return lt.Problem(lt.EmpiricalRisk(X, y, loss="squared"), lt.NormConstraints(None, -centers, None, radii), lt.Box(-2, 2))
+    return lt.Problem(
+        lt.EmpiricalRisk(X, y, loss="squared"),
+        lt.NormConstraints(None, -centers, None, radii),
+        lt.Box(-2, 2),
+    )
 
 
 @dataclass(frozen=True)
@@ -60,11 +70,22 @@ def our_seconds(problem: lt.Problem, target: float) -> float:
 
 
 def full_touch_seconds(problem: lt.Problem, step: float, target: float, limit: float) -> float:
-    """Its projections are off its clock: its end is looked at, then, while that is good enough, ends half as far away."""
+    """Its projections are off its clock: its end is looked at, then, while that is good enough,
+    ends half as far away.
+    """
     seconds = np.inf
     while True:
-        result = lt.solve(problem, lt.FullTouch(1.0, lt.AdaGrad(step), batch=8), time_limit=limit, project=False, record_every=10**9)
-        ends = (lt.project(w, problem.constraints, problem.domain).w for w in (result.w_average, result.w))
+        result = lt.solve(
+            problem,
+            lt.FullTouch(1.0, lt.AdaGrad(step), batch=8),
+            time_limit=limit,
+            project=False,
+            record_every=10**9,
+        )
+        ends = (
+            lt.project(w, problem.constraints, problem.domain).w
+            for w in (result.w_average, result.w)
+        )
         if min(problem.objective.value(w) for w in ends) > target:
             return seconds
         seconds, limit = result.seconds, result.seconds / 2
@@ -72,16 +93,27 @@ def full_touch_seconds(problem: lt.Problem, step: float, target: float, limit: f
 
 def clarabel_seconds(kind: str, d: int, m: int, limit: float) -> float:
     """In a process of its own, which may end for want of time or memory."""
-    code = f"from benchmarks.speed import expensive; print(expensive.clarabel_here({kind!r}, {d}, {m}, {limit}))"
+    code = (
+        f"from benchmarks.speed import expensive; print(expensive.clarabel_here({kind!r}, {d}, "
+        f"{m}, {limit}))"
+    )
     try:
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=limit + 60, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=limit + 60,
+            check=False,
+        )
         return float(done.stdout.split()[-1])
     except (subprocess.TimeoutExpired, ValueError, IndexError):
         return np.inf
 
 
 def clarabel_here(kind: str, d: int, m: int, limit: float) -> float:
-    """Seconds that Clarabel needs for the same quadratic program; infinite where it does not solve it within the limit."""
+    """Seconds that Clarabel needs for the same quadratic program; infinite where it does not solve
+    it within the limit.
+    """
     import clarabel
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -105,15 +137,24 @@ def conic_rows(problem: lt.Problem) -> tuple[sp.csc_matrix, np.ndarray, list[Any
     box = sp.vstack([sp.identity(d), -sp.identity(d)])
     if isinstance(constraints, lt.LinearConstraints):
         rows = sp.vstack([sp.csr_matrix(constraints.A), box], format="csc")
-        return rows, np.concatenate([constraints.b, np.full(2 * d, 2.0)]), [clarabel.NonnegativeConeT(rows.shape[0])]
+        return (
+            rows,
+            np.concatenate([constraints.b, np.full(2 * d, 2.0)]),
+            [clarabel.NonnegativeConeT(rows.shape[0])],
+        )
     ball = sp.vstack([sp.csr_matrix((1, d)), -sp.identity(d)])
     rows = sp.vstack([*[ball] * constraints.count, box], format="csc")
     sides = np.column_stack([constraints.d, constraints.b]).ravel()
-    cones = [clarabel.SecondOrderConeT(d + 1)] * constraints.count + [clarabel.NonnegativeConeT(2 * d)]
+    cones = [clarabel.SecondOrderConeT(d + 1)] * constraints.count + [
+        clarabel.NonnegativeConeT(2 * d)
+    ]
     return rows, np.concatenate([sides, np.full(2 * d, 2.0)]), cones
 
 
-PROBLEMS: dict[str, Callable[[int, int], lt.Problem]] = {"dense rows": dense_rows, "norm balls": many_balls}
+PROBLEMS: dict[str, Callable[[int, int], lt.Problem]] = {
+    "dense rows": dense_rows,
+    "norm balls": many_balls,
+}
 
 
 def compare(kind: str, d: int, m: int) -> list[Row]:
@@ -131,13 +172,22 @@ def compare(kind: str, d: int, m: int) -> list[Row]:
     name = f"{m:,} {kind}, d = {d:,}, to within 1%"
     return [
         Row(f"{name}: ours, every projection included", f"{ours:.2f} s", ""),
-        Row(f"{name}: FullTouch, its projections free / ours", ratio(full, ours, limit), "> 1", full > ours),
+        Row(
+            f"{name}: FullTouch, its projections free / ours",
+            ratio(full, ours, limit),
+            "> 1",
+            full > ours,
+        ),
         Row(f"{name}: Clarabel, to its end / ours", ratio(qp, ours, limit), "> 1", qp > ours),
     ]
 
 
 def ratio(theirs: float, ours: float, limit: float) -> str:
-    return f"> {limit:.0f} / {ours:.2f} s" if np.isinf(theirs) else f"{theirs:.2f} / {ours:.2f} s = {theirs / ours:.1f}x"
+    return (
+        f"> {limit:.0f} / {ours:.2f} s"
+        if np.isinf(theirs)
+        else f"{theirs:.2f} / {ours:.2f} s = {theirs / ours:.1f}x"
+    )
 
 
 def run(quick: bool = False) -> list[Row]:

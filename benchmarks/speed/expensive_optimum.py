@@ -1,6 +1,8 @@
-"""A proven lower bound of least squares under dense rows: Newton on the augmented Lagrangian of the whole problem, off every clock.
+"""A proven lower bound of least squares under dense rows: Newton on the augmented Lagrangian of the
+whole problem, off every clock.
 
-For every u >= 0 the least value of f(w) + u @ (A w - b) is a lower bound of the optimum, whatever brought u about.
+For every u >= 0 the least value of f(w) + u @ (A w - b) is a lower bound of the optimum, whatever
+brought u about.
 """
 
 from __future__ import annotations
@@ -16,11 +18,17 @@ NEWTON_STEPS = 30
 
 
 class LeastSquares:
-    """f(w) = w @ H w / 2 - c @ w + constant, and rows A w <= b. The box is left out: what bounds more points bounds these."""
+    """f(w) = w @ H w / 2 - c @ w + constant, and rows A w <= b. The box is left out: what bounds
+    more points bounds these.
+    """
 
     def __init__(self, problem: lt.Problem) -> None:
         X, y = problem.objective.X, problem.objective.y
-        self.H, self.c, self.constant = X.T @ X / y.size, X.T @ y / y.size, 0.5 * float(y @ y) / y.size
+        self.H, self.c, self.constant = (
+            X.T @ X / y.size,
+            X.T @ y / y.size,
+            0.5 * float(y @ y) / y.size,
+        )
         self.A, self.b = problem.constraints.A, problem.constraints.b
 
     def bound(self, u: np.ndarray) -> float:
@@ -43,14 +51,22 @@ class LeastSquares:
         return w
 
     def _length(self, w: np.ndarray, step: np.ndarray, push: np.ndarray, penalty: float) -> float:
-        """At most 1; where the slope along the step turns positive before that, the root of the slope."""
-        change, curvature, base = self.A @ step, float(step @ self.H @ step), float((self.H @ w - self.c) @ step)
+        """At most 1; where the slope along the step turns positive before that, the root of the
+        slope.
+        """
+        change, curvature, base = (
+            self.A @ step,
+            float(step @ self.H @ step),
+            float((self.H @ w - self.c) @ step),
+        )
 
         def slope(t: float) -> float:
             pushed = push + t * change
             return base + t * curvature + penalty * float(change @ np.maximum(pushed, 0.0))
 
-        return 1.0 if slope(1.0) <= 0.0 else float(scipy.optimize.brentq(slope, 0.0, 1.0, xtol=1e-6))
+        return (
+            1.0 if slope(1.0) <= 0.0 else float(scipy.optimize.brentq(slope, 0.0, 1.0, xtol=1e-6))
+        )
 
 
 def lower_bound(problem: lt.Problem) -> float:

@@ -16,7 +16,9 @@ SIZES = [2] * 12
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the closing table; the picture draws `ratio` as a bar, and `point` (line, x, y) on a line of costs."""
+    """One line of the closing table; the picture draws `ratio` as a bar, and `point` (line, x, y)
+    on a line of costs.
+    """
 
     what: str
     measured: str
@@ -35,7 +37,9 @@ def paper_problem(pairs: int = PAIRS, constrained: bool = True) -> lt.Problem:
     better, worse = ranking_pairs(pairs)
     lattice = lt.Lattice(SIZES)
     objective = lt.PairwiseRisk(lattice.features(better), lattice.features(worse), loss="hinge")
-    return lt.Problem(objective, lt.lattice.increasing(SIZES) if constrained else None, lt.Box(-10, 10))
+    return lt.Problem(
+        objective, lt.lattice.increasing(SIZES) if constrained else None, lt.Box(-10, 10)
+    )
 
 
 def without_constraints(problem: lt.Problem) -> lt.Problem:

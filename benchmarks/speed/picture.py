@@ -1,4 +1,6 @@
-"""The rows of all parts as one picture (a bar for every ratio, a line for every cost) and one Markdown table."""
+"""The rows of all parts as one picture (a bar for every ratio, a line for every cost) and one
+Markdown table.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ def ratio_of(row: Row) -> float | None:
 def markdown(rows: list[Row]) -> str:
     lines = ["| what | measured | target | met |", "|---|---|---|---|"]
     mark = {True: "yes", False: "NO", None: ""}
-    lines += [f"| {_cell(row.what)} | {_cell(row.measured)} | {_cell(row.target)} | {mark[row.good]} |" for row in rows]
+    lines += [
+        f"| {_cell(row.what)} | {_cell(row.measured)} | {_cell(row.target)} | {mark[row.good]} |"
+        for row in rows
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -38,14 +43,27 @@ def draw(rows: list[Row], path: Path) -> None:
     from matplotlib.figure import Figure  # not pyplot: no global state, no display
 
     bars = [(row, ratio) for row in rows if (ratio := ratio_of(row)) is not None and ratio > 0]
-    lines = {row.point[0]: [each.point[1:] for each in rows if each.point and each.point[0] == row.point[0]] for row in rows if row.point}
+    lines = {
+        row.point[0]: [
+            each.point[1:] for each in rows if each.point and each.point[0] == row.point[0]
+        ]
+        for row in rows
+        if row.point
+    }
     height = 0.9 + 0.52 * len(bars)
-    figure = Figure(figsize=(10.5, (height if bars else 0.0) + (3.4 if lines else 0.0) or 1.0), layout="constrained")
-    parts = figure.subfigures(2, 1, height_ratios=[height, 3.4]) if bars and lines else [figure, figure]
+    figure = Figure(
+        figsize=(10.5, (height if bars else 0.0) + (3.4 if lines else 0.0) or 1.0),
+        layout="constrained",
+    )
+    parts = (
+        figure.subfigures(2, 1, height_ratios=[height, 3.4]) if bars and lines else [figure, figure]
+    )
     if bars:
         _bars(parts[0].subplots(), bars)
     if lines:
-        for axes, (size, points) in zip(parts[1].subplots(1, len(lines), squeeze=False)[0], lines.items(), strict=True):
+        for axes, (size, points) in zip(
+            parts[1].subplots(1, len(lines), squeeze=False)[0], lines.items(), strict=True
+        ):
             _line(axes, size, points)
     figure.savefig(path, dpi=120)
 
@@ -56,10 +74,21 @@ def _bars(axes, bars: list[tuple[Row, float]]) -> None:
         axes.barh(place, ratio - 1.0, left=1.0, color=color, height=0.62)
         label = f"{'> ' if '>' in row.measured else ''}{ratio:.3g}x"
         asked = ASKED.match(row.target)
-        beyond = max(ratio, 1.0, float(asked[1]) if asked and ratio > 0.5 * float(asked[1]) else 0.0)  # clear of the target's mark
-        axes.annotate(label, (beyond, place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8)
+        beyond = max(
+            ratio, 1.0, float(asked[1]) if asked and ratio > 0.5 * float(asked[1]) else 0.0
+        )  # clear of the target's mark
+        axes.annotate(
+            label,
+            (beyond, place),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
         if asked:
-            axes.plot([float(asked[1])] * 2, [place - 0.42, place + 0.42], color="black", linewidth=1.4)
+            axes.plot(
+                [float(asked[1])] * 2, [place - 0.42, place + 0.42], color="black", linewidth=1.4
+            )
     axes.set_yticks(range(len(bars)), [textwrap.fill(row.what, 62) for row, _ in bars], fontsize=8)
     axes.invert_yaxis()
     axes.set(xscale="log", xlabel="ratio, theirs / ours unless said otherwise (black: the target)")
@@ -73,7 +102,13 @@ def _line(axes, size: str, points: list[tuple[float, float]]) -> None:
     across, up = zip(*points, strict=True)
     axes.plot(across, up, "o-", color=PLAIN, linewidth=1.8, markersize=4.5)
     top = 10 ** math.ceil(math.log10(1.2 * max(up)))
-    axes.set(xscale="log", yscale="log", xlabel=size, ylabel="microseconds an iteration", ylim=(min(1.0, 0.8 * min(up)), top))
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel=size,
+        ylabel="microseconds an iteration",
+        ylim=(min(1.0, 0.8 * min(up)), top),
+    )
     axes.set_xticks(across, [_short(value) for value in across])
     axes.yaxis.set_major_formatter("{x:g}")
     axes.minorticks_off()

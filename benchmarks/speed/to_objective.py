@@ -1,4 +1,6 @@
-"""Target 2: time to the objective that the paper's algorithm, in tuned C++, reaches after 4.8 million iterations."""
+"""Target 2: time to the objective that the paper's algorithm, in tuned C++, reaches after 4.8
+million iterations.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,16 @@ CPP_ITERATIONS = 4_800_000
 def cpp_run(iterations: int, **parameters) -> tuple[float, float]:
     """Seconds and projected objective of the C++ at its end."""
     data = paper_cpp.prepare(*ranking_pairs())
-    last = paper_cpp.run("light", data, iterations, checkpoints=(iterations,), seed=0, **parameters)[-1]
+    last = paper_cpp.run(
+        "light", data, iterations, checkpoints=(iterations,), seed=0, **parameters
+    )[-1]
     return last.seconds, projected_objective(paper_problem(), last.w)
 
 
 def our_seconds_to(target: float, seed: int = 0) -> tuple[float, list[tuple[float, float]]]:
-    """Seconds (tuning included; compilation and the projections judging it off the clock) to the target, and the curve."""
+    """Seconds (tuning included; compilation and the projections judging it off the clock) to the
+    target, and the curve.
+    """
     problem = paper_problem()
     curve: list[tuple[float, float]] = []
 

@@ -1,5 +1,8 @@
-"""lighttouch: train models that must obey rules, thousands to millions of them, about as fast as models that obey none."""
+"""lighttouch: train models that must obey rules, thousands to millions of them, about as fast as
+models that obey none.
+"""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from lighttouch import lattice, theory
@@ -15,7 +18,13 @@ from lighttouch.constraints import (
     stack,
 )
 from lighttouch.domains import Ball, Box, Everywhere
-from lighttouch.errors import CheckpointMismatchError, ConstraintError, DataError, InfeasibleConstraintsError, ModelFileError
+from lighttouch.errors import (
+    CheckpointMismatchError,
+    ConstraintError,
+    DataError,
+    InfeasibleConstraintsError,
+    ModelFileError,
+)
 from lighttouch.lattice import Lattice
 from lighttouch.objectives import CustomObjective, EmpiricalRisk, PairwiseRisk, Quadratic, Quantile
 from lighttouch.problem import Problem
@@ -63,35 +72,101 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ESTIMATORS = frozenset([
-    "ConstrainedLinearClassifier", "ConstrainedLinearRegressor", "LatticeClassifier", "LatticeRanker", "LatticeRegressor", "load",
-])  # fmt: skip
-_SHAPES = frozenset([
-    "CategoryOrder", "Concave", "Convex", "Dominates", "EdgeworthTrust", "JointlyMonotonic", "RangeDominates", "SlopeBound",
-    "Submodular", "Supermodular", "TrapezoidTrust", "Unimodal",
-])  # fmt: skip
+_LAZY = {
+    "ConstrainedLinearClassifier": "lighttouch.estimators",
+    "ConstrainedLinearRegressor": "lighttouch.estimators",
+    "LatticeClassifier": "lighttouch.estimators",
+    "LatticeRanker": "lighttouch.estimators",
+    "LatticeRegressor": "lighttouch.estimators",
+    "load": "lighttouch.estimators",
+    "CategoryOrder": "lighttouch.estimators.shapes",
+    "Concave": "lighttouch.estimators.shapes",
+    "Convex": "lighttouch.estimators.shapes",
+    "Dominates": "lighttouch.estimators.shapes",
+    "EdgeworthTrust": "lighttouch.estimators.shapes",
+    "JointlyMonotonic": "lighttouch.estimators.shapes",
+    "RangeDominates": "lighttouch.estimators.shapes",
+    "SlopeBound": "lighttouch.estimators.shapes",
+    "Submodular": "lighttouch.estimators.shapes",
+    "Supermodular": "lighttouch.estimators.shapes",
+    "TrapezoidTrust": "lighttouch.estimators.shapes",
+    "Unimodal": "lighttouch.estimators.shapes",
+}
 
 
 def __getattr__(name: str) -> Any:
     """The estimators, imported when first asked for: scikit-learn takes most of a second."""
-    if name in _ESTIMATORS or name in _SHAPES:
-        from lighttouch import estimators
-
-        return getattr(estimators if name in _ESTIMATORS else estimators.shapes, name)
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'lighttouch' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | _ESTIMATORS | _SHAPES)
+    return sorted(set(globals()) | set(_LAZY))
 
 
 __all__ = [
-    "AdaGrad", "ApproxSGD", "Automatic", "Ball", "Box", "CategoryOrder", "CheckpointMismatchError", "Concave",
-    "ConstrainedLinearClassifier", "ConstrainedLinearRegressor", "ConstraintError", "Convex", "ConvexConstraints", "CustomObjective",
-    "DataError", "Dominates", "EdgeworthTrust", "EmpiricalRisk", "Everywhere", "FullTouch", "History", "InfeasibleConstraintsError",
-    "InverseSqrt", "InverseTime", "JointlyMonotonic", "Lattice", "LatticeClassifier", "LatticeRanker", "LatticeRegressor",
-    "LightTouch", "LinearConstraints", "LocalFrankWolfe", "MidTouch", "ModelFileError", "NormConstraints", "OnlineFrankWolfe",
-    "PairwiseRisk", "PracticalLightTouch", "Problem", "Progress", "Projected", "ProjectedSGD", "Quadratic", "QuadraticConstraints",
-    "Quantile", "RangeDominates", "Result", "SlopeBound", "Status", "Submodular", "Supermodular", "TrapezoidTrust", "Unimodal",
-    "bounds", "canonical_examples", "lattice", "load", "order", "ordering", "project", "solve", "stack", "theory",
-]  # fmt: skip
+    "AdaGrad",
+    "ApproxSGD",
+    "Automatic",
+    "Ball",
+    "Box",
+    "CategoryOrder",
+    "CheckpointMismatchError",
+    "Concave",
+    "ConstrainedLinearClassifier",
+    "ConstrainedLinearRegressor",
+    "ConstraintError",
+    "Convex",
+    "ConvexConstraints",
+    "CustomObjective",
+    "DataError",
+    "Dominates",
+    "EdgeworthTrust",
+    "EmpiricalRisk",
+    "Everywhere",
+    "FullTouch",
+    "History",
+    "InfeasibleConstraintsError",
+    "InverseSqrt",
+    "InverseTime",
+    "JointlyMonotonic",
+    "Lattice",
+    "LatticeClassifier",
+    "LatticeRanker",
+    "LatticeRegressor",
+    "LightTouch",
+    "LinearConstraints",
+    "LocalFrankWolfe",
+    "MidTouch",
+    "ModelFileError",
+    "NormConstraints",
+    "OnlineFrankWolfe",
+    "PairwiseRisk",
+    "PracticalLightTouch",
+    "Problem",
+    "Progress",
+    "Projected",
+    "ProjectedSGD",
+    "Quadratic",
+    "QuadraticConstraints",
+    "Quantile",
+    "RangeDominates",
+    "Result",
+    "SlopeBound",
+    "Status",
+    "Submodular",
+    "Supermodular",
+    "TrapezoidTrust",
+    "Unimodal",
+    "bounds",
+    "canonical_examples",
+    "lattice",
+    "load",
+    "order",
+    "ordering",
+    "project",
+    "solve",
+    "stack",
+    "theory",
+]

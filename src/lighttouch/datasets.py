@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from lighttouch.arrays import Floats
 
 LIST_LENGTH = 5
 LISTS_A_CHUNK = 8192
@@ -21,34 +21,41 @@ OLD_RANKER_NOISE = 1.0
 
 
 class Population(NamedTuple):
-    """The fixed part of the model: what a feature, or a pair of neighbours k and k + 1, is worth to users and to the old ranker."""
+    """The fixed part of the model: what a feature, or a pair of neighbours k and k + 1, is worth to
+    users and to the old ranker.
+    """
 
-    weights: Array
-    products: Array
-    weaker_of_two: Array
-    old_ranker: Array
+    weights: Floats
+    products: Floats
+    weaker_of_two: Floats
+    old_ranker: Floats
 
 
-def ranking_pairs(n: int = 612_587, features: int = 12, seed: int = 0) -> tuple[Array, Array]:
-    """Pairs (clicked candidate, candidate just above it): two (n, features) arrays of similarities in [0, 1].
+def ranking_pairs(n: int = 612_587, features: int = 12, seed: int = 0) -> tuple[Floats, Floats]:
+    """Pairs (clicked candidate, candidate just above it): two (n, features) arrays of similarities
+    in [0, 1].
 
     The model, from one user to a pair (docs/data.md has every constant, and what they lead to):
 
-    - A user has watched a video and is shown a list of 5 candidates. Feature k of a candidate measures in one way how
-      similar it is to the watched video: 0.15 a + 0.25 c + 0.20 s + 0.40 e, all four uniform on [0, 1], where a belongs
-      to the watched video, c to the candidate, s to the candidate and the family of 4 features that k is in, and e to
-      this feature alone. The mixture x is spread to 3x² - 2x³, and every third feature is squared on top.
-    - Its utility never falls when a feature rises: a weighted sum, plus products of neighbouring features (one helps
-      more where the other is high), plus the smaller of two neighbours (both are needed). The last quarter of the
-      features is worth next to nothing.
-    - The list was sorted by an old ranker: its own weighted sum, which trusts the nearly worthless features most, plus
-      normal noise. So the candidate above tends to be ahead in just those features, and the log seems to say that
-      they do harm: an unconstrained fit believes it, and there the monotonicity constraints bind.
-    - The user clicks the candidate of largest utility less 0.1 for each place down the list, plus normal noise.
-    - A click on the first place is thrown out; any other gives the pair (clicked, the one just above it).
+    - A user has watched a video and is shown a list of 5 candidates. Feature k of a candidate
+      measures in one way how similar it is to the watched video: 0.15 a + 0.25 c + 0.20 s + 0.40 e,
+      all four uniform on [0, 1], where a belongs to the watched video, c to the candidate, s to the
+      candidate and the family of 4 features that k is in, and e to this feature alone. The mixture
+      x is spread to 3x² - 2x³, and every third feature is squared on top.
+    - Its utility never falls when a feature rises: a weighted sum, plus products of neighbouring
+      features (one helps more where the other is high), plus the smaller of two neighbours (both
+      are needed). The last quarter of the features is worth next to nothing.
+    - The list was sorted by an old ranker: its own weighted sum, which trusts the nearly worthless
+      features most, plus normal noise. So the candidate above tends to be ahead in just those
+      features, and the log seems to say that they do harm: an unconstrained fit believes it, and
+      there the monotonicity constraints bind.
+    - The user clicks the candidate of largest utility less 0.1 for each place down the list, plus
+    normal noise.
+    - A click on the first place is thrown out; any other gives the pair (clicked, the one just
+    above it).
 
-    The model is the same for every seed; the seed draws the users. So another seed gives a test set of the same
-    population, and a smaller n the beginning of a larger one.
+    The model is the same for every seed; the seed draws the users. So another seed gives a test set
+    of the same population, and a smaller n the beginning of a larger one.
     """
     if n < 1 or features < 1:
         raise ValueError(f"n and features must be at least 1, got n={n} and features={features}")
@@ -64,12 +71,16 @@ def ranking_pairs(n: int = 612_587, features: int = 12, seed: int = 0) -> tuple[
     raise AssertionError("the stream of chunks has no end")
 
 
-def utility(x: Array) -> Array:
-    """What the model's users want, without the noise: one number for each row of features in [0, 1]."""
-    return _utility(np.ascontiguousarray(np.asarray(x, dtype=np.float64).T), _population(x.shape[1]))
+def utility(x: Floats) -> Floats:
+    """What the model's users want, without the noise: one number for each row of features in [0,
+    1].
+    """
+    return _utility(
+        np.ascontiguousarray(np.asarray(x, dtype=np.float64).T), _population(x.shape[1])
+    )
 
 
-def _chunks(features: int, seed: int) -> Iterator[tuple[Array, Array]]:
+def _chunks(features: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
     """Endless (clicked, above) columns of feature vectors, one chunk of lists at a time."""
     population = _population(features)
     root = np.random.SeedSequence(seed)
@@ -96,7 +107,7 @@ def _population(features: int) -> Population:
     )
 
 
-def _similarities(features: int, rng: np.random.Generator) -> Array:
+def _similarities(features: int, rng: np.random.Generator) -> Floats:
     """One chunk of lists: features x places x lists."""
     shape = (LIST_LENGTH, LISTS_A_CHUNK)
     common = WATCHED_SHARE * rng.random(LISTS_A_CHUNK) + CANDIDATE_SHARE * rng.random(shape)
@@ -113,8 +124,10 @@ def _similarities(features: int, rng: np.random.Generator) -> Array:
     return candidates
 
 
-def _utility(x: Array, population: Population) -> Array:
-    """Column by column and element by element, so that the bits depend on no linear algebra library."""
+def _utility(x: Floats, population: Population) -> Floats:
+    """Column by column and element by element, so that the bits depend on no linear algebra
+    library.
+    """
     total = np.zeros(x.shape[1:])
     for k, weight in enumerate(population.weights):
         total += weight * x[k]
@@ -127,7 +140,9 @@ def _utility(x: Array, population: Population) -> Array:
     return total
 
 
-def _list_order(candidates: Array, population: Population, rng: np.random.Generator) -> NDArray[np.intp]:
+def _list_order(
+    candidates: Floats, population: Population, rng: np.random.Generator
+) -> NDArray[np.intp]:
     """Which candidate stands at each place of each list: places x lists."""
     score = OLD_RANKER_NOISE * rng.standard_normal(candidates.shape[1:])
     for weight, x in zip(population.old_ranker, candidates, strict=True):
@@ -135,7 +150,9 @@ def _list_order(candidates: Array, population: Population, rng: np.random.Genera
     return np.asarray(np.argsort(-score, axis=0, kind="stable"))
 
 
-def _clicked_place(candidates: Array, order: NDArray[np.intp], population: Population, rng: np.random.Generator) -> NDArray[np.intp]:
+def _clicked_place(
+    candidates: Floats, order: NDArray[np.intp], population: Population, rng: np.random.Generator
+) -> NDArray[np.intp]:
     wanted = np.take_along_axis(_utility(candidates, population), order, axis=0)
     wanted += CHOICE_NOISE * rng.standard_normal(wanted.shape)
     wanted -= POSITION_COST * np.arange(LIST_LENGTH)[:, None]

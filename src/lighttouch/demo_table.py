@@ -1,4 +1,6 @@
-"""What `make run` runs: a real table, rules that physicians would state, a model that obeys them, its report."""
+"""What `make run` runs: a real table, rules that physicians would state, a model that obeys them,
+its report.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(flush=True)
         if code:
             return code
-    print(f"Open {report.resolve().as_uri()} in a browser. Next: your own table, by the same commands (docs/command_line.md);\n"
+    print(f"Open {report.resolve().as_uri()} in a browser. Next: your own table, by the same "
+"commands (docs/command_line.md);\n"
           "make demo-ranking trains the paper's kind of model under 24,576 constraints.")  # fmt: skip
     return 0
 

@@ -14,7 +14,9 @@ class ConstraintError(ValueError):
 
 
 class InfeasibleConstraintsError(ConstraintError):
-    """No point satisfies all constraints; `rows` holds a small set of constraints that contradict each other."""
+    """No point satisfies all constraints; `rows` holds a small set of constraints that contradict
+    each other.
+    """
 
     def __init__(self, message: str, rows: Sequence[int] = ()) -> None:
         super().__init__(message)

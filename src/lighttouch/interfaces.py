@@ -1,4 +1,6 @@
-"""What every objective, constraint family, domain and solver offers: all that the rest of the package relies on."""
+"""What every objective, constraint family, domain and solver offers: all that the rest of the
+package relies on.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from lighttouch.kernels.domains import DomainRecord
+from lighttouch.arrays import Vector
 
-Vector = np.ndarray[Any, np.dtype[np.float64]]
+if TYPE_CHECKING:
+    from lighttouch.kernels.verbs.domains import DomainRecord
 
 
 @runtime_checkable
@@ -25,15 +27,19 @@ class Objective(Protocol):
     @property
     def record(self) -> Any:
         """The arrays a kernel reads."""
+
     @property
     def interpreted(self) -> bool:
         """Whether the record holds Python callables, so that loops must run interpreted."""
+
     @property
     def cost(self) -> float:
         """Mean operations of one example's gradient."""
+
     @property
     def independent(self) -> bool:
         """Whether examples are drawn independently rather than in random permutations."""
+
     def value(self, w: Vector) -> float: ...
     def gradient(self, w: Vector) -> Vector: ...
 
@@ -45,9 +51,11 @@ class Constraints(Protocol):
     @property
     def count(self) -> int:
         """How many constraints the algorithms see: groups, when aggregated."""
+
     @property
     def members(self) -> int:
         """How many single constraints there are."""
+
     @property
     def group_size(self) -> int: ...
     @property
@@ -59,11 +67,14 @@ class Constraints(Protocol):
     @property
     def cost(self) -> float:
         """Mean operations of checking one constraint (one group, when aggregated)."""
+
     def values(self, w: Vector) -> Vector: ...
     def largest(self, w: Vector) -> float:
         """The largest g_j(w)."""
+
     def largest_relative(self, w: Vector) -> float:
         """The largest g_j(w) in units of its row's scale."""
+
     def describe(self, j: int) -> str:
         """Constraint j in words."""
 
@@ -96,6 +107,7 @@ class Solver(Protocol):
 
     def objection_to(self, problem: Any) -> str | None:
         """Why this solver cannot take the problem, and what can; None if it can."""
+
     def init(self, problem: Any, start: Vector) -> Any: ...
     def advance(self, problem: Any, state: Any, steps: int, rng: np.random.Generator) -> None: ...
     def solution(self, state: Any) -> Vector: ...

@@ -1,7 +1,7 @@
 """Model files: a JSON header, plain arrays and a checksum; nothing in them is ever executed.
 
-Layout, little-endian: 8 bytes of signature, version (4 bytes), length of the header (8 bytes), the header, the arrays one after the
-other, SHA-256 of everything before it (32 bytes).
+Layout, little-endian: 8 bytes of signature, version (4 bytes), length of the header (8 bytes), the
+header, the arrays one after the other, SHA-256 of everything before it (32 bytes).
 """
 
 from __future__ import annotations
@@ -31,9 +31,17 @@ def write_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) 
     """Write a tree of plain values and arrays; the file appears whole or not at all."""
     arrays: list[np.ndarray[Any, Any]] = []
     tree = _flattened(state, arrays)
-    header = {"kind": kind, "state": tree, "arrays": [{"type": a.dtype.str, "shape": list(a.shape)} for a in arrays]}
-    text = json.dumps(header, ensure_ascii=True, allow_nan=True, separators=(",", ":")).encode("ascii")
-    body = b"".join([_PREFIX.pack(SIGNATURE, VERSION, len(text)), text, *(a.tobytes() for a in arrays)])
+    header = {
+        "kind": kind,
+        "state": tree,
+        "arrays": [{"type": a.dtype.str, "shape": list(a.shape)} for a in arrays],
+    }
+    text = json.dumps(header, ensure_ascii=True, allow_nan=True, separators=(",", ":")).encode(
+        "ascii"
+    )
+    body = b"".join(
+        [_PREFIX.pack(SIGNATURE, VERSION, len(text)), text, *(a.tobytes() for a in arrays)]
+    )
     _write_atomically(Path(path), body + hashlib.sha256(body).digest())
 
 
@@ -49,7 +57,9 @@ def read_state(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
     except ModelFileError as error:
         raise ModelFileError(f"{place}: {error}") from None
     except Exception as error:
-        raise ModelFileError(f"{place} is damaged: {type(error).__name__} while reading its header") from None
+        raise ModelFileError(
+            f"{place} is damaged: {type(error).__name__} while reading its header"
+        ) from None
 
 
 def _parsed(content: bytes) -> tuple[str, dict[str, Any]]:
@@ -59,10 +69,15 @@ def _parsed(content: bytes) -> tuple[str, dict[str, Any]]:
     if signature != SIGNATURE:
         raise ModelFileError("this is not a lighttouch model file")
     if version != VERSION:
-        raise ModelFileError(f"it has format version {version}; this lighttouch reads version {VERSION}. Update lighttouch")
+        raise ModelFileError(
+            f"it has format version {version}; this lighttouch reads version {VERSION}. "
+            "Update lighttouch"
+        )
     body = memoryview(content)[:-_DIGEST]
     if hashlib.sha256(body).digest() != content[-_DIGEST:]:
-        raise ModelFileError("its checksum does not match: the file is damaged or incomplete; save the model again")
+        raise ModelFileError(
+            "its checksum does not match: the file is damaged or incomplete; save the model again"
+        )
     if length > len(body) - _PREFIX.size:
         raise ModelFileError("its header claims more than the file holds")
     header = json.loads(bytes(body[_PREFIX.size : _PREFIX.size + length]).decode("ascii"))
@@ -74,11 +89,17 @@ def _parsed(content: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def _arrays(described: list[dict[str, Any]], data: memoryview) -> list[np.ndarray[Any, Any]]:
-    """Every array the header names, its size checked against the bytes there are before anything is made."""
+    """Every array the header names, its size checked against the bytes there are before anything is
+    made.
+    """
     found, offset = [], 0
     for each in described:
         shape = [int(size) for size in each["shape"]]
-        if each["type"] not in _TYPES or len(shape) > _MOST_DIMENSIONS or any(size < 0 for size in shape):
+        if (
+            each["type"] not in _TYPES
+            or len(shape) > _MOST_DIMENSIONS
+            or any(size < 0 for size in shape)
+        ):
             raise ModelFileError("its header describes an impossible array")
         count = 1
         for size in shape:
@@ -86,7 +107,9 @@ def _arrays(described: list[dict[str, Any]], data: memoryview) -> list[np.ndarra
         needed = count * _TYPES[each["type"]]
         if needed > len(data) - offset:
             raise ModelFileError("its header claims more numbers than the file holds")
-        found.append(np.frombuffer(data[offset : offset + needed], dtype=each["type"]).reshape(shape).copy())
+        found.append(
+            np.frombuffer(data[offset : offset + needed], dtype=each["type"]).reshape(shape).copy()
+        )
         offset += needed
     if offset != len(data):
         raise ModelFileError("it holds bytes that its header does not describe")
@@ -122,7 +145,9 @@ def _restored(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
 def _write_atomically(path: Path, content: bytes) -> None:
     """A temporary file beside the target, flushed to disk, then renamed over it."""
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        handle, temporary = tempfile.mkstemp(
+            prefix=f".{path.name}.", suffix=".part", dir=path.parent
+        )
     except OSError as error:
         raise ModelFileError(f"{path} cannot be written: {error.strerror or error}") from None
     try:
@@ -130,11 +155,16 @@ def _write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())  # as any other new file: mkstemp's are the owner's alone
+        os.chmod(
+            temporary, 0o666 & ~_umask()
+        )  # as any other new file: mkstemp's are the owner's alone
         os.replace(temporary, path)
     except OSError as error:
         Path(temporary).unlink(missing_ok=True)
-        raise ModelFileError(f"{path} cannot be written: {error.strerror or error}; what was there before is untouched") from None
+        raise ModelFileError(
+            f"{path} cannot be written: {error.strerror or error}; what was there before "
+            "is untouched"
+        ) from None
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

@@ -8,33 +8,51 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lighttouch.checks import finite_vector, refuse_if_too_large
+from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
 from lighttouch.errors import ConstraintError, DataError
-from lighttouch.interfaces import Constraints, Domain, Objective, Vector
+from lighttouch.interfaces import Constraints, Domain, Objective
+from lighttouch.validation import finite_vector, refuse_if_too_large
 
 
 class Problem:
     """Minimise an objective over w in a domain, subject to g_j(w) <= 0 for every constraint."""
 
-    def __init__(self, objective: Objective, constraints: Constraints | None = None, domain: Domain | None = None) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        constraints: Constraints | None = None,
+        domain: Domain | None = None,
+    ) -> None:
         if not _is_a(objective, Objective):
-            raise DataError(f"objective must be an objective such as EmpiricalRisk or Quadratic, got {_kind(objective)}")
+            raise DataError(
+                "objective must be an objective such as EmpiricalRisk or Quadratic, got "
+                f"{_kind(objective)}"
+            )
         self.objective: Objective = objective
         self.dimension = objective.dimension
         self.constraints: Any = _none(self.dimension) if constraints is None else constraints
         self.domain: Any = Everywhere() if domain is None else domain
         if not _is_a(self.constraints, Constraints):
-            raise ConstraintError(f"constraints must be constraints such as LinearConstraints(A, b), got {_kind(self.constraints)}")
+            raise ConstraintError(
+                "constraints must be constraints such as LinearConstraints(A, b), got "
+                f"{_kind(self.constraints)}"
+            )
         if not _is_a(self.domain, Domain):
             raise DataError(f"domain must be Box, Ball or Everywhere, got {_kind(self.domain)}")
         if self.constraints.dimension != self.dimension:
             raise ConstraintError(
-                f"the constraints speak of {self.constraints.dimension} parameters, the objective has {self.dimension}; they must agree"
+                f"the constraints speak of {self.constraints.dimension} parameters, the "
+                f"objective has {self.dimension}; they must agree"
             )
         count = self.constraints.count
-        refuse_if_too_large(8 * count, f"checking {count:,} constraints", "aggregate them: constraints.aggregated(size)", ConstraintError)
+        refuse_if_too_large(
+            8 * count,
+            f"checking {count:,} constraints",
+            "aggregate them: constraints.aggregated(size)",
+            ConstraintError,
+        )
         objection = self.domain.objection_to(self.dimension)
         if objection:
             raise DataError(objection)
@@ -45,8 +63,14 @@ class Problem:
         return bool(self.objective.interpreted or self.constraints.interpreted)
 
     def start(self, start: Any = None) -> Vector:
-        """A point of the domain to start from: the projection of the given one, or of 0. It need not satisfy the constraints."""
-        point = np.zeros(self.dimension) if start is None else finite_vector(start, "start", self.dimension)
+        """A point of the domain to start from: the projection of the given one, or of 0. It need
+        not satisfy the constraints.
+        """
+        point = (
+            np.zeros(self.dimension)
+            if start is None
+            else finite_vector(start, "start", self.dimension)
+        )
         return np.ascontiguousarray(self.domain.project(point), dtype=np.float64)
 
     def violation(self, w: Any) -> float:
@@ -58,10 +82,17 @@ class Problem:
         return self._excess(self.constraints.largest_relative, w)
 
     def _excess(self, largest: Callable[[Vector], float], w: Any) -> float:
-        return max(0.0, largest(finite_vector(w, "w", self.dimension))) if self.constraints.count else 0.0
+        return (
+            max(0.0, largest(finite_vector(w, "w", self.dimension)))
+            if self.constraints.count
+            else 0.0
+        )
 
     def __repr__(self) -> str:
-        return f"Problem({type(self.objective).__name__} of {self.dimension} parameters, {self.constraints!r}, {self.domain!r})"
+        return (
+            f"Problem({type(self.objective).__name__} of {self.dimension} parameters, "
+            f"{self.constraints!r}, {self.domain!r})"
+        )
 
 
 def _is_a(piece: Any, protocol: type) -> bool:
@@ -69,7 +100,11 @@ def _is_a(piece: Any, protocol: type) -> bool:
 
 
 def _kind(piece: Any) -> str:
-    return f"the class {piece.__name__} instead of an instance of it" if isinstance(piece, type) else type(piece).__name__
+    return (
+        f"the class {piece.__name__} instead of an instance of it"
+        if isinstance(piece, type)
+        else type(piece).__name__
+    )
 
 
 def _none(dimension: int) -> LinearConstraints:

@@ -9,29 +9,52 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.interfaces import Vector
+from lighttouch.arrays import Vector
 
-COLUMNS = ("iteration", "seconds", "constraint_checks", "objective", "violation", "loss_batch", "push_batch", "learn_batch")
+COLUMNS = (
+    "iteration",
+    "seconds",
+    "constraint_checks",
+    "objective",
+    "violation",
+    "loss_batch",
+    "push_batch",
+    "learn_batch",
+)
 
 
 class Status(enum.Enum):
     """How a run ended; each value reads as advice."""
 
     CONVERGED = "converged: the point satisfies every constraint and progress has become negligible"
-    STALLED = "the objective has stopped improving: probably near the optimum, but not proven; allow a smaller tolerance to go on"
-    ITERATION_LIMIT = "the iteration limit was reached: allow more iterations if the objective still falls"
+    STALLED = (
+        "the objective has stopped improving: probably near the optimum, but not proven; allow "
+        "a smaller tolerance to go on"
+    )
+    ITERATION_LIMIT = (
+        "the iteration limit was reached: allow more iterations if the objective still falls"
+    )
     TIME_LIMIT = "the time limit was reached: allow more time if the objective still falls"
     INTERRUPTED = "interrupted: this is the best result so far; resume from result.state to go on"
-    DIVERGED = "an iterate became infinite: try a smaller step size or a smaller penalty; this is the last finite iterate"
-    INFEASIBLE_CONSTRAINTS = "no point satisfies all constraints: drop or relax one of the conflicting rows"
-    NOT_PROJECTED = "the projection onto the constraints did not succeed: the violation is in the result"
+    DIVERGED = (
+        "an iterate became infinite: try a smaller step size or a smaller penalty; this is the "
+        "last finite iterate"
+    )
+    INFEASIBLE_CONSTRAINTS = (
+        "no point satisfies all constraints: drop or relax one of the conflicting rows"
+    )
+    NOT_PROJECTED = (
+        "the projection onto the constraints did not succeed: the violation is in the result"
+    )
 
     def __str__(self) -> str:
         return self.value
 
 
 class History:
-    """Equal-length columns, one entry a record: attributes, `history["objective"]`, or `to_frame()`."""
+    """Equal-length columns, one entry a record: attributes, `history["objective"]`, or
+    `to_frame()`.
+    """
 
     def __init__(self, rows: list[Mapping[str, float]] | None = None) -> None:
         self._rows: list[Mapping[str, float]] = list(rows or [])
@@ -69,8 +92,9 @@ class History:
 class Result:
     """The outcome of `solve`.
 
-    `objective` and `violation` are recomputed from `w` over all examples and all constraints. `w` is the projection of
-    the solver's solution onto the constraints (the solution itself with project=False).
+    `objective` and `violation` are recomputed from `w` over all examples and all constraints. `w`
+    is the projection of the solver's solution onto the constraints (the solution itself with
+    project=False).
     """
 
     w: Vector
@@ -96,9 +120,18 @@ class Result:
 
     def __str__(self) -> str:
         lines = [
-            f"objective    {self.objective:.8g}   (before the projection {self.objective_before_projection:.8g})",
-            f"violation    {self.violation:.3g}   (before the projection {self.violation_before_projection:.3g}; {self.projection})",
-            f"iterations   {self.iterations:,}   examples {self.gradient_samples:,}   constraint checks {self.constraint_checks:,}",
+            (
+                f"objective    {self.objective:.8g}   (before the projection "
+                f"{self.objective_before_projection:.8g})"
+            ),
+            (
+                f"violation    {self.violation:.3g}   (before the projection "
+                f"{self.violation_before_projection:.3g}; {self.projection})"
+            ),
+            (
+                f"iterations   {self.iterations:,}   examples {self.gradient_samples:,}   "
+                f"constraint checks {self.constraint_checks:,}"
+            ),
             f"seconds      {self.seconds:.3f}",
             f"status       {self.status.name}: {self.status.value}",
             *(f"note         {note}" for note in self.notes),
@@ -106,4 +139,7 @@ class Result:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"Result(objective={self.objective:.8g}, violation={self.violation:.3g}, status={self.status.name})"
+        return (
+            f"Result(objective={self.objective:.8g}, violation={self.violation:.3g}, "
+            f"status={self.status.name})"
+        )

@@ -1,4 +1,6 @@
-"""solve(): the one driver loop. It owns the clock, the history, the ending and the final projection."""
+"""solve(): the one driver loop. It owns the clock, the history, the ending and the final
+projection.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.checks import positive, positive_int
+from lighttouch.arrays import Vector
 from lighttouch.errors import CheckpointMismatchError
-from lighttouch.interfaces import Solver, Vector
+from lighttouch.interfaces import Solver
 from lighttouch.problem import Problem
-from lighttouch.progress import Interrupts, ProgressBar
 from lighttouch.projections import Projected
 from lighttouch.projections import project as project_onto
-from lighttouch.projections.deadline import OutOfTimeError, within
 from lighttouch.result import History, Result, Status
+from lighttouch.running.deadline import OutOfTimeError, within
+from lighttouch.running.interrupts import Interrupts
+from lighttouch.running.progress import ProgressBar
 from lighttouch.solvers.default import default_solver
+from lighttouch.validation import positive, positive_int
 
 CHUNK_SECONDS = 0.1
 BLOWN_UP = 1e150  # beyond it squares overflow: such a w is as good as infinite
@@ -43,7 +47,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class RunState:
-    """A run that can go on: the solver's state, the random generator's, the seconds so far, and what they belong to."""
+    """A run that can go on: the solver's state, the random generator's, the seconds so far, and
+    what they belong to.
+    """
 
     solver_state: Any
     generator: Any
@@ -69,12 +75,14 @@ def solve(
     resume: RunState | None = None,
     project: bool = True,
 ) -> Result:
-    """Minimise the problem's objective under its constraints; without a solver, by this project's own best method.
+    """Minimise the problem's objective under its constraints; without a solver, by this project's
+    own best method.
 
-    `iterations` counts from the beginning of the run, also when resuming; `time_limit` is in seconds, compilation not
-    included; projections end with it or soon after, and a final one that could not be finished leaves the status NOT_PROJECTED.
-    History is recorded every `record_every` iterations (at powers of four by default), off the clock.
-    With `project`, the returned w is the projection onto the constraints.
+    `iterations` counts from the beginning of the run, also when resuming; `time_limit` is in
+    seconds, compilation not included; projections end with it or soon after, and a final one that
+    could not be finished leaves the status NOT_PROJECTED. History is recorded every `record_every`
+    iterations (at powers of four by default), off the clock. With `project`, the returned w is the
+    projection onto the constraints.
     """
     if solver is None:
         solver = default_solver(problem)
@@ -109,7 +117,9 @@ class _Run:
         self.problem, self.solver, self.seed, self.callback = problem, solver, seed, callback
         self.time_limit = math.inf if time_limit is None else positive(time_limit, "time_limit")
         self.iterations = self._limit(iterations, time_limit)
-        self.record_every = None if record_every is None else positive_int(record_every, "record_every")
+        self.record_every = (
+            None if record_every is None else positive_int(record_every, "record_every")
+        )
         self.history = History()
         self.bar = ProgressBar(progress, f"{type(solver).__name__} ")
         self.seconds = 0.0
@@ -129,7 +139,10 @@ class _Run:
             self.state = self.solver.init(self.problem, self.problem.start(start))
         else:
             if start is not None:
-                raise ValueError("start and resume cannot be given together: a resumed run goes on from where it was")
+                raise ValueError(
+                    "start and resume cannot be given together: a resumed run goes on from "
+                    "where it was"
+                )
             self._accept(resume)
         self._compile()
         self.finite = (self.state.w.copy(), self.solver.average(self.state))
@@ -137,10 +150,14 @@ class _Run:
     def _accept(self, resume: RunState) -> None:
         for name, value in self._belongs_to().items():
             if resume.belongs_to.get(name) != value:
-                raise CheckpointMismatchError(f"this run cannot be resumed: {name} was {resume.belongs_to.get(name)}, now it is {value}")
+                raise CheckpointMismatchError(
+                    f"this run cannot be resumed: {name} was "
+                    f"{resume.belongs_to.get(name)}, now it is {value}"
+                )
         if self.iterations <= resume.solver_state.iteration and self.iterations < math.inf:
             raise ValueError(
-                f"iterations counts from the beginning of the run: it must exceed the {resume.solver_state.iteration} already done, "
+                "iterations counts from the beginning of the run: it must exceed the "
+                f"{resume.solver_state.iteration} already done, "
                 f"got {self.iterations}"
             )
         self.state = resume.solver_state.copy()
@@ -173,7 +190,11 @@ class _Run:
         self.began = time.perf_counter()
         chunk = 16
         if self.record() or self.state.iteration >= self.iterations:
-            return Status.INTERRUPTED if self.state.iteration < self.iterations else Status.ITERATION_LIMIT
+            return (
+                Status.INTERRUPTED
+                if self.state.iteration < self.iterations
+                else Status.ITERATION_LIMIT
+            )
         while True:
             steps = self._steps_until_stop(chunk)
             iteration, before = self.state.iteration, time.perf_counter()
@@ -197,9 +218,15 @@ class _Run:
         return True
 
     def _steps_until_stop(self, chunk: int) -> int:
-        steps = min(chunk, self.iterations - self.state.iteration, self._next_record() - self.state.iteration)
+        steps = min(
+            chunk,
+            self.iterations - self.state.iteration,
+            self._next_record() - self.state.iteration,
+        )
         left = self.time_limit - (time.perf_counter() - self.began)
-        return int(max(1, steps if left > CHUNK_SECONDS else min(steps, chunk * left / CHUNK_SECONDS)))
+        return int(
+            max(1, steps if left > CHUNK_SECONDS else min(steps, chunk * left / CHUNK_SECONDS))
+        )
 
     def _next_record(self) -> int:
         done = int(self.state.iteration)
@@ -218,7 +245,9 @@ class _Run:
             return Status.INTERRUPTED
         if done >= self.iterations:
             return Status.ITERATION_LIMIT
-        ended: Status | None = self.solver.finished(self.state) if hasattr(self.solver, "finished") else None
+        ended: Status | None = (
+            self.solver.finished(self.state) if hasattr(self.solver, "finished") else None
+        )
         if ended is not None:
             return ended
         if interrupts.raised:
@@ -245,7 +274,9 @@ class _Run:
         row = self._add_row()
         if self.callback is None:
             return False
-        answer = self.callback(Progress(**row, w=self.state.w.copy(), w_average=self.solver.average(self.state)))
+        answer = self.callback(
+            Progress(**row, w=self.state.w.copy(), w_average=self.solver.average(self.state))
+        )
         return isinstance(answer, bool | np.bool_) and bool(answer)
 
     def _add_row(self) -> dict[str, Any]:
@@ -263,7 +294,10 @@ class _Run:
     def finish(self, status: Status, project: bool) -> Result:
         self.bar.show(1.0, f"iteration {self.state.iteration:,}")
         self.bar.close()
-        if status is not Status.DIVERGED and self.history.last()["iteration"] < self.state.iteration:
+        if (
+            status is not Status.DIVERGED
+            and self.history.last()["iteration"] < self.state.iteration
+        ):
             self._add_row()
         last, average = self.finite
         solution, w, method, projected_in = self._answer(status, project)
@@ -283,18 +317,28 @@ class _Run:
             status=status,
             history=self.history,
             constraint_probabilities=self.solver.probabilities(self.state),
-            state=RunState(self.state, self.rng.bit_generator.state, self.seconds, self._belongs_to(), self.seed),
+            state=RunState(
+                self.state,
+                self.rng.bit_generator.state,
+                self.seconds,
+                self._belongs_to(),
+                self.seed,
+            ),
             seed=self.seed,
             solver=self.solver,
             projection=method,
             violation_before_projection=violation_before,
             objective_before_projection=self.problem.objective.value(solution),
             preparation_seconds=self.preparation,
-            notes=self._notes(project and status is not Status.NOT_PROJECTED, solution, violation_before),
+            notes=self._notes(
+                project and status is not Status.NOT_PROJECTED, solution, violation_before
+            ),
         )
 
     def _answer(self, status: Status, project: bool) -> tuple[Vector, Vector, str, float]:
-        """The solver's solution (the best of its candidates), its projection, how it was projected and how long that took."""
+        """The solver's solution (the best of its candidates), its projection, how it was projected
+        and how long that took.
+        """
         if status is Status.DIVERGED:
             candidates = [self.finite[1]]
         elif project and hasattr(self.solver, "candidates"):
@@ -305,16 +349,31 @@ class _Run:
             return candidates[0], candidates[0], "not projected", 0.0
         began = time.perf_counter()
         projected = [self._projected(candidate) for candidate in candidates]
-        best = min(range(len(projected)), key=lambda k: self._rank(projected[k])) if len(projected) > 1 else 0
-        return candidates[best], projected[best].w, projected[best].method, time.perf_counter() - began
+        best = (
+            min(range(len(projected)), key=lambda k: self._rank(projected[k]))
+            if len(projected) > 1
+            else 0
+        )
+        return (
+            candidates[best],
+            projected[best].w,
+            projected[best].method,
+            time.perf_counter() - began,
+        )
 
     def _projected(self, candidate: Vector) -> Projected:
-        """The projection; where it fails or is given up, the candidate itself with the reason, so that no result is lost."""
+        """The projection; where it fails or is given up, the candidate itself with the reason, so
+        that no result is lost.
+        """
         try:
             limit = None if self.time_limit == math.inf else 0.2 * self.time_limit + 0.5
-            return project_onto(candidate, self.problem.constraints, self.problem.domain, time_limit=limit)
+            return project_onto(
+                candidate, self.problem.constraints, self.problem.domain, time_limit=limit
+            )
         except RuntimeError as error:
-            return Projected(candidate, 0.0, self.problem.violation(candidate), f"not projected: {error}", 0.0)
+            return Projected(
+                candidate, 0.0, self.problem.violation(candidate), f"not projected: {error}", 0.0
+            )
 
     def _rank(self, projected: Projected) -> tuple[bool, float]:
         """Feasible points first, then the smaller objective."""
@@ -326,9 +385,18 @@ class _Run:
 
     def _notes(self, project: bool, solution: Vector, violation: float) -> tuple[str, ...]:
         notes = list(self.solver.notes(self.state)) if hasattr(self.solver, "notes") else []
-        notes += [f"compilation and other preparation took {self.preparation:.2f} s, not included in the seconds"]
+        notes += [
+            (
+                f"compilation and other preparation took {self.preparation:.2f} s, not "
+                "included in the seconds"
+            )
+        ]
         if self._broken(solution):
             ended = "the projection removed it" if project else "w was not projected"
-            advice = "; a larger penalty brings it closer to feasible" if hasattr(self.solver, "penalty") else ""
+            advice = (
+                "; a larger penalty brings it closer to feasible"
+                if hasattr(self.solver, "penalty")
+                else ""
+            )
             notes.append(f"the solution broke a constraint by {violation:.3g}: {ended}{advice}")
         return tuple(notes)

@@ -1,4 +1,6 @@
-"""What `solve(problem)` owes when no solver is named: repeatable, feasible, truthful about what it proved."""
+"""What `solve(problem)` owes when no solver is named: repeatable, feasible, truthful about what it
+proved.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ def many_examples() -> lt.Problem:
 
 
 def same(first: lt.Result, second: lt.Result) -> bool:
-    return first.w.tobytes() == second.w.tobytes() and first.iterations == second.iterations and first.objective == second.objective
+    return (
+        first.w.tobytes() == second.w.tobytes()
+        and first.iterations == second.iterations
+        and first.objective == second.objective
+    )
 
 
 @pytest.fixture(params=PROBLEMS)
@@ -40,9 +46,15 @@ def optimum(case: Case) -> float:
         start = case.problem.domain.project(np.random.default_rng(seed).normal(size=case.dimension))
         rules = [constraint] if piece.g(start).size else []
         found = scipy.optimize.minimize(
-            lambda w: piece.objective(case.problem.domain.project(w)), start, method="SLSQP", constraints=rules, options={"maxiter": 300}
+            lambda w: piece.objective(case.problem.domain.project(w)),
+            start,
+            method="SLSQP",
+            constraints=rules,
+            options={"maxiter": 300},
         )
-        w = lt.project(case.problem.domain.project(found.x), case.problem.constraints, case.problem.domain).w
+        w = lt.project(
+            case.problem.domain.project(found.x), case.problem.constraints, case.problem.domain
+        ).w
         best = min(best, piece.objective(w))
     return best
 
@@ -50,7 +62,9 @@ def optimum(case: Case) -> float:
 def test_the_answer_is_feasible_and_what_is_called_converged_is_optimal(case):
     result = lt.solve(case.problem, time_limit=20.0)
     assert result.violation <= 1e-7
-    assert result.violation == pytest.approx(max(0.0, case.piece.g(result.w).max(initial=0.0)), abs=1e-10)
+    assert result.violation == pytest.approx(
+        max(0.0, case.piece.g(result.w).max(initial=0.0)), abs=1e-10
+    )
     assert result.objective == pytest.approx(case.piece.objective(result.w), rel=1e-10)
     assert result.status in (Status.CONVERGED, Status.STALLED)
     best = optimum(case)
@@ -84,4 +98,8 @@ def test_large_problems_end_feasible_and_within_their_limits():
     assert finished.status in (Status.CONVERGED, Status.STALLED)
     assert finished.violation <= 1e-7 and finished.objective <= limited.objective * (1 + 1e-3)
     stopped = lt.solve(problem, record_every=20, callback=lambda progress: progress.iteration >= 40)
-    assert stopped.status is Status.INTERRUPTED and stopped.iterations == 40 and stopped.violation <= 1e-7
+    assert (
+        stopped.status is Status.INTERRUPTED
+        and stopped.iterations == 40
+        and stopped.violation <= 1e-7
+    )

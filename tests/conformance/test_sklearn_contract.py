@@ -13,7 +13,13 @@ from lighttouch.estimators import (
     LatticeRegressor,
 )
 
-ESTIMATORS = [ConstrainedLinearClassifier(), ConstrainedLinearRegressor(), LatticeClassifier(), LatticeRanker(), LatticeRegressor()]
+ESTIMATORS = [
+    ConstrainedLinearClassifier(),
+    ConstrainedLinearRegressor(),
+    LatticeClassifier(),
+    LatticeRanker(),
+    LatticeRegressor(),
+]
 WEIGHT_CHECKS = {
     "check_sample_weight_equivalence_on_dense_data": "smoothing counts examples, not weights",
     "check_sample_weight_equivalence_on_sparse_data": "smoothing counts examples, not weights",

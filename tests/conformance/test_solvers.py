@@ -37,8 +37,14 @@ def simple(request):
 
 @pytest.fixture(autouse=True)
 def taken(request):
-    """Solvers may refuse a problem, with a reason; the tests of those solvers look at what they say."""
-    chosen = {name: request.getfixturevalue(name) for name in ("entry", "case", "simple") if name in request.fixturenames}
+    """Solvers may refuse a problem, with a reason; the tests of those solvers look at what they
+    say.
+    """
+    chosen = {
+        name: request.getfixturevalue(name)
+        for name in ("entry", "case", "simple")
+        if name in request.fixturenames
+    }
     if "entry" in chosen and len(chosen) == 2:
         problem = chosen.get("case", chosen.get("simple")).problem
         skip_refused(chosen["entry"].build(problem), problem)
@@ -76,18 +82,26 @@ def solved(case, entry, **options):
     return lt.solve(case.problem, entry.build(case.problem), **options)
 
 
-# ------------------------------------------------------------------------------------------------------------- same bits
+# --------------------------------------------------------------------------------------------------
+# ----------- same bits
 
 
 def test_compiled_and_interpreted_runs_are_the_same_bits(case, entry):
     solver = entry.build(case.problem)
-    assert_same_bits(advanced(case.problem, solver, [STEPS]), advanced(Interpreted(case.problem), solver, [STEPS]))
+    assert_same_bits(
+        advanced(case.problem, solver, [STEPS]),
+        advanced(Interpreted(case.problem), solver, [STEPS]),
+    )
 
 
-@pytest.mark.parametrize("pieces", [[1] * STEPS, [7, 0, 30, 23], [FIRST_PHASE, STEPS - FIRST_PHASE]])
+@pytest.mark.parametrize(
+    "pieces", [[1] * STEPS, [7, 0, 30, 23], [FIRST_PHASE, STEPS - FIRST_PHASE]]
+)
 def test_chunks_do_not_change_a_run(case, entry, pieces):
     solver = entry.build(case.problem)
-    assert_same_bits(advanced(case.problem, solver, [STEPS]), advanced(case.problem, solver, pieces))
+    assert_same_bits(
+        advanced(case.problem, solver, [STEPS]), advanced(case.problem, solver, pieces)
+    )
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_one_does_not(case, entry):
@@ -123,23 +137,32 @@ def test_a_state_is_arrays_and_numbers(case, entry):
     assert_same_bits(state, copy.deepcopy(state))
     twin = state.copy()
     assert_same_bits(state, twin)
-    assert all(not np.shares_memory(a, b) for a, b in zip(leaves(state), leaves(twin), strict=True) if a.ndim and a.size)
+    assert all(
+        not np.shares_memory(a, b)
+        for a, b in zip(leaves(state), leaves(twin), strict=True)
+        if a.ndim and a.size
+    )
 
 
-# ------------------------------------------------------------------------------------------------- what a result says is true
+# -------------------------------------------------------------------------------------------------
+# what a result says is true
 
 
 def test_a_result_can_be_recomputed(case, entry):
     result = solved(case, entry)
     piece = case.piece
     assert result.objective == pytest.approx(piece.objective(result.w), rel=1e-10, abs=1e-12)
-    assert result.violation == pytest.approx(max(0.0, piece.g(result.w).max(initial=0.0)), rel=1e-10, abs=1e-12)
+    assert result.violation == pytest.approx(
+        max(0.0, piece.g(result.w).max(initial=0.0)), rel=1e-10, abs=1e-12
+    )
     assert result.violation_before_projection == result.violation
     assert np.array_equal(result.w, case.problem.domain.project(result.w))
     assert result.status is Status.ITERATION_LIMIT and result.iterations == STEPS
     assert result.projection == "not projected"
     p = result.constraint_probabilities
-    assert p is None or (p.shape == (case.problem.constraints.count,) and p.min() >= 0 and abs(p.sum() - 1) < 1e-12)
+    assert p is None or (
+        p.shape == (case.problem.constraints.count,) and p.min() >= 0 and abs(p.sum() - 1) < 1e-12
+    )
 
 
 def test_history_is_true(case, entry):
@@ -149,31 +172,53 @@ def test_history_is_true(case, entry):
     assert result.history.iteration.tolist() == [*range(0, STEPS, 9), STEPS]
     assert [progress.iteration for progress in seen] == result.history.iteration.tolist()
     for row, progress in enumerate(seen):
-        assert result.history.objective[row] == pytest.approx(case.piece.objective(progress.w), rel=1e-10, abs=1e-12)
-        assert result.history.violation[row] == pytest.approx(max(0.0, case.piece.g(progress.w).max(initial=0.0)), rel=1e-10, abs=1e-12)
+        assert result.history.objective[row] == pytest.approx(
+            case.piece.objective(progress.w), rel=1e-10, abs=1e-12
+        )
+        assert result.history.violation[row] == pytest.approx(
+            max(0.0, case.piece.g(progress.w).max(initial=0.0)), rel=1e-10, abs=1e-12
+        )
         assert result.history.constraint_checks[row] == progress.constraint_checks
-    assert np.all(np.diff(result.history.seconds) >= 0) and np.all(np.diff(result.history.constraint_checks) >= 0)
+    assert np.all(np.diff(result.history.seconds) >= 0) and np.all(
+        np.diff(result.history.constraint_checks) >= 0
+    )
     assert np.all(result.history.loss_batch >= 1)
     assert list(result.history.to_frame().columns) == list(COLUMNS)
-    assert np.array_equal(seen[-1].w, result.w_last) and np.array_equal(seen[-1].w_average, result.w_average)
+    assert np.array_equal(seen[-1].w, result.w_last) and np.array_equal(
+        seen[-1].w_average, result.w_average
+    )
 
 
 def test_history_at_powers_of_four_by_default(simple, entry):
-    assert solved(simple, entry, iterations=300).history.iteration.tolist() == [0, 1, 4, 16, 64, 256, 300]
+    assert solved(simple, entry, iterations=300).history.iteration.tolist() == [
+        0,
+        1,
+        4,
+        16,
+        64,
+        256,
+        300,
+    ]
 
 
 def test_averages_are_means_of_the_iterates(case, entry):
     iterates = []
-    result = solved(case, entry, record_every=1, callback=lambda progress: iterates.append(progress.w))
+    result = solved(
+        case, entry, record_every=1, callback=lambda progress: iterates.append(progress.w)
+    )
     first = FIRST_PHASE if type(result.solver) is lt.MidTouch else 0
     iterates[first] = after_first_phase(case, entry, iterates) if first else iterates[first]
-    np.testing.assert_allclose(result.w_average, np.mean(iterates[first:STEPS], axis=0), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        result.w_average, np.mean(iterates[first:STEPS], axis=0), rtol=0, atol=1e-12
+    )
     assert np.array_equal(result.w_last, iterates[STEPS])
     assert np.array_equal(result.w, result.w_average)
 
 
 def after_first_phase(case, entry, iterates):
-    """MidTouch's second phase starts from the first one's average, not from the last iterate recorded."""
+    """MidTouch's second phase starts from the first one's average, not from the last iterate
+    recorded.
+    """
     return np.mean(iterates[:FIRST_PHASE], axis=0)
 
 
@@ -197,13 +242,18 @@ def test_the_projected_result_is_feasible(name, entry):
     skip_refused(entry.build(case.problem), case.problem)
     result = solved(case, entry, project=True)
     assert result.violation <= 1e-7
-    assert result.violation == pytest.approx(max(0.0, case.piece.g(result.w).max(initial=0.0)), abs=1e-12)
+    assert result.violation == pytest.approx(
+        max(0.0, case.piece.g(result.w).max(initial=0.0)), abs=1e-12
+    )
     assert result.objective == pytest.approx(case.piece.objective(result.w), rel=1e-10)
-    assert result.objective_before_projection == pytest.approx(case.piece.objective(result.w_average), rel=1e-10)
+    assert result.objective_before_projection == pytest.approx(
+        case.piece.objective(result.w_average), rel=1e-10
+    )
     assert str(result.status.value) in str(result)
 
 
-# ------------------------------------------------------------------------------------------------------- starts and no rules
+# --------------------------------------------------------------------------------------------------
+# ----- starts and no rules
 
 
 def test_a_start_of_none_is_the_projection_of_zero(case, entry):
@@ -215,14 +265,22 @@ def test_a_start_of_none_is_the_projection_of_zero(case, entry):
         assert begun.violation <= 1e-9
     else:
         assert np.array_equal(begun.w, case.problem.domain.project(np.zeros(case.dimension)))
-    assert begun.status is Status.ITERATION_LIMIT and len(begun.history) == 1 and begun.constraint_checks == 0
+    assert (
+        begun.status is Status.ITERATION_LIMIT
+        and len(begun.history) == 1
+        and begun.constraint_checks == 0
+    )
 
 
 def test_an_infeasible_start_is_accepted(case, entry):
     start = np.full(case.dimension, 50.0)
     result = solved(case, entry, start=start)
     assert np.isfinite(result.w).all() and result.history.iteration[0] == 0
-    expected = 0.0 if entry.feasible_start else max(0.0, case.piece.g(case.problem.domain.project(start)).max(initial=0.0))
+    expected = (
+        0.0
+        if entry.feasible_start
+        else max(0.0, case.piece.g(case.problem.domain.project(start)).max(initial=0.0))
+    )
     assert result.history.violation[0] == pytest.approx(expected, abs=1e-9)
 
 
@@ -232,23 +290,38 @@ def test_no_constraints_is_plain_sgd(entry):
     skip_refused(solver, case.problem)
     if isinstance(solver, lt.MidTouch):
         plain = lt.FullTouch(1.0, lt.InverseTime(1.0 / solver.strong_convexity), solver.batch)
-        ours, theirs = (lt.solve(case.problem, s, iterations=FIRST_PHASE, project=False) for s in (solver, plain))
+        ours, theirs = (
+            lt.solve(case.problem, s, iterations=FIRST_PHASE, project=False)
+            for s in (solver, plain)
+        )
     else:
         plain = lt.FullTouch(1.0, solver.step_size, getattr(solver, "batch", 2))
-        ours, theirs = (lt.solve(case.problem, s, iterations=STEPS, project=False) for s in (solver, plain))
-    assert ours.w.tobytes() == theirs.w.tobytes() and ours.w_last.tobytes() == theirs.w_last.tobytes()
+        ours, theirs = (
+            lt.solve(case.problem, s, iterations=STEPS, project=False) for s in (solver, plain)
+        )
+    assert (
+        ours.w.tobytes() == theirs.w.tobytes() and ours.w_last.tobytes() == theirs.w_last.tobytes()
+    )
     assert ours.constraint_checks == 0 and ours.violation == 0.0
     assert ours.constraint_probabilities is None or ours.constraint_probabilities.size == 0
 
 
-# --------------------------------------------------------------------------------------------------------------- endings
+# --------------------------------------------------------------------------------------------------
+# ------------- endings
 
 
 def test_a_callback_can_stop_a_run(simple, entry):
     for true in (True, np.True_):
-        result = solved(simple, entry, record_every=5, callback=lambda progress, true=true: true if progress.iteration >= 20 else None)
+        result = solved(
+            simple,
+            entry,
+            record_every=5,
+            callback=lambda progress, true=true: true if progress.iteration >= 20 else None,
+        )
         assert result.status is Status.INTERRUPTED and result.iterations == 20
-        assert_same_bits(result.state.solver_state, solved(simple, entry, iterations=20).state.solver_state)
+        assert_same_bits(
+            result.state.solver_state, solved(simple, entry, iterations=20).state.solver_state
+        )
     never = solved(simple, entry, record_every=5, callback=lambda progress: "not a reason to stop")
     assert never.status is Status.ITERATION_LIMIT
 
@@ -293,7 +366,10 @@ def test_the_first_ctrl_c_gives_a_result(simple, entry):
     result = solved(simple, entry, iterations=10**9, record_every=5, callback=press)
     assert result.status is Status.INTERRUPTED and 20 <= result.iterations <= 25
     assert np.isfinite(result.w).all() and signal.getsignal(signal.SIGINT) is before
-    assert_same_bits(result.state.solver_state, solved(simple, entry, iterations=result.iterations).state.solver_state)
+    assert_same_bits(
+        result.state.solver_state,
+        solved(simple, entry, iterations=result.iterations).state.solver_state,
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -312,7 +388,10 @@ def test_a_signal_ends_a_long_run_within_a_second(number):
     assert result.status is Status.INTERRUPTED and result.iterations > 1000
 
 
-@pytest.mark.skipif(signal.getsignal(signal.SIGINT) == signal.SIG_IGN, reason="Ctrl-C is ignored here, as in background jobs")
+@pytest.mark.skipif(
+    signal.getsignal(signal.SIGINT) == signal.SIG_IGN,
+    reason="Ctrl-C is ignored here, as in background jobs",
+)
 def test_a_second_ctrl_c_raises():
     case, entry = PROBLEMS["dense rows in a box"](), SOLVERS["light touch"]
 
@@ -357,14 +436,17 @@ def test_divergence_is_said_and_w_is_finite(name, eta, project):
 
 
 def test_a_box_keeps_any_step_finite(entry):
-    """Penalty and step far too large, but W is bounded: a truthful ending, never an infinite number."""
+    """Penalty and step far too large, but W is bounded: a truthful ending, never an infinite
+    number.
+    """
     case = PROBLEMS["dense rows in a box"]()
     result = lt.solve(case.problem, lt.LightTouch(1e6, 1e6, 3), iterations=STEPS, project=False)
     assert result.status is Status.ITERATION_LIMIT and np.isfinite(result.w).all()
     assert abs(result.constraint_probabilities.sum() - 1.0) < 1e-12
 
 
-# ---------------------------------------------------------------------------------------------------------------- refusals
+# --------------------------------------------------------------------------------------------------
+# -------------- refusals
 
 
 def test_resuming_something_else_is_refused(simple, entry):
@@ -383,7 +465,9 @@ def test_resuming_something_else_is_refused(simple, entry):
 
 def test_solvers_are_frozen_and_comparable(entry, simple):
     solver = entry.build(simple.problem)
-    assert solver == entry.build(simple.problem) and repr(solver) == repr(entry.build(simple.problem))
+    assert solver == entry.build(simple.problem) and repr(solver) == repr(
+        entry.build(simple.problem)
+    )
     with pytest.raises(AttributeError):
         solver.penalty = 3.0
     assert pickle.loads(pickle.dumps(solver)) == solver

@@ -1,4 +1,6 @@
-"""With numba switched off altogether, every loop of the package runs as plain Python: the same bits, in another process."""
+"""With numba switched off altogether, every loop of the package runs as plain Python: the same
+bits, in another process.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ STEPS = 30
 
 
 def digests() -> dict[str, str]:
-    """One digest of every run of the catalogue: iterates, averages, p, and the values recomputed from them."""
+    """One digest of every run of the catalogue: iterates, averages, p, and the values recomputed
+    from them.
+    """
     found = {}
     for problem_name, make in PROBLEMS.items():
         problem = make().problem
@@ -29,9 +33,16 @@ def digests() -> dict[str, str]:
             state = solver.init(problem, problem.start(np.full(problem.dimension, 0.3)))
             solver.advance(problem, state, STEPS, np.random.default_rng(1))
             p = solver.probabilities(state)
-            numbers = [state.w, solver.average(state), [] if p is None else p, problem.constraints.values(state.w)]
+            numbers = [
+                state.w,
+                solver.average(state),
+                [] if p is None else p,
+                problem.constraints.values(state.w),
+            ]
             hasher = hashlib.sha256(np.concatenate(numbers).tobytes())
-            hasher.update(np.array([problem.objective.value(state.w), problem.violation(state.w)]).tobytes())
+            hasher.update(
+                np.array([problem.objective.value(state.w), problem.violation(state.w)]).tobytes()
+            )
             hasher.update(problem.objective.gradient(state.w).tobytes())
             found[f"{problem_name}: {solver_name}"] = hasher.hexdigest()[:16]
     return found
@@ -39,10 +50,22 @@ def digests() -> dict[str, str]:
 
 def test_plain_python_gives_the_same_bits():
     here = Path(__file__).resolve()
-    path = os.pathsep.join(str(folder) for folder in (here.parent, here.parent.parent, Path(lighttouch.__file__).parents[1]))
+    path = os.pathsep.join(
+        str(folder)
+        for folder in (here.parent, here.parent.parent, Path(lighttouch.__file__).parents[1])
+    )
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
-    script = "import json, test_without_compiler; print(json.dumps(test_without_compiler.digests()))"
-    ran = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=240, check=False)
+    script = (
+        "import json, test_without_compiler; print(json.dumps(test_without_compiler.digests()))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     assert ran.returncode == 0, ran.stderr[-2000:]
     plain = json.loads(ran.stdout.splitlines()[-1])
     compiled = digests()

@@ -1,4 +1,6 @@
-"""The command line end to end: every subcommand, what it prints, its exit codes, and bad input of every kind."""
+"""The command line end to end: every subcommand, what it prints, its exit codes, and bad input of
+every kind.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,15 @@ def flats(rows: int = 400, seed: int = 0):
     area, age = rng.uniform(20, 200, rows), rng.integers(0, 90, rows)
     kind = rng.choice(["loft", "studio", "villa"], rows)
     price = 3 * area - 2 * age + 40 * (kind == "villa") + rng.normal(0, 40, rows)
-    return pd.DataFrame({"area": area, "age": age, "kind": kind, "price": price, "dear": np.where(price > 300, "yes", "no")})
+    return pd.DataFrame(
+        {
+            "area": area,
+            "age": age,
+            "kind": kind,
+            "price": price,
+            "dear": np.where(price > 300, "yes", "no"),
+        }
+    )
 
 
 @pytest.fixture
@@ -53,7 +63,11 @@ def trained(tmp_path_factory):
 
 def exactly(path):
     """A CSV with every number as the nearest double, which pandas does by itself since 3.1."""
-    options = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
+    options = (
+        {}
+        if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+        else {"float_precision": "round_trip"}
+    )
     return pd.read_csv(path, **options)
 
 
@@ -66,14 +80,18 @@ def refused(capsys, code: int, *parts: str) -> str:
     return told
 
 
-# --- training ------------------------------------------------------------------------------------------------------------------
+# --- training -------------------------------------------------------------------------------------
+# -----------------------------
 
 
 def test_training_saves_a_model_that_obeys_the_rules_and_a_report(trained):
     model = lt.load(trained / "price.lt")
     assert type(model).__name__ == "LatticeRegressor"
     assert model.check_constraints().violation == 0.0
-    assert {rule.rule for rule in model.check_constraints().rules} == {"increasing in area", "decreasing in age"}
+    assert {rule.rule for rule in model.check_constraints().rules} == {
+        "increasing in area",
+        "decreasing in age",
+    }
     page = (trained / "price.html").read_text(encoding="utf-8")
     assert "Every one of the 2 rules holds" in page
     assert not (trained / "dear.html").exists()
@@ -83,7 +101,9 @@ def test_training_saves_a_model_that_obeys_the_rules_and_a_report(trained):
 def test_the_same_model_as_in_python(trained):
     frame = exactly(trained / "flats.csv").drop(columns="dear")
     y = frame.pop("price")
-    twin = lt.LatticeRegressor(monotonic_cst={"area": 1, "age": -1}, random_state=0).fit(frame, y.to_numpy())
+    twin = lt.LatticeRegressor(monotonic_cst={"area": 1, "age": -1}, random_state=0).fit(
+        frame, y.to_numpy()
+    )
     np.testing.assert_array_equal(lt.load(trained / "price.lt").parameters_, twin.parameters_)
 
 
@@ -94,7 +114,18 @@ def test_a_rules_file_states_any_rule(folder, capsys):
         '[[rule]]\nkind = "CategoryOrder"\ncolumn = "kind"\npairs = [["studio", "villa"]]\n',
         encoding="utf-8",
     )
-    words = ["train", "flats.csv", "--target", "price", "--drop", "dear", "--rules", "rules.toml", "--holdout", "0.25"]
+    words = [
+        "train",
+        "flats.csv",
+        "--target",
+        "price",
+        "--drop",
+        "dear",
+        "--rules",
+        "rules.toml",
+        "--holdout",
+        "0.25",
+    ]
     assert main(words) == 0
     told = capsys.readouterr().out
     assert "under 4 rules" in told and "held out (25%) (100)" in told
@@ -105,7 +136,23 @@ def test_a_rules_file_states_any_rule(folder, capsys):
 
 
 def test_linear_models_pairs_and_queries(folder):
-    assert main(["train", "flats.csv", "--target", "price", "--drop", "dear,kind", "--linear", "--increasing", "area", "--quiet"]) == 0
+    assert (
+        main(
+            [
+                "train",
+                "flats.csv",
+                "--target",
+                "price",
+                "--drop",
+                "dear,kind",
+                "--linear",
+                "--increasing",
+                "area",
+                "--quiet",
+            ]
+        )
+        == 0
+    )
     model = lt.load("flats.lt")
     assert type(model).__name__ == "ConstrainedLinearRegressor" and model.coef_[0] >= 0
 
@@ -116,36 +163,98 @@ def test_linear_models_pairs_and_queries(folder):
     assert main(["train", "pairs.parquet", "--pairs", "--increasing", "a", "--quiet"]) == 0
     assert type(lt.load("pairs.lt")).__name__ == "LatticeRanker"
 
-    lists = pd.DataFrame({"a": rng.random(120), "q": np.repeat(np.arange(12), 10)}).assign(stars=lambda f: (3 * f.a).astype(int))
+    lists = pd.DataFrame({"a": rng.random(120), "q": np.repeat(np.arange(12), 10)}).assign(
+        stars=lambda f: (3 * f.a).astype(int)
+    )
     lists.to_csv("lists.csv.gz", index=False)
-    assert main(["train", "lists.csv.gz", "--target", "stars", "--qid", "q", "--increasing", "a", "--quiet", "--holdout", "0.3"]) == 0
+    assert (
+        main(
+            [
+                "train",
+                "lists.csv.gz",
+                "--target",
+                "stars",
+                "--qid",
+                "q",
+                "--increasing",
+                "a",
+                "--quiet",
+                "--holdout",
+                "0.3",
+            ]
+        )
+        == 0
+    )
     assert type(lt.load("lists.lt")).__name__ == "LatticeRanker"
     assert "pairs in the right order" in (folder / "lists.html").read_text(encoding="utf-8")
 
 
 def test_canonical_examples_from_a_file(folder):
-    pd.DataFrame({"area": [100.0], "age": [10], "kind": ["loft"], "price": [500.0]}).to_csv("musts.csv", index=False)
-    (folder / "rules.toml").write_text('canonical_examples = "musts.csv"\ncanonical_margin = 5.0\n', encoding="utf-8")
-    assert main(["train", "flats.csv", "--target", "price", "--drop", "dear", "--rules", "rules.toml", "--quiet", "--no-report"]) == 0
-    assert abs(lt.load("flats.lt").predict(pd.read_csv("musts.csv").drop(columns="price"))[0] - 500.0) <= 5.0
+    pd.DataFrame({"area": [100.0], "age": [10], "kind": ["loft"], "price": [500.0]}).to_csv(
+        "musts.csv", index=False
+    )
+    (folder / "rules.toml").write_text(
+        'canonical_examples = "musts.csv"\ncanonical_margin = 5.0\n', encoding="utf-8"
+    )
+    assert (
+        main(
+            [
+                "train",
+                "flats.csv",
+                "--target",
+                "price",
+                "--drop",
+                "dear",
+                "--rules",
+                "rules.toml",
+                "--quiet",
+                "--no-report",
+            ]
+        )
+        == 0
+    )
+    assert (
+        abs(lt.load("flats.lt").predict(pd.read_csv("musts.csv").drop(columns="price"))[0] - 500.0)
+        <= 5.0
+    )
 
 
 def test_contradictory_rules_have_their_own_exit_code(folder, capsys):
-    pd.DataFrame({"area": [100.0, 100.0], "age": [1, 1], "kind": ["loft"] * 2, "price": [100.0, 900.0]}).to_csv("musts.csv", index=False)
-    (folder / "rules.toml").write_text('canonical_examples = "musts.csv"\ncanonical_margin = 5.0\n', encoding="utf-8")
-    assert main(["train", "flats.csv", "--target", "price", "--drop", "dear", "--rules", "rules.toml"]) == 3
+    pd.DataFrame(
+        {"area": [100.0, 100.0], "age": [1, 1], "kind": ["loft"] * 2, "price": [100.0, 900.0]}
+    ).to_csv("musts.csv", index=False)
+    (folder / "rules.toml").write_text(
+        'canonical_examples = "musts.csv"\ncanonical_margin = 5.0\n', encoding="utf-8"
+    )
+    assert (
+        main(["train", "flats.csv", "--target", "price", "--drop", "dear", "--rules", "rules.toml"])
+        == 3
+    )
     refused(capsys, 3, "canonical examples", "contradict")
     assert not (folder / "flats.lt").exists()
 
 
 def test_a_time_limit_that_comes_first_is_said_and_the_model_is_usable(folder, capsys):
-    words = ["train", "flats.csv", "--target", "dear", "--drop", "price", "--increasing", "area", "--time-limit", "1e-6", "--quiet"]
+    words = [
+        "train",
+        "flats.csv",
+        "--target",
+        "dear",
+        "--drop",
+        "price",
+        "--increasing",
+        "area",
+        "--time-limit",
+        "1e-6",
+        "--quiet",
+    ]
     assert main(words) == 4
     assert "time limit" in capsys.readouterr().err
     assert lt.load("flats.lt").check_constraints().violation == 0.0
 
 
-# --- prediction ----------------------------------------------------------------------------------------------------------------
+# --- prediction -----------------------------------------------------------------------------------
+# -----------------------------
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
@@ -156,7 +265,17 @@ def test_predictions_are_the_same_bits_as_in_python(trained, tmp_path, suffix, m
     new = flats(333, seed=5).assign(number=np.arange(333))
     new.to_parquet(data) if suffix == "parquet" else new.to_csv(data, index=False)
     for name, target in (("price", "prediction"), ("dear", "probability")):
-        words = ["predict", str(trained / f"{name}.lt"), str(data), "-o", str(out), "--overwrite", "--keep", "number", "--quiet"]
+        words = [
+            "predict",
+            str(trained / f"{name}.lt"),
+            str(data),
+            "-o",
+            str(out),
+            "--overwrite",
+            "--keep",
+            "number",
+            "--quiet",
+        ]
         assert main(words) == 0
         written = pd.read_parquet(out) if suffix == "parquet" else exactly(out)
         model = lt.load(trained / f"{name}.lt")
@@ -172,8 +291,13 @@ def test_a_category_of_digits_stays_text_in_every_chunk(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     code = np.array(["7", "x"])[rng.integers(0, 2, 300)]
-    pd.DataFrame({"code": code, "a": rng.random(300), "y": (code == "7") * 5.0 + rng.random(300)}).to_csv("t.csv", index=False)
-    assert main(["train", "t.csv", "--target", "y", "--categorical", "code", "--quiet", "--no-report"]) == 0
+    pd.DataFrame(
+        {"code": code, "a": rng.random(300), "y": (code == "7") * 5.0 + rng.random(300)}
+    ).to_csv("t.csv", index=False)
+    assert (
+        main(["train", "t.csv", "--target", "y", "--categorical", "code", "--quiet", "--no-report"])
+        == 0
+    )
     pd.DataFrame({"code": ["7", "7"], "a": [0.5, 0.5]}).to_csv("new.csv", index=False)
     assert main(["predict", "t.lt", "new.csv", "-o", "out.csv", "--quiet"]) == 0
     assert (pd.read_csv("out.csv")["prediction"] > 4.0).all()
@@ -182,18 +306,41 @@ def test_a_category_of_digits_stays_text_in_every_chunk(tmp_path, monkeypatch):
 def test_unseen_and_missing_categories_and_values_out_of_range_are_predicted(trained, tmp_path):
     rows = "area,age,kind\n,5,castle\n1e6,-3,\n100,10,loft\n"
     (tmp_path / "odd.csv").write_text(rows, encoding="utf-8")
-    assert main(["predict", str(trained / "price.lt"), str(tmp_path / "odd.csv"), "-o", str(tmp_path / "o.csv"), "--quiet"]) == 0
+    assert (
+        main(
+            [
+                "predict",
+                str(trained / "price.lt"),
+                str(tmp_path / "odd.csv"),
+                "-o",
+                str(tmp_path / "o.csv"),
+                "--quiet",
+            ]
+        )
+        == 0
+    )
     assert np.isfinite(pd.read_csv(tmp_path / "o.csv")["prediction"]).all()
 
 
 def test_formulas_are_made_harmless_in_text_only(trained, tmp_path):
     new = flats(3).assign(note=["=1+1", "@x", "plain"], minus=[-1.5, 2.0, -3.0])
     new.to_csv(tmp_path / "n.csv", index=False)
-    words = ["predict", str(trained / "price.lt"), str(tmp_path / "n.csv"), "--keep", "note,minus", "--quiet"]
+    words = [
+        "predict",
+        str(trained / "price.lt"),
+        str(tmp_path / "n.csv"),
+        "--keep",
+        "note,minus",
+        "--quiet",
+    ]
     assert main([*words, "-o", str(tmp_path / "a.csv")]) == 0
     assert main([*words, "-o", str(tmp_path / "b.csv"), "--raw"]) == 0
     safe, raw = pd.read_csv(tmp_path / "a.csv"), pd.read_csv(tmp_path / "b.csv")
-    assert list(safe["note"]) == ["'=1+1", "'@x", "plain"] and list(safe["minus"]) == [-1.5, 2.0, -3.0]
+    assert list(safe["note"]) == ["'=1+1", "'@x", "plain"] and list(safe["minus"]) == [
+        -1.5,
+        2.0,
+        -3.0,
+    ]
     assert list(raw["note"]) == ["=1+1", "@x", "plain"]
 
 
@@ -205,12 +352,24 @@ def test_predictions_go_to_the_screen_without_an_output(trained, capsys):
 
 def test_a_failed_prediction_leaves_nothing_behind(trained, tmp_path, capsys):
     (tmp_path / "bad.csv").write_text("area,age,kind\n1,2,loft\n3,old,loft\n", encoding="utf-8")
-    assert main(["predict", str(trained / "price.lt"), str(tmp_path / "bad.csv"), "-o", str(tmp_path / "o.csv")]) == 2
+    assert (
+        main(
+            [
+                "predict",
+                str(trained / "price.lt"),
+                str(tmp_path / "bad.csv"),
+                "-o",
+                str(tmp_path / "o.csv"),
+            ]
+        )
+        == 2
+    )
     refused(capsys, 2, "'age'", "'old'", "row 2 (line 3)")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["bad.csv"]
 
 
-# --- checking ------------------------------------------------------------------------------------------------------------------
+# --- checking -------------------------------------------------------------------------------------
+# -----------------------------
 
 
 def test_check_says_yes_and_no(trained, tmp_path, capsys):
@@ -220,7 +379,9 @@ def test_check_says_yes_and_no(trained, tmp_path, capsys):
     assert "predictions on X monotone in area" in capsys.readouterr().out
     model = lt.load(trained / "price.lt")
     own = model.model_.calibrator_of(0)
-    model.parameters_[model.model_.part(own)] = model.parameters_[model.model_.part(own)][::-1].copy()
+    model.parameters_[model.model_.part(own)] = model.parameters_[model.model_.part(own)][
+        ::-1
+    ].copy()
     model.save(tmp_path / "broken.lt")
     assert main(["check", str(tmp_path / "broken.lt")]) == 1
     told = capsys.readouterr().out
@@ -229,7 +390,8 @@ def test_check_says_yes_and_no(trained, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-# --- files ---------------------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
+# -----------------------------
 
 
 def test_nothing_is_overwritten_unasked_and_it_is_refused_before_reading(folder, capsys):
@@ -274,7 +436,8 @@ def test_damaged_and_foreign_model_files(trained, folder, capsys):
         refused(capsys, 5)
 
 
-# --- bad data ------------------------------------------------------------------------------------------------------------------
+# --- bad data -------------------------------------------------------------------------------------
+# -----------------------------
 
 
 @pytest.mark.parametrize(
@@ -291,15 +454,35 @@ def test_damaged_and_foreign_model_files(trained, folder, capsys):
         ("a,y\n1,7\n2,7\n", [], ["'y' is", "7 in all 2 rows"]),
         ("a,y\n1,u\n2,v\n3,w\n", [], ["must hold numbers or two classes", "'u', 'v', 'w'"]),
         ("a,y\n1,1\n2,2\n3,oops\n", [], ["must hold numbers or two classes", "'oops'"]),
-        ("a,y\n1,1\n2,2\nthree,3\n4,4\n", [], ["column 'a'", "'three'", "row 3 (line 4)", "--missing", "--categorical"]),
+        (
+            "a,y\n1,1\n2,2\nthree,3\n4,4\n",
+            [],
+            ["column 'a'", "'three'", "row 3 (line 4)", "--missing", "--categorical"],
+        ),
         ('a;y\n"1,5";1\n"2,5";2\n"3,5";4\n', [], ["decimal commas", "'1,5'", "--decimal ,"]),
-        ("a,y\n2024-01-05,1\n2024-01-06,2\n2024-02-01,4\n", [], ["holds dates", "'2024-01-05'", "--drop a"]),
+        (
+            "a,y\n2024-01-05,1\n2024-01-06,2\n2024-02-01,4\n",
+            [],
+            ["holds dates", "'2024-01-05'", "--drop a"],
+        ),
         ("a,y\n1,1\ninf,2\n3,4\n", [], ["column 'a'", "infinity", "row 2 (line 3)"]),
         ("a,y\n1,1\n2,inf\n3,4\n", [], ["column 'y'", "infinity", "row 2 (line 3)"]),
-        ("a,y\n1,1\n2,2\n3,4\n", ["--increasing", "aa"], ["'aa' is not a column", "did you mean 'a'?"]),
+        (
+            "a,y\n1,1\n2,2\n3,4\n",
+            ["--increasing", "aa"],
+            ["'aa' is not a column", "did you mean 'a'?"],
+        ),
         ("a,y\n1,1\n2,2\n3,4\n", ["--increasing", "y"], ["names the target"]),
-        ("a,y\nu,1\nv,2\nw,4\n", ["--increasing", "a"], ["'a' must hold numbers", "'u'", "row 1 (line 2)"]),
-        ("a,y\n1,1\n2,2\n3,4\n", ["--increasing", "a", "--decreasing", "a"], ["both increasing and decreasing"]),
+        (
+            "a,y\nu,1\nv,2\nw,4\n",
+            ["--increasing", "a"],
+            ["'a' must hold numbers", "'u'", "row 1 (line 2)"],
+        ),
+        (
+            "a,y\n1,1\n2,2\n3,4\n",
+            ["--increasing", "a", "--decreasing", "a"],
+            ["both increasing and decreasing"],
+        ),
         ("a,y\n1,1\n2,2\n3,4\n", ["--drop", "b"], ["--drop 'b' is not a column"]),
         ("a,y\n1,1\n2,2\n3,4\n", ["--qid", "b"], ["--qid 'b' is not a column"]),
         ("a,y\n1,1\n2,2\n3,4\n", ["--task", "ranking"], ["--qid", "--pairs"]),
@@ -322,7 +505,9 @@ def test_bad_tables(tmp_path, monkeypatch, capsys, content, words, parts):
 
 def test_identifiers_encodings_and_damaged_archives(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    pd.DataFrame({"id": [f"n{k}" for k in range(200)], "y": np.arange(200)}).to_csv("ids.csv", index=False)
+    pd.DataFrame({"id": [f"n{k}" for k in range(200)], "y": np.arange(200)}).to_csv(
+        "ids.csv", index=False
+    )
     assert main(["train", "ids.csv", "--target", "y"]) == 2
     refused(capsys, 2, "looks like an identifier", "--drop id")
     (tmp_path / "latin.csv").write_bytes("größe,y\n1,2\n2,3\n".encode("latin-1"))
@@ -376,15 +561,33 @@ def test_control_characters_never_reach_the_terminal(tmp_path, monkeypatch, caps
     assert "\x1b" not in shown.out + shown.err
 
 
-# --- the rest ------------------------------------------------------------------------------------------------------------------
+# --- the rest -------------------------------------------------------------------------------------
+# -----------------------------
 
 
 def test_plan_agrees_with_the_theory(capsys):
-    words = ["--constraints", "1000", "--diameter", "1", "--objective-gradient", "1", "--constraint-gradient", "1", "--penalty", "2"]
+    words = [
+        "--constraints",
+        "1000",
+        "--diameter",
+        "1",
+        "--objective-gradient",
+        "1",
+        "--constraint-gradient",
+        "1",
+        "--penalty",
+        "2",
+    ]
     assert main(["plan", *words, "--epsilon", "0.1", "--strong-convexity", "0.1"]) == 0
     told = capsys.readouterr().out
-    constants = lt.theory.Constants(1000, 1.0, 1.0, 1.0, 1.0, 1.0, penalty=2.0, strong_convexity=0.1)
-    for plan in (lt.theory.plan_full(constants, 0.1), lt.theory.plan_light(constants, 0.1), lt.theory.plan_mid(constants, 0.1)):
+    constants = lt.theory.Constants(
+        1000, 1.0, 1.0, 1.0, 1.0, 1.0, penalty=2.0, strong_convexity=0.1
+    )
+    for plan in (
+        lt.theory.plan_full(constants, 0.1),
+        lt.theory.plan_light(constants, 0.1),
+        lt.theory.plan_mid(constants, 0.1),
+    ):
         assert str(plan) in told
     assert main(["plan", *words, "--epsilon", "-1"]) == 2
     refused(capsys, 2, "epsilon must be positive")
@@ -399,12 +602,39 @@ def test_reproduce_hands_its_options_on(monkeypatch, tmp_path, capsys):
     seen = {}
 
     def fake(scale, only, data, output, progress, seeds, resume, workers):
-        seen.update(scale=scale, only=only, output=output, progress=progress, seeds=seeds, resume=resume)
+        seen.update(
+            scale=scale, only=only, output=output, progress=progress, seeds=seeds, resume=resume
+        )
         return SimpleNamespace(folder=output)
 
-    monkeypatch.setattr(importlib.import_module("lighttouch.experiments.reproduce"), "reproduce", fake)
-    assert main(["reproduce", "--scale", "small", "--only", "figure1", "-o", str(tmp_path), "--seeds", "1", "--quiet"]) == 0
-    assert seen == {"scale": "small", "only": ["figure1"], "output": tmp_path, "progress": False, "seeds": 1, "resume": True}
+    monkeypatch.setattr(
+        importlib.import_module("lighttouch.experiments.reproduce"), "reproduce", fake
+    )
+    assert (
+        main(
+            [
+                "reproduce",
+                "--scale",
+                "small",
+                "--only",
+                "figure1",
+                "-o",
+                str(tmp_path),
+                "--seeds",
+                "1",
+                "--quiet",
+            ]
+        )
+        == 0
+    )
+    assert seen == {
+        "scale": "small",
+        "only": ["figure1"],
+        "output": tmp_path,
+        "progress": False,
+        "seeds": 1,
+        "resume": True,
+    }
 
 
 def test_warmup_trains_one_model_of_each_kind(capsys):
@@ -427,7 +657,13 @@ def test_help_teaches(command, capsys):
 
 def test_bad_usage(capsys):
     assert main([]) == 2
-    for words in (["trian"], ["train"], ["train", "x.csv", "--holdout", "2"], ["train", "x.csv", "--time-limit", "0"], ["predict", "m"]):
+    for words in (
+        ["trian"],
+        ["train"],
+        ["train", "x.csv", "--holdout", "2"],
+        ["train", "x.csv", "--time-limit", "0"],
+        ["predict", "m"],
+    ):
         with pytest.raises(SystemExit) as ended:
             main(words)
         assert ended.value.code == 2
@@ -467,7 +703,9 @@ def command(*words):
 
 def test_a_session_in_processes_of_their_own(folder):
     def run(*words):
-        return subprocess.run(command(*words), capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run(
+            command(*words), capture_output=True, text=True, timeout=300, check=False
+        )
 
     done = run("train", "flats.csv", "--target", "price", "--drop", "dear", "--increasing", "area")
     assert done.returncode == 0 and "saved as flats.lt" in done.stdout, done.stderr
@@ -476,7 +714,9 @@ def test_a_session_in_processes_of_their_own(folder):
     done = run("predict", "flats.lt", "flats.csv", "-o", "out.csv")
     assert (done.returncode, done.stdout) == (0, "") and "400 predictions" in done.stderr
     done = run("predict", "flats.lt", "absent.csv")
-    assert done.returncode == 5 and done.stderr.startswith("lighttouch: error: there is no file absent.csv")
+    assert done.returncode == 5 and done.stderr.startswith(
+        "lighttouch: error: there is no file absent.csv"
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
@@ -487,7 +727,9 @@ def test_ctrl_c_leaves_a_usable_model(tmp_path):
     frame = pd.DataFrame(X, columns=list("abcdefgh")).assign(y=np.where(y, "good", "bad"))
     frame.to_parquet(tmp_path / "t.parquet")
     words = command("train", "t.parquet", "--target", "y", "--increasing", "a,b,c")
-    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     for line in process.stdout:
         if line.startswith("Training"):
             break

@@ -1,4 +1,6 @@
-"""Every subcommand in a process of its own, as a shell runs it: what it writes, its exit code, and what it says to bad input."""
+"""Every subcommand in a process of its own, as a shell runs it: what it writes, its exit code, and
+what it says to bad input.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,40 @@ import lighttouch as lt
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
-HOSTILE = ["<script>alert(1)</script>", "=HYPERLINK(1)", 'quo"te', "new\nline", "\x1b[31mred", "größe 📏", "a b"]
-PLAN = ["plan", "--constraints", "1000", "--diameter", "1", "--objective-gradient", "1", "--constraint-gradient", "1", "--penalty", "2"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "=HYPERLINK(1)",
+    'quo"te',
+    "new\nline",
+    "\x1b[31mred",
+    "größe 📏",
+    "a b",
+]
+PLAN = [
+    "plan",
+    "--constraints",
+    "1000",
+    "--diameter",
+    "1",
+    "--objective-gradient",
+    "1",
+    "--constraint-gradient",
+    "1",
+    "--penalty",
+    "2",
+]
 
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(lt.__file__).parents[1])}
 
 
-def lighttouch(*words: object, cwd: Path, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+def lighttouch(
+    *words: object, cwd: Path, before: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
     command = [*before, sys.executable, "-m", "lighttouch", *map(str, words)]
-    return subprocess.run(command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(
+        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 def refused(done: subprocess.CompletedProcess[str], code: int, *parts: str) -> None:
@@ -41,7 +67,9 @@ def refused(done: subprocess.CompletedProcess[str], code: int, *parts: str) -> N
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
-    """A table with hostile column names, a model trained on it by the command line, and files that are no tables or models."""
+    """A table with hostile column names, a model trained on it by the command line, and files that
+    are no tables or models.
+    """
     folder = tmp_path_factory.mktemp("processes")
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.random((150, len(HOSTILE))), columns=HOSTILE)
@@ -72,16 +100,29 @@ def test_hostile_column_names_do_nothing_in_model_report_and_predictions(place):
 
 
 def test_predictions_are_the_same_bits_in_every_front(place, tmp_path):
-    """Command line (to a file and to the screen), the loaded model, and scikit-learn's: alone, cloned and in a pipeline."""
+    """Command line (to a file and to the screen), the loaded model, and scikit-learn's: alone,
+    cloned and in a pipeline.
+    """
     from sklearn.base import clone
     from sklearn.pipeline import make_pipeline
 
-    exact = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
+    exact = (
+        {}
+        if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+        else {"float_precision": "round_trip"}
+    )
     X = pd.read_csv(place / "table.csv", **exact)
     y = X.pop("y")
-    assert lighttouch("predict", "table.lt", "table.csv", "-o", tmp_path / "out.parquet", cwd=place).returncode == 0
+    assert (
+        lighttouch(
+            "predict", "table.lt", "table.csv", "-o", tmp_path / "out.parquet", cwd=place
+        ).returncode
+        == 0
+    )
     shown = lighttouch("predict", "table.lt", "table.csv", cwd=place).stdout
-    ours = lt.LatticeRegressor(monotonic_cst={HOSTILE[0]: 1, HOSTILE[1]: -1}, random_state=0).fit(X, y.to_numpy())
+    ours = lt.LatticeRegressor(monotonic_cst={HOSTILE[0]: 1, HOSTILE[1]: -1}, random_state=0).fit(
+        X, y.to_numpy()
+    )
     fronts = {
         "file": pd.read_parquet(tmp_path / "out.parquet")["prediction"].to_numpy(),
         "screen": np.array([float(line) for line in shown.splitlines()[1:]]),
@@ -130,13 +171,22 @@ def test_bad_input_is_refused_with_its_code_and_nothing_is_written(place, words,
 @pytest.mark.skipif(os.name == "nt", reason="permissions differ on Windows")
 def test_a_folder_that_cannot_be_written_is_refused_before_training(tmp_path):
     """As root every folder can be written, so root first gives that power up."""
-    powerless = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
-    if powerless and subprocess.run([*powerless, "true"], capture_output=True, check=False).returncode != 0:
+    powerless = (
+        ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    )
+    if (
+        powerless
+        and subprocess.run([*powerless, "true"], capture_output=True, check=False).returncode != 0
+    ):
         pytest.skip("root can write everywhere, and setpriv is not there to change that")
     (tmp_path / "t.csv").write_text("a,y\n1,1\n2,2\n3,4\n")
     tmp_path.chmod(0o555)
     try:
-        refused(lighttouch("train", "t.csv", "--target", "y", cwd=tmp_path, before=powerless), 5, "no permission to write")
+        refused(
+            lighttouch("train", "t.csv", "--target", "y", cwd=tmp_path, before=powerless),
+            5,
+            "no permission to write",
+        )
     finally:
         tmp_path.chmod(0o755)
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
@@ -144,7 +194,9 @@ def test_a_folder_that_cannot_be_written_is_refused_before_training(tmp_path):
 
 def test_plan_prints_what_the_theory_says(place):
     done = lighttouch(*PLAN, "--epsilon", "0.1", "--algorithm", "light", cwd=place)
-    plan = lt.theory.plan_light(lt.theory.Constants(1000, 1.0, 1.0, 1.0, 1.0, 1.0, penalty=2.0), 0.1)
+    plan = lt.theory.plan_light(
+        lt.theory.Constants(1000, 1.0, 1.0, 1.0, 1.0, 1.0, penalty=2.0), 0.1
+    )
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str(plan), "")
 
 
@@ -152,8 +204,14 @@ def test_reproduce_writes_rows_pictures_and_verdicts_and_reads_them_the_second_t
     words = ["reproduce", "--scale", "small", "--only", "tables", "-o", "out", "--workers", "1"]
     first = lighttouch(*words, cwd=tmp_path)
     assert first.returncode == 0, first.stderr
-    assert "rows, pictures and provenance: out/small" in first.stdout and "| tables |" in first.stdout
-    assert {path.name for path in (tmp_path / "out/small/tables").iterdir()} >= {"rows.csv", "costs.csv", "provenance.json"}
+    assert (
+        "rows, pictures and provenance: out/small" in first.stdout and "| tables |" in first.stdout
+    )
+    assert {path.name for path in (tmp_path / "out/small/tables").iterdir()} >= {
+        "rows.csv",
+        "costs.csv",
+        "provenance.json",
+    }
     second = lighttouch(*words, cwd=tmp_path)
     assert second.returncode == 0 and "8 of 8 runs kept from before" in second.stderr
 
@@ -166,21 +224,49 @@ def test_warmup_deletes_what_is_outdated_and_compiles_the_rest(place):
 
 def test_completion_is_a_script(place):
     done = lighttouch("completion", "bash", cwd=place)
-    assert done.returncode == 0 and done.stdout.startswith("_lighttouch()") and "--increasing" in done.stdout
+    assert (
+        done.returncode == 0
+        and done.stdout.startswith("_lighttouch()")
+        and "--increasing" in done.stdout
+    )
 
 
 def test_output_into_a_closed_pipe_is_no_error(place):
-    command = f"{sys.executable} -m lighttouch predict table.lt table.csv | head -n 1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], cwd=place, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False)
+    command = (
+        f"{sys.executable} -m lighttouch predict table.lt table.csv | head -n 1; exit "
+        f"${{PIPESTATUS[0]}}"
+    )
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=place,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "prediction\n", "")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
-@pytest.mark.skipif(signal.getsignal(signal.SIGINT) == signal.SIG_IGN, reason="Ctrl-C is ignored here, as in background jobs")
+@pytest.mark.skipif(
+    signal.getsignal(signal.SIGINT) == signal.SIG_IGN,
+    reason="Ctrl-C is ignored here, as in background jobs",
+)
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_ctrl_c_during_reproduce_keeps_what_was_measured(tmp_path, workers):
     """The signal goes to the whole group, as a terminal sends it."""
-    words = ["reproduce", "--scale", "small", "--only", "figure1", "-o", "out", "--workers", workers]
+    words = [
+        "reproduce",
+        "--scale",
+        "small",
+        "--only",
+        "figure1",
+        "-o",
+        "out",
+        "--workers",
+        workers,
+    ]
     process = subprocess.Popen(
         [sys.executable, "-m", "lighttouch", *words], cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, start_new_session=True,

@@ -1,4 +1,6 @@
-"""The paper's experiments at the small scale: claims within the stated bounds, kept rows, the user's own pairs."""
+"""The paper's experiments at the small scale: claims within the stated bounds, kept rows, the
+user's own pairs.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from lighttouch.experiments import EXPERIMENTS, reproduce
 from lighttouch.experiments import __main__ as command
 from lighttouch.experiments import units as units_module
 from lighttouch.experiments.claims import Claim, judge, read_claims
-from lighttouch.experiments.curves import averaged, cost_to_reach, label_rows, never_reached, ratio_to_reach, stays_below
+from lighttouch.experiments.curves import (
+    averaged,
+    cost_to_reach,
+    label_rows,
+    never_reached,
+    ratio_to_reach,
+    stays_below,
+)
 from lighttouch.experiments.pairs import load_pairs, preferred_rows
 from lighttouch.experiments.rates import exponents, known_problem, rates, to_accuracy
 from lighttouch.experiments.setting import HERE, read_config
@@ -26,13 +35,19 @@ PROBLEM = {"pairs": 400, "features": 3, "box": 10.0, "data": None, "data_digest"
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    return reproduce("small", output=tmp_path_factory.mktemp("reproduce"), progress=False, workers=1)
+    return reproduce(
+        "small", output=tmp_path_factory.mktemp("reproduce"), progress=False, workers=1
+    )
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_small_scale_keeps_the_bounds_of_expected_toml(small, experiment):
     assert small.verdicts[experiment]
-    broken = [(verdict.claim.name, verdict.measured) for verdict in small.verdicts[experiment] if not verdict.as_expected]
+    broken = [
+        (verdict.claim.name, verdict.measured)
+        for verdict in small.verdicts[experiment]
+        if not verdict.as_expected
+    ]
     assert not broken
 
 
@@ -65,8 +80,12 @@ def test_iterates_are_judged_projected_and_all_lines_are_there(small):
 
 def test_the_summary_says_plainly_what_does_not_hold(small):
     text = (small.folder / "summary.md").read_text()
-    failing = [verdict for group in small.verdicts.values() for verdict in group if not verdict.holds]
-    assert text.count("DOES NOT HOLD") + text.count("| not reached |\n") >= len([one for one in failing if one.measured is not None])
+    failing = [
+        verdict for group in small.verdicts.values() for verdict in group if not verdict.holds
+    ]
+    assert text.count("DOES NOT HOLD") + text.count("| not reached |\n") >= len(
+        [one for one in failing if one.measured is not None]
+    )
     assert all(f"- {verdict.claim.says}:" in text for verdict in failing)
 
 
@@ -77,7 +96,9 @@ def test_a_second_call_only_reads_and_draws(small, monkeypatch):
     monkeypatch.setattr(units_module, "measure", refuse)
     picture = small.folder / "figure1" / "figure1.png"
     picture.unlink()
-    again = reproduce("small", only="figure1", output=small.folder.parent, progress=False, workers=1)
+    again = reproduce(
+        "small", only="figure1", output=small.folder.parent, progress=False, workers=1
+    )
     assert picture.is_file()
     assert again.measured["figure1"].tables == small.measured["figure1"].tables
 
@@ -87,14 +108,25 @@ def test_an_interrupted_run_goes_on_with_what_is_missing(small, monkeypatch, tmp
     removed = next(unit for unit in small.measured["figure1"].units if unit["line"] == "FullTouch")
     (tmp_path / "cache" / f"{units_module.digest(removed)}.json").write_text('{"unit": half a fi')
     measured = []
-    monkeypatch.setattr(units_module, "measure", lambda unit, measure=units_module.measure: measured.append(unit) or measure(unit))
+    monkeypatch.setattr(
+        units_module,
+        "measure",
+        lambda unit, measure=units_module.measure: measured.append(unit) or measure(unit),
+    )
     again = reproduce("small", only="figure1", output=tmp_path, progress=False, workers=1)
     assert measured == [removed]
     assert again.measured["figure1"].findings == small.measured["figure1"].findings
 
 
 def test_checkpoints_do_not_change_a_run():
-    unit = {"kind": "trajectory", "line": "LightTouch", "problem": PROBLEM, "seed": 3, "iterations": 500, "seconds": None}
+    unit = {
+        "kind": "trajectory",
+        "line": "LightTouch",
+        "problem": PROBLEM,
+        "seed": 3,
+        "iterations": 500,
+        "seconds": None,
+    }
     solver = {"kind": "PracticalLightTouch", "step_size": 16.0}
     few, many = (trajectory(unit | {"solver": solver, "per_decade": often})[-1] for often in (1, 7))
     for name in ("objective", "violation", "constraint_checks", "gradient_samples"):
@@ -102,8 +134,18 @@ def test_checkpoints_do_not_change_a_run():
 
 
 def test_a_run_by_seconds_ends_after_them():
-    unit = {"kind": "trajectory", "line": "FullTouch", "problem": PROBLEM, "seed": 0, "iterations": None, "seconds": 0.02, "per_decade": 3}
-    rows = trajectory(unit | {"solver": {"kind": "FullTouch", "penalty": 1.0, "step_size": 16.0, "batch": 1}})
+    unit = {
+        "kind": "trajectory",
+        "line": "FullTouch",
+        "problem": PROBLEM,
+        "seed": 0,
+        "iterations": None,
+        "seconds": 0.02,
+        "per_decade": 3,
+    }
+    rows = trajectory(
+        unit | {"solver": {"kind": "FullTouch", "penalty": 1.0, "step_size": 16.0, "batch": 1}}
+    )
     assert rows[-1]["seconds"] >= 0.02 > rows[-2]["seconds"]
 
 
@@ -120,18 +162,28 @@ def test_the_digest_follows_every_setting():
 
 
 def _row(iteration, objective, checks=1.0, violation=0.0):
-    return {"iteration": iteration, "seconds": 1.0 * iteration, "constraint_checks": checks, "objective": objective, "violation": violation}
+    return {
+        "iteration": iteration,
+        "seconds": 1.0 * iteration,
+        "constraint_checks": checks,
+        "objective": objective,
+        "violation": violation,
+    }
 
 
 def test_curves_are_means_with_their_spread():
-    rows = label_rows([_row(1, 1.0), _row(10, 0.5)], "A", 0) + label_rows([_row(1, 3.0), _row(10, 0.7)], "A", 1)
+    rows = label_rows([_row(1, 1.0), _row(10, 0.5)], "A", 0) + label_rows(
+        [_row(1, 3.0), _row(10, 0.7)], "A", 1
+    )
     first, last = averaged(rows)
     assert (first["objective"], first["objective_low"], first["objective_high"]) == (2.0, 1.0, 3.0)
     assert last["objective"] == pytest.approx(0.6)
 
 
 def test_seeds_that_end_apart_share_an_end():
-    rows = label_rows([_row(1, 1.0), _row(10, 0.5)], "A", 0) + label_rows([_row(1, 1.0), _row(30, 0.5)], "A", 1)
+    rows = label_rows([_row(1, 1.0), _row(10, 0.5)], "A", 0) + label_rows(
+        [_row(1, 1.0), _row(30, 0.5)], "A", 1
+    )
     assert [curve["iteration"] for curve in averaged(rows)] == [1, 20]
 
 
@@ -151,14 +203,23 @@ def test_a_line_that_never_arrives_bounds_the_ratio_from_below():
 
 
 def test_stays_below_is_for_good():
-    curves = averaged(label_rows([_row(1, 1, violation=0.1), _row(2, 1, violation=5.0), _row(3, 1, violation=0.1)], "A", 0))
+    curves = averaged(
+        label_rows(
+            [_row(1, 1, violation=0.1), _row(2, 1, violation=5.0), _row(3, 1, violation=0.1)],
+            "A",
+            0,
+        )
+    )
     assert stays_below(curves, "A", "violation", 0.2) == 3
     assert stays_below(curves, "A", "violation", 0.05) is None
 
 
 def test_a_claim_that_fails_is_said_to_fail():
     claim = Claim("ten", "ten times fewer", "Figure 1", "ratio", at_least=10.0, small=(2.0, None))
-    (full,), (small_scale,) = judge([claim], {"ratio": 5.0}, "full"), judge([claim], {"ratio": 5.0}, "small")
+    (full,), (small_scale,) = (
+        judge([claim], {"ratio": 5.0}, "full"),
+        judge([claim], {"ratio": 5.0}, "small"),
+    )
     assert (full.holds, full.as_expected, full.words) == (False, False, "DOES NOT HOLD")
     assert (small_scale.holds, small_scale.as_expected) == (False, True)
     assert not judge([claim], {"ratio": None}, "small")[0].as_expected
@@ -170,12 +231,16 @@ def test_the_known_optimum_is_optimal(table):
     assert problem.violation(optimum) <= 1e-12
     rng = np.random.default_rng(0)
     for scale in (1.0, 0.1, 0.01):
-        other = lt.project(optimum + scale * rng.standard_normal(optimum.size), problem.constraints, problem.domain).w
+        other = lt.project(
+            optimum + scale * rng.standard_normal(optimum.size), problem.constraints, problem.domain
+        ).w
         assert problem.objective.value(other) >= problem.objective.value(optimum) - 1e-9
 
 
 def test_exponents_and_accuracies_are_recovered():
-    points = [(m, epsilon, 3.0 * m**0.5 / epsilon**2) for m in (16, 64) for epsilon in (0.1, 0.01, 0.001)]
+    points = [
+        (m, epsilon, 3.0 * m**0.5 / epsilon**2) for m in (16, 64) for epsilon in (0.1, 0.01, 0.001)
+    ]
     assert exponents(points) == pytest.approx((0.5, 2.0))
     rows = [{"error": 1 / t**0.5, "iterations": t} for t in (1, 10, 100, 1000)]
     assert to_accuracy(rows, 0.2, "iterations") == pytest.approx(25)
@@ -194,7 +259,10 @@ def test_own_pairs_from_csv_parquet_and_two_files_are_the_same(tmp_path):
     for name, rows in (("better", better), ("worse", worse)):
         pandas.DataFrame(rows, columns=names).to_csv(tmp_path / f"{name}.csv", index=False)
     sources = ["pairs.csv", "pairs.csv.gz", "pairs.parquet"]
-    for data in [*(str(tmp_path / name) for name in sources), f"{tmp_path / 'better.csv'},{tmp_path / 'worse.csv'}"]:
+    for data in [
+        *(str(tmp_path / name) for name in sources),
+        f"{tmp_path / 'better.csv'},{tmp_path / 'worse.csv'}",
+    ]:
         found = load_pairs(data, 10**9, 0)
         np.testing.assert_allclose(found[0], better, rtol=1e-12)
         np.testing.assert_allclose(found[1], worse, rtol=1e-12)
@@ -202,7 +270,10 @@ def test_own_pairs_from_csv_parquet_and_two_files_are_the_same(tmp_path):
 
 def test_svmlight_pairs_are_within_queries_and_scaled(tmp_path):
     path = tmp_path / "rank.svm"
-    path.write_text("2 qid:1 1:10 2:0.5\n1 qid:1 1:30 2:0.25\n0 qid:2 1:20 2:1\n1 qid:2 1:10 2:0\n0 qid:1 1:20 2:0\n")
+    path.write_text(
+        "2 qid:1 1:10 2:0.5\n1 qid:1 1:30 2:0.25\n0 qid:2 1:20 2:1\n1 qid:2 1:10 2:0\n0 "
+        "qid:1 1:20 2:0\n"
+    )
     better, worse = load_pairs(str(path), 10**9, 0)
     assert better.shape == (4, 2)
     pairs = {(tuple(b), tuple(w)) for b, w in zip(better.tolist(), worse.tolist(), strict=True)}
@@ -212,9 +283,13 @@ def test_svmlight_pairs_are_within_queries_and_scaled(tmp_path):
 def test_preferred_rows_against_a_double_loop():
     rng = np.random.default_rng(0)
     label, query = rng.integers(3, size=30), rng.integers(4, size=30)
-    expected = {(i, j) for i in range(30) for j in range(30) if query[i] == query[j] and label[i] > label[j]}
+    expected = {
+        (i, j) for i in range(30) for j in range(30) if query[i] == query[j] and label[i] > label[j]
+    }
     better, worse = preferred_rows(label, query)
-    assert set(zip(better.tolist(), worse.tolist(), strict=True)) == expected and better.size == len(expected)
+    assert set(
+        zip(better.tolist(), worse.tolist(), strict=True)
+    ) == expected and better.size == len(expected)
 
 
 @pytest.mark.parametrize(
@@ -239,25 +314,59 @@ def test_bad_pairs_are_refused_in_words(tmp_path, name, text, says):
 def test_own_pairs_run_through_an_experiment(tmp_path):
     better, worse = ranking_pairs(300, 3)
     header = ",".join([f"better_{k}" for k in range(3)] + [f"worse_{k}" for k in range(3)])
-    np.savetxt(tmp_path / "mine.csv", np.hstack([better, worse]), delimiter=",", header=header, comments="")
-    done = reproduce("small", only="figure2", data=tmp_path / "mine.csv", output=tmp_path / "out", progress=False, seeds=1, workers=1)
-    full_touch = [row for row in done.measured["figure2"].tables["rows"] if row["line"] == "FullTouch"]
+    np.savetxt(
+        tmp_path / "mine.csv", np.hstack([better, worse]), delimiter=",", header=header, comments=""
+    )
+    done = reproduce(
+        "small",
+        only="figure2",
+        data=tmp_path / "mine.csv",
+        output=tmp_path / "out",
+        progress=False,
+        seeds=1,
+        workers=1,
+    )
+    full_touch = [
+        row for row in done.measured["figure2"].tables["rows"] if row["line"] == "FullTouch"
+    ]
     assert full_touch[0]["checks_per_iteration"] == 12  # a lattice of 2^3 vertices has 12 edges
 
 
 def test_workers_give_the_same_rows(tmp_path):
     better, worse = ranking_pairs(200, 2)
-    np.savetxt(tmp_path / "m.csv", np.hstack([better, worse]), delimiter=",", header="better_a,better_b,worse_a,worse_b", comments="")
+    np.savetxt(
+        tmp_path / "m.csv",
+        np.hstack([better, worse]),
+        delimiter=",",
+        header="better_a,better_b,worse_a,worse_b",
+        comments="",
+    )
     alone, together = (
-        reproduce("small", "figure2", tmp_path / "m.csv", tmp_path / str(n), progress=False, seeds=1, workers=n).measured["figure2"]
+        reproduce(
+            "small",
+            "figure2",
+            tmp_path / "m.csv",
+            tmp_path / str(n),
+            progress=False,
+            seeds=1,
+            workers=n,
+        ).measured["figure2"]
         for n in (1, 2)
     )
     for first, second in zip(alone.tables["rows"], together.tables["rows"], strict=True):
-        assert first["objective"] == second["objective"] and first["constraint_checks"] == second["constraint_checks"]
+        assert (
+            first["objective"] == second["objective"]
+            and first["constraint_checks"] == second["constraint_checks"]
+        )
 
 
 def test_the_command_names_bad_data(tmp_path, capsys):
-    assert command.main(["--scale", "small", "--data", str(tmp_path / "none.csv"), "--output", str(tmp_path)]) == 2
+    assert (
+        command.main(
+            ["--scale", "small", "--data", str(tmp_path / "none.csv"), "--output", str(tmp_path)]
+        )
+        == 2
+    )
     assert "none.csv" in capsys.readouterr().err
 
 

@@ -1,4 +1,6 @@
-"""The report: what it says, that nothing in the data becomes markup, and how it behaves in a real browser."""
+"""The report: what it says, that nothing in the data becomes markup, and how it behaves in a real
+browser.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,17 @@ from lighttouch.report.escape import as_json, clipped, number, text
 
 pd = pytest.importorskip("pandas")
 
-BROWSER = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
-in_browser = pytest.mark.skipif(BROWSER is None, reason="there is no chromium here; apt-get install chromium")
+BROWSER = next(
+    (
+        found
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (found := shutil.which(name))
+    ),
+    None,
+)
+in_browser = pytest.mark.skipif(
+    BROWSER is None, reason="there is no chromium here; apt-get install chromium"
+)
 HOSTILE = [
     "<img src=x onerror=window.hacked=1>",
     "</script><script>window.hacked=1</script>",
@@ -45,8 +56,12 @@ def fitted(names: list[str], seed: int = 0):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({name: rng.random(250) for name in names[:-1]})
     frame[names[-1]] = rng.choice(HOSTILE[:4], 250)
-    label = np.where(frame[names[0]] - frame[names[1]] + 0.3 * rng.normal(size=250) > 0, HOSTILE[0], HOSTILE[1])
-    model = lt.LatticeClassifier(monotonic_cst={names[0]: 1, names[1]: -1}, max_iter=8).fit(frame, label)
+    label = np.where(
+        frame[names[0]] - frame[names[1]] + 0.3 * rng.normal(size=250) > 0, HOSTILE[0], HOSTILE[1]
+    )
+    model = lt.LatticeClassifier(monotonic_cst={names[0]: 1, names[1]: -1}, max_iter=8).fit(
+        frame, label
+    )
     return model, Data("training " + HOSTILE[0], frame, label)
 
 
@@ -54,7 +69,12 @@ def fitted(names: list[str], seed: int = 0):
 def hostile(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     model, data = fitted(HOSTILE)
-    asked = {"data": HOSTILE[1], "target": HOSTILE[2], "task": "classification", "command": "lighttouch train " + HOSTILE[3]}
+    asked = {
+        "data": HOSTILE[1],
+        "target": HOSTILE[2],
+        "task": "classification",
+        "command": "lighttouch train " + HOSTILE[3],
+    }
     write_report(model, path, data, [accuracy(model, data)], asked, 1.0)
     return path
 
@@ -80,7 +100,8 @@ def read(path):
     return reader
 
 
-# --- what it says --------------------------------------------------------------------------------------------------------------
+# --- what it says ---------------------------------------------------------------------------------
+# -----------------------------
 
 
 def test_the_verdict_comes_first_and_the_sections_follow(hostile):
@@ -127,7 +148,11 @@ def test_history_and_what_a_free_model_would_break_are_measured():
     for kind in (lt.LatticeClassifier, lt.ConstrainedLinearClassifier):
         against = kind(monotonic_cst={"a": -1}).fit(X, y)
         (rule,) = against.constraint_report_.rules
-        assert rule.broken_without > 0 and rule.violation_without > 0.1 and rule.binding.size == rule.rows
+        assert (
+            rule.broken_without > 0
+            and rule.violation_without > 0.1
+            and rule.binding.size == rule.rows
+        )
         along = kind(monotonic_cst={"a": 1}).fit(X, y)
         assert along.constraint_report_.rules[0].violation_without < rule.violation_without
         history = against.history_
@@ -136,19 +161,28 @@ def test_history_and_what_a_free_model_would_break_are_measured():
         assert (np.diff(history.constraint_checks) > 0).all()
 
 
-@pytest.mark.parametrize("kind", ["linear", "regressor", "ranker", "no rules", "loaded", "many columns"])
+@pytest.mark.parametrize(
+    "kind", ["linear", "regressor", "ranker", "no rules", "loaded", "many columns"]
+)
 def test_every_kind_of_model_has_a_report(tmp_path, kind):
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.random((150, 45 if kind == "many columns" else 3))).rename(columns=lambda place: f"c{place}")
+    X = pd.DataFrame(rng.random((150, 45 if kind == "many columns" else 3))).rename(
+        columns=lambda place: f"c{place}"
+    )
     y = X["c0"] - X["c1"] ** 2 + 0.1 * rng.normal(size=150)
     rules = {"monotonic_cst": {"c0": 1}}
     if kind == "linear":
         model, data = lt.ConstrainedLinearRegressor(**rules).fit(X, y), Data("rows", X, y)
     elif kind == "ranker":
-        model, data = lt.LatticeRanker(**rules).fit_pairs(X[:75], X[75:]), Data("pairs", X[:75], worse=X[75:])
+        model, data = (
+            lt.LatticeRanker(**rules).fit_pairs(X[:75], X[75:]),
+            Data("pairs", X[:75], worse=X[75:]),
+        )
     else:
         lattices = 0 if kind == "many columns" else "auto"
-        model = lt.LatticeRegressor(**({} if kind == "no rules" else rules), keypoints=5, lattices=lattices).fit(X, y)
+        model = lt.LatticeRegressor(
+            **({} if kind == "no rules" else rules), keypoints=5, lattices=lattices
+        ).fit(X, y)
         data = Data("rows", X, y)
     if kind == "loaded":
         model.save(tmp_path / "m.lt")
@@ -161,21 +195,28 @@ def test_every_kind_of_model_has_a_report(tmp_path, kind):
         assert "5 more columns are not drawn" in page
 
 
-# --- nothing in the data becomes markup -----------------------------------------------------------------------------------------
+# --- nothing in the data becomes markup
+# -----------------------------------------------------------------------------------------
 
 
 def test_hostile_names_become_text(hostile):
     reader = read(hostile)
     assert set(reader.tags) <= TAGS
     assert reader.tags.count("script") == 1
-    assert not [name for name, _ in reader.attributes if name.startswith("on") or name in ("src", "href", "autofocus", "srcdoc")]
+    assert not [
+        name
+        for name, _ in reader.attributes
+        if name.startswith("on") or name in ("src", "href", "autofocus", "srcdoc")
+    ]
     words = " ".join(reader.words)
     for name in HOSTILE[:7]:
         assert name in words
     assert "a\\u2028b\\u202ec\\x07\\x1b[31m\\x00\\n" in words
     page = hostile.read_text(encoding="utf-8")
     assert not re.search(r"[\x00-\x08\x0b-\x1f\u2028\u2029\u202e]", page)
-    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https://" not in page
+    assert (
+        "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https://" not in page
+    )
 
 
 def test_text_has_one_door():
@@ -183,16 +224,24 @@ def test_text_has_one_door():
     assert text("\x1b\u202e\ud800") == "\\x1b\\u202e\\ud800"
     assert clipped("<" * 30, 5) == "&lt;" * 4 + "…"
     packed = as_json({"<!--": ["</script>", "\u2028&'"]})
-    assert not set("<>&'\u2028") & set(packed) and json.loads(packed) == {"<!--": ["</script>", "\u2028&'"]}
+    assert not set("<>&'\u2028") & set(packed) and json.loads(packed) == {
+        "<!--": ["</script>", "\u2028&'"]
+    }
 
 
 def test_charts_survive_flat_and_single_points():
-    for x, y in (([1.0], [2.0]), ([0.0, 1.0], [3.0, 3.0]), ([0.0, 1e-9], [1e12, -1e12]), ([5.0, 5.0], [0.0, 0.0])):
+    for x, y in (
+        ([1.0], [2.0]),
+        ([0.0, 1.0], [3.0, 3.0]),
+        ([0.0, 1e-9], [1e12, -1e12]),
+        ([5.0, 5.0], [0.0, 0.0]),
+    ):
         page = line_chart("t", x, [Series("s", y)], "x", "y")
         assert "nan" not in page and "inf" not in page.replace("information", "")
 
 
-# --- in a browser ---------------------------------------------------------------------------------------------------------------
+# --- in a browser ---------------------------------------------------------------------------------
+# ------------------------------
 
 PROBE = """<!doctype html><title>probe</title><iframe id=f width=390 height=900 src="%s"></iframe><pre id=out></pre><script>
 document.getElementById("f").onload = function () {
@@ -229,8 +278,10 @@ document.getElementById("f").onload = function () {
 
 def chromium(profile, *words):
     flags = (
-        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
-        "--disable-sync --hide-scrollbars --enable-logging=stderr --v=0 --disable-web-security --allow-file-access-from-files"
+        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
+        "--disable-background-networking --disable-component-update "
+        "--disable-sync --hide-scrollbars --enable-logging=stderr --v=0 "
+        "--disable-web-security --allow-file-access-from-files"
     )
     words = [BROWSER, *flags.split(), f"--user-data-dir={profile}", *words]
     return subprocess.run(words, capture_output=True, text=True, timeout=180, check=False)
@@ -239,7 +290,13 @@ def chromium(profile, *words):
 def probe(page, tmp_path, *words):
     """What a script outside the report sees when it opens the report and uses it."""
     (tmp_path / "probe.html").write_text(PROBE % page.as_uri(), encoding="utf-8")
-    done = chromium(tmp_path / "profile", *words, "--virtual-time-budget=4000", "--dump-dom", (tmp_path / "probe.html").as_uri())
+    done = chromium(
+        tmp_path / "profile",
+        *words,
+        "--virtual-time-budget=4000",
+        "--dump-dom",
+        (tmp_path / "probe.html").as_uri(),
+    )
     found = re.search("PROBE(.*?)END</pre>", done.stdout, re.S)
     assert found, done.stdout[-2000:] + done.stderr[-2000:]
     plain = found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
@@ -268,6 +325,8 @@ def test_dark_mode_and_print(hostile, tmp_path):
     seen, complaints = probe(hostile, tmp_path, "--blink-settings=preferredColorScheme=0")
     assert seen["background"] == "rgb(18, 22, 28)" and complaints == []
     paper = tmp_path / "report.pdf"
-    chromium(tmp_path / "other", f"--print-to-pdf={paper}", "--no-pdf-header-footer", hostile.as_uri())
+    chromium(
+        tmp_path / "other", f"--print-to-pdf={paper}", "--no-pdf-header-footer", hostile.as_uri()
+    )
     content = paper.read_bytes()
     assert content.startswith(b"%PDF") and len(re.findall(rb"/Type\s*/Page\b", content)) >= 2

@@ -17,7 +17,9 @@ FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "qp"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.mat"))
 TIME_LIMIT = 8.0
 
-pytestmark = pytest.mark.skipif(not NAMES, reason="the outside problems in ../shared/data/qp are not here")
+pytestmark = pytest.mark.skipif(
+    not NAMES, reason="the outside problems in ../shared/data/qp are not here"
+)
 
 
 def quadratic_program(name: str) -> tuple[lt.Problem, float]:
@@ -28,12 +30,16 @@ def quadratic_program(name: str) -> tuple[lt.Problem, float]:
     above, below = upper < 1e19, lower > -1e19
     rows = sp.vstack([A[above], -A[below]], format="csr")
     rules = lt.LinearConstraints(rows, np.concatenate([upper[above], -lower[below]]))
-    return lt.Problem(lt.Quadratic((P + P.T) / 2, q), rules), float(np.asarray(stored["r"]).ravel()[0])
+    return lt.Problem(lt.Quadratic((P + P.T) / 2, q), rules), float(
+        np.asarray(stored["r"]).ravel()[0]
+    )
 
 
 def optimum(name: str) -> float:
     with (FOLDER / "optima.csv").open() as lines:
-        return next(float(row["optimum"]) for row in csv.DictReader(lines) if row["problem"] == name)
+        return next(
+            float(row["optimum"]) for row in csv.DictReader(lines) if row["problem"] == name
+        )
 
 
 def off(result: lt.Result, constant: float, best: float) -> float:
@@ -53,14 +59,18 @@ def test_solved_and_proven(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["KSIP", "LASER", "LISWET1", "MOSARQP2", "PRIMALC1", "YAO"])
-def test_without_the_interior_point_no_claim_is_wrong_and_the_limit_holds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_interior_point_no_claim_is_wrong_and_the_limit_holds(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The accelerated steps, which every other objective gets."""
     monkeypatch.setattr("lighttouch.solvers.interior.fits", lambda problem: False)
     problem, constant = quadratic_program(name)
     began = time.perf_counter()
     result = lt.solve(problem, time_limit=1.0)
     assert time.perf_counter() - began <= 1.5 * 1.0 + 2.0
-    broken = (problem.constraints.values(result.w) / problem.constraints.row_scales()).max() > 1e-8 * (1.0 + np.abs(result.w).max())
+    broken = (
+        problem.constraints.values(result.w) / problem.constraints.row_scales()
+    ).max() > 1e-8 * (1.0 + np.abs(result.w).max())
     assert broken == (result.status is lt.Status.NOT_PROJECTED)
     if result.status is lt.Status.CONVERGED:
         assert off(result, constant, optimum(name)) <= 0.01

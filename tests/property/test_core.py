@@ -1,4 +1,6 @@
-"""Properties of every objective, constraint family and domain of the catalogue, and of the draws."""
+"""Properties of every objective, constraint family and domain of the catalogue, and of the
+draws.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ from hypothesis import strategies as st
 
 import lighttouch as lt
 from catalogue import DIMENSION, DOMAINS, FAMILIES, OBJECTIVES
-from lighttouch.kernels.constraints import add_subgradient, worst
-from lighttouch.kernels.distribution import draw, learn, new_distribution, probabilities, tick
-from lighttouch.kernels.gradient import clear, new_gradient
-from lighttouch.kernels.visits import new_visits, next_example
+from lighttouch.kernels.state.distribution import draw, learn, new_distribution, probabilities, tick
+from lighttouch.kernels.state.example_order import new_visits, next_example
+from lighttouch.kernels.state.gradient import clear, new_gradient
+from lighttouch.kernels.verbs.constraints import add_subgradient, worst
 
 SEEDS = st.integers(0, 2**31)
 SCALES = st.sampled_from([1e-3, 1.0, 30.0])
@@ -32,7 +34,8 @@ def slack(*numbers: float) -> float:
     return 1e-9 * (1.0 + sum(abs(number) for number in numbers))
 
 
-# ----------------------------------------------------------------------------------------------------------- subgradients
+# --------------------------------------------------------------------------------------------------
+# --------- subgradients
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -56,10 +59,14 @@ def test_constraints_lie_above_their_tangents(name, seed, scale):
     there, here = constraints.values(v), constraints.values(w)
     for j in range(constraints.count):
         slope = subgradient(constraints, j, w)
-        assert there[j] >= here[j] + slope @ (v - w) - slack(there[j], here[j], np.abs(slope) @ np.abs(v - w))
+        assert there[j] >= here[j] + slope @ (v - w) - slack(
+            there[j], here[j], np.abs(slope) @ np.abs(v - w)
+        )
 
 
-@pytest.mark.parametrize("name", ["hinge", "absolute", "huber", "Quantile(level=0.2)", "squared", "logistic"])
+@pytest.mark.parametrize(
+    "name", ["hinge", "absolute", "huber", "Quantile(level=0.2)", "squared", "logistic"]
+)
 def test_losses_at_their_kinks(name):
     """A subgradient where the derivative jumps: between the slopes on either side."""
     loss = lt.Quantile(0.2) if name.startswith("Q") else name
@@ -79,10 +86,13 @@ def test_the_gradient_at_a_cones_tip_is_zero():
 def test_the_logistic_loss_does_not_overflow(z, y):
     objective = lt.EmpiricalRisk([[1.0]], [y], "logistic")
     assert objective.value([z]) == pytest.approx(np.logaddexp(0, -y * z), rel=1e-14, abs=1e-300)
-    assert objective.gradient([z])[0] == pytest.approx(-y * np.exp(-np.logaddexp(0, y * z)), rel=1e-14, abs=1e-300)
+    assert objective.gradient([z])[0] == pytest.approx(
+        -y * np.exp(-np.logaddexp(0, y * z)), rel=1e-14, abs=1e-300
+    )
 
 
-# --------------------------------------------------------------------------------------------------------- worst of a range
+# --------------------------------------------------------------------------------------------------
+# ------- worst of a range
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -106,12 +116,17 @@ def test_aggregation_takes_maxima_of_groups(name, size):
     w = rng.normal(size=DIMENSION)
     values, groups = constraints.values(w), constraints.aggregated(size)
     expected = [values[start : start + size].max() for start in range(0, constraints.count, size)]
-    assert groups.values(w).tolist() == expected and groups.count == len(expected) and groups.members == constraints.count
+    assert (
+        groups.values(w).tolist() == expected
+        and groups.count == len(expected)
+        and groups.members == constraints.count
+    )
     again = groups.aggregated(2)
     assert again.members == constraints.count and again.values(w).max() == values.max()
 
 
-# ---------------------------------------------------------------------------------------------------------- dense == sparse
+# --------------------------------------------------------------------------------------------------
+# -------- dense == sparse
 
 
 @settings(max_examples=40)
@@ -119,8 +134,15 @@ def test_aggregation_takes_maxima_of_groups(name, size):
 def test_dense_and_sparse_examples_agree(seed, loss):
     rng = np.random.default_rng(seed)
     X = np.where(rng.random((9, DIMENSION)) < 0.5, 0.0, rng.normal(size=(9, DIMENSION)))
-    y, weights, w = np.where(rng.random(9) < 0.5, -1.0, 1.0), rng.uniform(0.1, 2, size=9), rng.normal(size=DIMENSION)
-    dense, sparse = (lt.EmpiricalRisk(form(X), y, loss, 0.1, weights) for form in (np.asarray, scipy.sparse.csr_matrix))
+    y, weights, w = (
+        np.where(rng.random(9) < 0.5, -1.0, 1.0),
+        rng.uniform(0.1, 2, size=9),
+        rng.normal(size=DIMENSION),
+    )
+    dense, sparse = (
+        lt.EmpiricalRisk(form(X), y, loss, 0.1, weights)
+        for form in (np.asarray, scipy.sparse.csr_matrix)
+    )
     assert dense.value(w) == pytest.approx(sparse.value(w), rel=1e-13)
     np.testing.assert_allclose(dense.gradient(w), sparse.gradient(w), rtol=0, atol=1e-13)
     for kind in (scipy.sparse.csc_array, scipy.sparse.coo_matrix):
@@ -160,7 +182,8 @@ def test_sparse_data_of_the_caller_is_left_alone():
     assert matrix.indices.tolist() == [2, 0, 0] and matrix.data.tolist() == [1.0, 2.0, 3.0]
 
 
-# ---------------------------------------------------------------------------------------------------------------- domains
+# --------------------------------------------------------------------------------------------------
+# -------------- domains
 
 
 @pytest.mark.parametrize("name", DOMAINS)
@@ -170,9 +193,13 @@ def test_domains_project_to_the_nearest_point(name, seed, scale):
     domain = DOMAINS[name](rng)
     v, w = scale * rng.normal(size=(2, DIMENSION))
     projected, other = domain.project(v), domain.project(w)
-    np.testing.assert_allclose(domain.project(projected), projected, rtol=0, atol=1e-14 * (1 + scale))
+    np.testing.assert_allclose(
+        domain.project(projected), projected, rtol=0, atol=1e-14 * (1 + scale)
+    )
     assert np.linalg.norm(projected - other) <= np.linalg.norm(v - w) * (1 + 1e-12) + 1e-12
-    assert (v - projected) @ (other - projected) <= 1e-9 * (1 + scale**2)  # what makes it the nearest point of W
+    assert (v - projected) @ (other - projected) <= 1e-9 * (
+        1 + scale**2
+    )  # what makes it the nearest point of W
 
 
 @pytest.mark.parametrize("name", DOMAINS)
@@ -182,12 +209,20 @@ def test_a_kernels_step_stays_in_the_domain(name):
     X, y = rng.normal(size=(20, DIMENSION)), rng.normal(size=20)
     seen: list[np.ndarray] = []
     problem = lt.Problem(lt.EmpiricalRisk(X, y), domain=domain)
-    lt.solve(problem, lt.FullTouch(1.0, 0.5), iterations=50, record_every=1, callback=lambda p: seen.append(p.w), project=False)
+    lt.solve(
+        problem,
+        lt.FullTouch(1.0, 0.5),
+        iterations=50,
+        record_every=1,
+        callback=lambda p: seen.append(p.w),
+        project=False,
+    )
     for w in seen:
         np.testing.assert_allclose(domain.project(w), w, rtol=0, atol=1e-14)
 
 
-# ------------------------------------------------------------------------------------------------------------------ draws
+# --------------------------------------------------------------------------------------------------
+# ---------------- draws
 
 
 @settings(max_examples=20)
@@ -201,11 +236,19 @@ def test_draws_match_p(seed, m, rate, ticks):
     p = probabilities(ours)
     counts = np.bincount([draw(ours, rng) for _ in range(3000)], minlength=m)
     often = p * 3000 > 5
-    observed, expected = np.append(counts[often], counts[~often].sum()), np.append(p[often], p[~often].sum()) * 3000
+    observed, expected = (
+        np.append(counts[often], counts[~often].sum()),
+        np.append(p[often], p[~often].sum()) * 3000,
+    )
     kept = expected > 1.0
     assert observed[~kept].sum() <= 12
     if kept.sum() > 1:
-        assert scipy.stats.chisquare(observed[kept], expected[kept] * observed[kept].sum() / expected[kept].sum()).pvalue > 1e-6
+        assert (
+            scipy.stats.chisquare(
+                observed[kept], expected[kept] * observed[kept].sum() / expected[kept].sum()
+            ).pvalue
+            > 1e-6
+        )
 
 
 @given(seed=SEEDS, examples=st.integers(1, 50), passes=st.integers(1, 4))
@@ -227,14 +270,20 @@ def test_permutations_are_uniform_and_independent_draws_too():
     assert counts.size == 5 and scipy.stats.chisquare(counts).pvalue > 1e-5
 
 
-# ------------------------------------------------------------------------------------------------ weights, targets, averages
+# ------------------------------------------------------------------------------------------------
+# weights, targets, averages
 
 
 @settings(max_examples=20)
 @given(seed=SEEDS, factor=st.sampled_from([1e-300, 1.0, 7.0, 1e307]))
 def test_only_the_proportions_of_sample_weights_count(seed, factor):
     rng = np.random.default_rng(seed)
-    X, y, weights, w = rng.normal(size=(6, DIMENSION)), rng.normal(size=6), rng.uniform(0.5, 1, size=6), rng.normal(size=DIMENSION)
+    X, y, weights, w = (
+        rng.normal(size=(6, DIMENSION)),
+        rng.normal(size=6),
+        rng.uniform(0.5, 1, size=6),
+        rng.normal(size=DIMENSION),
+    )
     values = ((X @ w - y) ** 2) / 2
     objective = lt.EmpiricalRisk(X, y, sample_weight=factor * weights)
     assert objective.value(w) == pytest.approx(np.average(values, weights=weights), rel=1e-12)
@@ -248,7 +297,9 @@ def test_whole_weights_are_repetitions(seed):
     times = rng.integers(0, 3, size=4)
     times[0] = 1
     repeated = lt.EmpiricalRisk(np.repeat(X, times, axis=0), np.repeat(y, times))
-    assert lt.EmpiricalRisk(X, y, sample_weight=times).value(w) == pytest.approx(repeated.value(w), rel=1e-12)
+    assert lt.EmpiricalRisk(X, y, sample_weight=times).value(w) == pytest.approx(
+        repeated.value(w), rel=1e-12
+    )
 
 
 def test_pairs_are_differences_with_target_one():
@@ -257,5 +308,7 @@ def test_pairs_are_differences_with_target_one():
     for loss in ("hinge", "logistic"):
         pairs = lt.PairwiseRisk(better, worse, loss, l2=0.2)
         single = lt.EmpiricalRisk(better - worse, np.ones(5), loss, l2=0.2)
-        sparse = lt.PairwiseRisk(scipy.sparse.csr_matrix(better), scipy.sparse.csr_matrix(worse), loss, l2=0.2)
+        sparse = lt.PairwiseRisk(
+            scipy.sparse.csr_matrix(better), scipy.sparse.csr_matrix(worse), loss, l2=0.2
+        )
         assert pairs.value(w) == single.value(w) == pytest.approx(sparse.value(w), rel=1e-14)

@@ -1,4 +1,6 @@
-"""Projections against an independent solver (Clarabel) on random sets, and what every projection must do: stay put, never spread."""
+"""Projections against an independent solver (Clarabel) on random sets, and what every projection
+must do: stay put, never spread.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +10,36 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from lighttouch.constraints import LinearConstraints, NormConstraints, QuadraticConstraints, order, ordering, stack
+from lighttouch.constraints import (
+    LinearConstraints,
+    NormConstraints,
+    QuadraticConstraints,
+    order,
+    ordering,
+    stack,
+)
 from lighttouch.domains import Ball, Box, Everywhere
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.lattice import increasing
 from lighttouch.projections import project
 
-clarabel = pytest.importorskip("clarabel", reason="the independent solver of these tests; install lighttouch[conic]")
+clarabel = pytest.importorskip(
+    "clarabel", reason="the independent solver of these tests; install lighttouch[conic]"
+)
 
-many = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-few = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+many = settings(
+    max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+few = settings(
+    max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 seeds = st.integers(0, 2**32 - 1)
 
 
 def outside_answer(v, A, b, cones=(), lower=-np.inf, upper=np.inf):
-    """Clarabel's nearest point, and its status; cones are (matrix, shift) with matrix @ (w - v) + shift in a second-order cone."""
+    """Clarabel's nearest point, and its status; cones are (matrix, shift) with matrix @ (w - v) +
+    shift in a second-order cone.
+    """
     d = v.size
     low, high = (np.broadcast_to(np.asarray(x, dtype=float), d) for x in (lower, upper))
     eye = sparse.identity(d, format="csr")
@@ -31,19 +48,25 @@ def outside_answer(v, A, b, cones=(), lower=-np.inf, upper=np.inf):
     right = np.concatenate([b, high[keep_high], -low[keep_low]]) - rows @ v
     matrix = sparse.vstack([rows, *(sparse.csr_matrix(-m) for m, _ in cones)], format="csc")
     shift = np.concatenate([right, *(s for _, s in cones)])
-    kinds = ([clarabel.NonnegativeConeT(right.size)] if right.size else []) + [clarabel.SecondOrderConeT(s.size) for _, s in cones]
+    kinds = ([clarabel.NonnegativeConeT(right.size)] if right.size else []) + [
+        clarabel.SecondOrderConeT(s.size) for _, s in cones
+    ]
     for tolerance in (1e-12, 1e-10, 1e-8):
         options = clarabel.DefaultSettings()
         options.verbose = False
         options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = tolerance
-        answer = clarabel.DefaultSolver(sparse.identity(d, format="csc"), np.zeros(d), matrix, shift, kinds, options).solve()
+        answer = clarabel.DefaultSolver(
+            sparse.identity(d, format="csc"), np.zeros(d), matrix, shift, kinds, options
+        ).solve()
         if str(answer.status) in ("Solved", "PrimalInfeasible"):
             break
     return v + np.array(answer.x), str(answer.status), tolerance
 
 
 def agree(v, found, expected, tolerance):
-    """The same distance to 1e-6, and the same point as far as the other solver's gap pins it down."""
+    """The same distance to 1e-6, and the same point as far as the other solver's gap pins it
+    down.
+    """
     size = max(1.0, float(np.abs(v).max()))
     distance = np.linalg.norm(expected - v)
     assert abs(found.distance**2 - distance**2) <= 2e-6 * distance**2 + 10.0 * tolerance * size**2
@@ -149,11 +172,19 @@ def longest_path(lower, upper, n):
 def test_linear_rows(seed):
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(1, 25)), int(rng.integers(1, 80))
-    A = rng.standard_normal((m, n)) * (rng.random((m, n)) < rng.choice([0.15, 0.5, 1.0])) * 10.0 ** rng.integers(-2, 3, (m, 1))
+    A = (
+        rng.standard_normal((m, n))
+        * (rng.random((m, n)) < rng.choice([0.15, 0.5, 1.0]))
+        * 10.0 ** rng.integers(-2, 3, (m, 1))
+    )
     inside = rng.standard_normal(n)
     b = A @ inside + rng.choice([0.0, 1.0]) * rng.random(m) * np.linalg.norm(A, axis=1)
     v = inside + rng.choice([0.1, 3.0]) * rng.standard_normal(n)
-    domain = Everywhere() if seed % 3 else Box(inside - 0.5, np.where(rng.random(n) < 0.5, np.inf, inside + 0.5))
+    domain = (
+        Everywhere()
+        if seed % 3
+        else Box(inside - 0.5, np.where(rng.random(n) < 0.5, np.inf, inside + 0.5))
+    )
     box = (-np.inf, np.inf) if seed % 3 else (domain.lower, domain.upper)
     constraints = LinearConstraints(sparse.csr_matrix(A) if seed % 2 else A, b)
     expected, _, tolerance = outside_answer(v, A, b, (), *box)
@@ -163,25 +194,33 @@ def test_linear_rows(seed):
     agree(v, found, expected, tolerance)
     if found.multipliers is not None and seed % 3:
         assert np.all(found.multipliers >= 0.0)
-        assert np.linalg.norm(v - found.w - A.T @ found.multipliers) <= 1e-9 * max(1.0, np.abs(v).max())
+        assert np.linalg.norm(v - found.w - A.T @ found.multipliers) <= 1e-9 * max(
+            1.0, np.abs(v).max()
+        )
 
 
 @few
 @given(seed=seeds)
 def test_ill_conditioned_sparse_rows(seed):
-    """Sequences with second or third differences of one sign, some with fixed ends: beyond other solvers, so proven by duality instead."""
+    """Sequences with second or third differences of one sign, some with fixed ends: beyond other
+    solvers, so proven by duality instead.
+    """
     rng = np.random.default_rng(seed)
     n = int(rng.integers(200, 400))
     stencil = [-1.0, 2.0, -1.0] if seed % 2 else [1.0, -3.0, 3.0, -1.0]
     A = sparse.diags(stencil, range(len(stencil)), shape=(n - len(stencil) + 1, n), format="csr")
-    ends = sparse.csr_matrix(([1.0, -1.0, 1.0], ([0, 1, 2], [0, 0, n - 1])), shape=(3, n))  # the first is fixed, the last bounded
+    ends = sparse.csr_matrix(
+        ([1.0, -1.0, 1.0], ([0, 1, 2], [0, 0, n - 1])), shape=(3, n)
+    )  # the first is fixed, the last bounded
     rows = sparse.vstack([A, ends], format="csr") if seed % 3 else A
     b = np.concatenate([np.zeros(A.shape[0]), [0.3, -0.3, 0.5]])[: rows.shape[0]]
     v = np.linspace(-1.0, 1.0, n) ** 2 + rng.choice([0.1, 1.0]) * rng.standard_normal(n)
     found = project(v, LinearConstraints(rows, b))
     assert np.max(rows @ found.w - b) <= 1e-9
     pushed = rows.T @ found.multipliers
-    dual = found.multipliers @ (rows @ v - b) - 0.5 * pushed @ pushed  # no feasible point is nearer than this says
+    dual = (
+        found.multipliers @ (rows @ v - b) - 0.5 * pushed @ pushed
+    )  # no feasible point is nearer than this says
     assert np.all(found.multipliers >= 0.0)
     assert 0.5 * found.distance**2 - dual <= 1e-8 * found.distance**2
 
@@ -212,9 +251,14 @@ def test_norm_balls(seed):
     n, m = int(rng.integers(1, 12)), int(rng.integers(1, 20))
     inside = rng.standard_normal(n)
     centers = inside + rng.standard_normal((m, n))
-    radii = np.linalg.norm(centers - inside, axis=1) * (1.0 + rng.choice([0.01, 0.5]) * rng.random(m))
+    radii = np.linalg.norm(centers - inside, axis=1) * (
+        1.0 + rng.choice([0.01, 0.5]) * rng.random(m)
+    )
     v = inside + 3.0 * rng.standard_normal(n)
-    cones = [(np.vstack([np.zeros(n), np.eye(n)]), np.concatenate([[r], v - c])) for c, r in zip(centers, radii, strict=True)]
+    cones = [
+        (np.vstack([np.zeros(n), np.eye(n)]), np.concatenate([[r], v - c]))
+        for c, r in zip(centers, radii, strict=True)
+    ]
     constraints = NormConstraints(None, -centers, None, radii)
     domain = Everywhere() if seed % 2 else Box(inside - 0.3, inside + 0.3)
     box = (-np.inf, np.inf) if seed % 2 else (domain.lower, domain.upper)
@@ -240,11 +284,26 @@ def test_cones_quadratics_and_rows_together(seed):
     rows = rng.standard_normal((m, n))
     right = rows @ inside + 0.1
     v = 2.0 * rng.standard_normal(n)
-    cones = [(np.vstack([slope[j], A[j]]), np.concatenate([[slope[j] @ v + level[j]], A[j] @ v + shift[j]])) for j in range(m)]
+    cones = [
+        (
+            np.vstack([slope[j], A[j]]),
+            np.concatenate([[slope[j] @ v + level[j]], A[j] @ v + shift[j]]),
+        )
+        for j in range(m)
+    ]
     for j in range(m):
         here, value = bend[j] @ v + q[j], 0.5 * v @ bend[j] @ v + q[j] @ v + r[j]
-        cones.append((np.vstack([-2 * here, 2 * root[j], -2 * here]), np.concatenate([[1 - 2 * value], np.zeros(n), [-1 - 2 * value]])))
-    constraints = stack(NormConstraints(A, shift, slope, level), LinearConstraints(rows, right), QuadraticConstraints(bend, q, r))
+        cones.append(
+            (
+                np.vstack([-2 * here, 2 * root[j], -2 * here]),
+                np.concatenate([[1 - 2 * value], np.zeros(n), [-1 - 2 * value]]),
+            )
+        )
+    constraints = stack(
+        NormConstraints(A, shift, slope, level),
+        LinearConstraints(rows, right),
+        QuadraticConstraints(bend, q, r),
+    )
     expected, _, tolerance = outside_answer(v, rows, right, cones)
     found = project(v, constraints)
     assert found.violation <= 1e-8

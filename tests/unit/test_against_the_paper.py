@@ -1,4 +1,6 @@
-"""The four algorithms against their literal transcription: choice by choice, in forced cases, and in distribution."""
+"""The four algorithms against their literal transcription: choice by choice, in forced cases, and
+in distribution.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import pytest
 import lighttouch as lt
 import reference
 from catalogue import PROBLEMS, Case, Interpreted
-from lighttouch.kernels.distribution import LOG_WEIGHT, set_reference
+from lighttouch.kernels.state.distribution import LOG_WEIGHT, set_reference
 from replay import record
 
 GAMMA = 1.7
@@ -21,7 +23,8 @@ RULES = {
     "adagrad": (lt.AdaGrad, 0.4),
 }
 CONSTRAINED = [name for name in PROBLEMS if name != "no constraints"]
-# A loss without variance asks for infinitely many constraints: rounding of 0 then decides the sizes of Section 5.2.
+# A loss without variance asks for infinitely many constraints: rounding of 0 then decides the sizes
+# of Section 5.2.
 VARYING = [name for name in CONSTRAINED if name != "cones everywhere"]
 
 
@@ -49,7 +52,8 @@ def start_of(case: Case) -> np.ndarray:
     return np.random.default_rng(17).normal(size=case.dimension)
 
 
-# ------------------------------------------------------------------------------------------------ the same choices replayed
+# ------------------------------------------------------------------------------------------------
+# the same choices replayed
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -61,7 +65,14 @@ def test_full_touch_replayed(name, batch, rule, monkeypatch):
     solver = lt.FullTouch(GAMMA, build(eta), batch)
     state = run(case, solver, start_of(case), 120, problem=Interpreted(case.problem))
     choices = recording.replay()
-    agree(solver, state, reference.full_touch(case.piece, choices, start_of(case), 120, GAMMA, reference.Steps(rule, eta), batch), 1e-10)
+    agree(
+        solver,
+        state,
+        reference.full_touch(
+            case.piece, choices, start_of(case), 120, GAMMA, reference.Steps(rule, eta), batch
+        ),
+        1e-10,
+    )
     assert choices.exhausted()
 
 
@@ -75,7 +86,9 @@ def test_light_touch_replayed(name, batch, rule, monkeypatch):
     solver = lt.LightTouch(GAMMA, build(eta), k, weight_step_size=0.3, batch=batch)
     state = run(case, solver, start_of(case), 200, problem=Interpreted(case.problem))
     choices = recording.replay()
-    expected = reference.light_touch(case.piece, choices, start_of(case), 200, GAMMA, reference.Steps(rule, eta), 0.3, k, batch)
+    expected = reference.light_touch(
+        case.piece, choices, start_of(case), 200, GAMMA, reference.Steps(rule, eta), 0.3, k, batch
+    )
     agree(solver, state, expected, 1e-10)
     assert choices.exhausted()
 
@@ -87,7 +100,12 @@ def test_light_touch_uses_one_step_size_as_in_the_paper(name, monkeypatch):
     state = run(case, solver, None, 100, problem=Interpreted(case.problem))
     start = np.zeros(case.dimension)
     steps = reference.Steps("constant", 0.05)
-    agree(solver, state, reference.light_touch(case.piece, recording.replay(), start, 100, GAMMA, steps, 0.05, 1), 1e-10)
+    agree(
+        solver,
+        state,
+        reference.light_touch(case.piece, recording.replay(), start, 100, GAMMA, steps, 0.05, 1),
+        1e-10,
+    )
 
 
 @pytest.mark.parametrize("batch", [1, 2])
@@ -97,7 +115,12 @@ def test_mid_touch_replayed(name, batch, monkeypatch):
     solver = lt.MidTouch(GAMMA, 2.5, 60, 0.3, batch)
     state = run(case, solver, start_of(case), 200, problem=Interpreted(case.problem))
     choices = recording.replay()
-    agree(solver, state, reference.mid_touch(case.piece, choices, start_of(case), 60, 140, GAMMA, 2.5, 0.3, batch), 1e-10)
+    agree(
+        solver,
+        state,
+        reference.mid_touch(case.piece, choices, start_of(case), 60, 140, GAMMA, 2.5, 0.3, batch),
+        1e-10,
+    )
     assert choices.exhausted()
 
 
@@ -110,9 +133,15 @@ def test_practical_light_touch_replayed(name, memory, rule, monkeypatch):
     solver = lt.PracticalLightTouch(GAMMA, build(eta), 0.3, memory)
     state = run(case, solver, start_of(case), 150, problem=Interpreted(case.problem))
     choices = recording.replay()
-    costs = (case.problem.objective.cost, case.problem.constraints.cost, case.problem.constraints.cost)
+    costs = (
+        case.problem.objective.cost,
+        case.problem.constraints.cost,
+        case.problem.constraints.cost,
+    )
     steps = reference.Steps(rule, eta)
-    expected = reference.practical_light_touch(case.piece, choices, start_of(case), 150, GAMMA, steps, 0.3, costs, memory)
+    expected = reference.practical_light_touch(
+        case.piece, choices, start_of(case), 150, GAMMA, steps, 0.3, costs, memory
+    )
     agree(solver, state, expected, 1e-10)
     assert choices.exhausted()
     assert solver.batch_sizes(state) == expected.sizes[-1]
@@ -122,18 +151,28 @@ def test_practical_light_touch_replayed(name, memory, rule, monkeypatch):
 
 
 def test_push_batches_grow_with_their_variance(monkeypatch):
-    """A large penalty makes the drawn constraints the noisiest part of the gradient, so more of them are drawn."""
+    """A large penalty makes the drawn constraints the noisiest part of the gradient, so more of
+    them are drawn.
+    """
     case, recording = PROBLEMS["dense rows in a box"](), record(monkeypatch)
     solver = lt.PracticalLightTouch(30.0, 1e-3, 1e-3)
     state = run(case, solver, start_of(case), 100, problem=Interpreted(case.problem))
     expected = reference.practical_light_touch(
-        case.piece, recording.replay(), start_of(case), 100, 30.0, reference.Steps("constant", 1e-3), 1e-3, (6.0, 6.0, 6.0)
+        case.piece,
+        recording.replay(),
+        start_of(case),
+        100,
+        30.0,
+        reference.Steps("constant", 1e-3),
+        1e-3,
+        (6.0, 6.0, 6.0),
     )
     agree(solver, state, expected, 1e-10)
     assert any(2 < pushes < 9 for _, pushes, _ in expected.sizes)
 
 
-# ------------------------------------------------------------------------------------------------------------- forced cases
+# --------------------------------------------------------------------------------------------------
+# ----------- forced cases
 
 
 def one_example(sparse: bool, domain: str, l2: float, group: int, rows: int) -> Case:
@@ -153,9 +192,15 @@ def one_example(sparse: bool, domain: str, l2: float, group: int, rows: int) -> 
     kind = scipy.sparse.csr_matrix if sparse else np.asarray
     constraints = lt.LinearConstraints(kind(A), b)
     objective = lt.EmpiricalRisk(kind(X), y, l2=l2, sample_weight=[3.0])
-    problem = lt.Problem(objective, constraints.aggregated(group) if group > 1 else constraints, ours)
+    problem = lt.Problem(
+        objective, constraints.aggregated(group) if group > 1 else constraints, ours
+    )
     piece = reference.Piece(
-        **reference.risk(X, y, reference.LOSSES["squared"]), **reference.linear(A, b), project=theirs, l2=l2, group=group
+        **reference.risk(X, y, reference.LOSSES["squared"]),
+        **reference.linear(A, b),
+        project=theirs,
+        l2=l2,
+        group=group,
     )
     return Case(problem, piece)
 
@@ -176,7 +221,14 @@ def test_one_example_forces_full_touch(sparse, domain, l2, group, rule):
     solver = lt.FullTouch(GAMMA, build(eta))
     state = run(case, solver, start_of(case), 100)
     choices = reference.Choices(np.random.default_rng(5), 1)
-    agree(solver, state, reference.full_touch(case.piece, choices, start_of(case), 100, GAMMA, reference.Steps(rule, eta)), 1e-12)
+    agree(
+        solver,
+        state,
+        reference.full_touch(
+            case.piece, choices, start_of(case), 100, GAMMA, reference.Steps(rule, eta)
+        ),
+        1e-12,
+    )
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -197,9 +249,14 @@ def test_a_certain_p_forces_light_touch(sparse, domain, l2, group, rule):
     state = run(case, solver, start_of(case), 100, before=weigh)
     choices = reference.Choices(np.random.default_rng(5), 1)
     steps = reference.Steps(rule, eta)
-    expected = reference.light_touch(case.piece, choices, start_of(case), 100, GAMMA, steps, 0.05, m, log_p=certain)
+    expected = reference.light_touch(
+        case.piece, choices, start_of(case), 100, GAMMA, steps, 0.05, m, log_p=certain
+    )
     agree(solver, state, expected, 1e-12)
-    logs = state.distribution.law[:, LOG_WEIGHT] + (101 - state.distribution.law[:, 1]) * 0.05 * GAMMA * state.distribution.law[:, 2]
+    logs = (
+        state.distribution.law[:, LOG_WEIGHT]
+        + (101 - state.distribution.law[:, 1]) * 0.05 * GAMMA * state.distribution.law[:, 2]
+    )
     assert logs.argmax() == 1 and np.ptp(logs) > 1000
 
 
@@ -210,17 +267,35 @@ def test_one_constraint_forces_all_four(sparse, domain, l2, group):
     start, steps = start_of(case), reference.Steps("inverse sqrt", 0.3)
     choices = reference.Choices(np.random.default_rng(5), 1)
     light = lt.LightTouch(GAMMA, lt.InverseSqrt(0.3), 1, weight_step_size=0.2)
-    agree(light, run(case, light, start, 80), reference.light_touch(case.piece, choices, start, 80, GAMMA, steps, 0.2, 1), 1e-12)
+    agree(
+        light,
+        run(case, light, start, 80),
+        reference.light_touch(case.piece, choices, start, 80, GAMMA, steps, 0.2, 1),
+        1e-12,
+    )
     mid = lt.MidTouch(GAMMA, 3.0, 30, 0.2)
-    agree(mid, run(case, mid, start, 80), reference.mid_touch(case.piece, choices, start, 30, 50, GAMMA, 3.0, 0.2), 1e-12)
+    agree(
+        mid,
+        run(case, mid, start, 80),
+        reference.mid_touch(case.piece, choices, start, 30, 50, GAMMA, 3.0, 0.2),
+        1e-12,
+    )
     practical = lt.PracticalLightTouch(GAMMA, lt.InverseSqrt(0.3), 0.2)
-    expected = reference.practical_light_touch(case.piece, choices, start, 80, GAMMA, steps, 0.2, (1.0, 1.0, 1.0))
+    expected = reference.practical_light_touch(
+        case.piece, choices, start, 80, GAMMA, steps, 0.2, (1.0, 1.0, 1.0)
+    )
     agree(practical, run(case, practical, start, 80), expected, 1e-12)
     full = lt.FullTouch(GAMMA, lt.InverseSqrt(0.3))
-    agree(full, run(case, full, start, 80), reference.full_touch(case.piece, choices, start, 80, GAMMA, steps), 1e-12)
+    agree(
+        full,
+        run(case, full, start, 80),
+        reference.full_touch(case.piece, choices, start, 80, GAMMA, steps),
+        1e-12,
+    )
 
 
-# ---------------------------------------------------------------------------------------------------------- in distribution
+# --------------------------------------------------------------------------------------------------
+# -------- in distribution
 
 SEEDS = 300
 STEPS = 30
@@ -234,14 +309,24 @@ def compare_means(ours: np.ndarray, theirs: np.ndarray) -> None:
     assert distance.max() < 4.5, distance
 
 
-def outcomes(case: Case, solver, transcribed, independent: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def outcomes(
+    case: Case, solver, transcribed, independent: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     ours, theirs = [], []
     for seed in range(SEEDS):
         state = run(case, solver, start_of(case), STEPS, seed)
         p = solver.probabilities(state)
         ours.append(np.concatenate([solver.average(state), state.w, [] if p is None else p]))
-        expected = transcribed(reference.Choices(np.random.default_rng(10_000 + seed), case.piece.examples, independent))
-        theirs.append(np.concatenate([expected.average, expected.last, [] if expected.p is None else expected.p]))
+        expected = transcribed(
+            reference.Choices(
+                np.random.default_rng(10_000 + seed), case.piece.examples, independent
+            )
+        )
+        theirs.append(
+            np.concatenate(
+                [expected.average, expected.last, [] if expected.p is None else expected.p]
+            )
+        )
     return np.array(ours), np.array(theirs)
 
 
@@ -270,7 +355,11 @@ def test_mid_touch_in_distribution(name):
 @pytest.mark.parametrize("name", DISTRIBUTED[:2])
 def test_practical_light_touch_in_distribution(name):
     case = PROBLEMS[name]()
-    costs = (case.problem.objective.cost, case.problem.constraints.cost, case.problem.constraints.cost)
+    costs = (
+        case.problem.objective.cost,
+        case.problem.constraints.cost,
+        case.problem.constraints.cost,
+    )
     steps = ("inverse sqrt", 0.3)
     compare_means(*outcomes(
         case, lt.PracticalLightTouch(GAMMA, lt.InverseSqrt(0.3), 0.4),
@@ -285,7 +374,11 @@ def test_full_touch_in_distribution(independent):
     case = PROBLEMS["dense rows in a box"]()
     risk = case.problem.objective
     visits = "independent" if independent else "permutations"
-    problem = lt.Problem(lt.EmpiricalRisk(risk.X, risk.y, visits=visits), case.problem.constraints, case.problem.domain)
+    problem = lt.Problem(
+        lt.EmpiricalRisk(risk.X, risk.y, visits=visits),
+        case.problem.constraints,
+        case.problem.domain,
+    )
     compare_means(*outcomes(
         replace(case, problem=problem), lt.FullTouch(GAMMA, 0.1),
         lambda choices: reference.full_touch(case.piece, choices, start_of(case), STEPS, GAMMA, reference.Steps("constant", 0.1)),

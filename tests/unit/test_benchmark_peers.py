@@ -1,4 +1,6 @@
-"""The benchmark against other libraries: what they are given, how a missing one is skipped, and how answers are judged and drawn."""
+"""The benchmark against other libraries: what they are given, how a missing one is skipped, and how
+answers are judged and drawn.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,12 @@ def test_a_peer_gets_the_same_problem_as_plain_arrays(tmp_path):
     given = np.load(tmp_path / "problem.npz")
     w = np.random.default_rng(0).normal(size=int(given["dimension"]))
     scores = (given["values"] * w[given["indices"]]).sum(axis=1)
-    assert np.maximum(0.0, 1.0 - scores).mean() == pytest.approx(problem.objective.value(w), rel=1e-12)
-    np.testing.assert_allclose(w[given["lower"]] - w[given["upper"]], problem.constraints.values(w), atol=1e-12)
+    assert np.maximum(0.0, 1.0 - scores).mean() == pytest.approx(
+        problem.objective.value(w), rel=1e-12
+    )
+    np.testing.assert_allclose(
+        w[given["lower"]] - w[given["upper"]], problem.constraints.values(w), atol=1e-12
+    )
 
 
 def test_rows_are_padded_with_nothing():
@@ -41,7 +47,9 @@ def test_rows_are_padded_with_nothing():
 def test_answers_are_judged_after_projection_and_violation_before_it():
     problem = paper_problem(60)
     bad = -np.arange(4096.0) / 4096
-    answer = judged(problem, np.array([1.0, 2.0]), np.array([5, 10]), np.array([bad, 0 * bad]), {}, {})
+    answer = judged(
+        problem, np.array([1.0, 2.0]), np.array([5, 10]), np.array([bad, 0 * bad]), {}, {}
+    )
     near = lt.project(bad, problem.constraints, problem.domain).w
     assert answer.objectives[0] == problem.objective.value(near) and answer.objectives[1] == 1.0
     assert answer.violations[0] > 0.4 and answer.violations[1] == 0.0
@@ -58,7 +66,9 @@ def test_a_peer_that_cannot_be_installed_is_skipped_with_the_reason(tmp_path, mo
     with pytest.raises(Unavailable, match="No matching distribution found for nonsense") as caught:
         environments.python_of("peer", ("nonsense",))
     assert list(tmp_path.iterdir()) == []
-    assert str(skipped(CVXPY, caught.value)).startswith("CVXPY: skipped, not installed: No matching")
+    assert str(skipped(CVXPY, caught.value)).startswith(
+        "CVXPY: skipped, not installed: No matching"
+    )
 
 
 def test_a_program_that_fails_is_skipped_with_its_last_words():
@@ -73,7 +83,10 @@ def test_ratios_are_read_drawn_and_tabled(tmp_path):
         Row("with / without", "150 / 130 ns = 1.15", "<= 1.5", True),
         _against("peer | ours", None, 0.5, 20.0),
         Row("skipped", "", ""),
-        *(Row("size", f"{y} us", "", point=("constraints m", x, y)) for x, y in ((10.0, 1.5), (1e6, 30.0))),
+        *(
+            Row("size", f"{y} us", "", point=("constraints m", x, y))
+            for x, y in ((10.0, 1.5), (1e6, 30.0))
+        ),
     ]
     assert [ratio_of(row) for row in rows] == [24.0, 1.15, 40.0, None, None, None]
     assert "| peer \\| ours | > 20 / 0.500 s > 40x | > 1x | yes |" in markdown(rows)

@@ -11,11 +11,16 @@ from lighttouch.estimators.inputs import InputMap, quantile_keypoints, whole_pos
 
 def test_keypoints_cut_into_equal_parts_and_keep_the_ends():
     values = np.arange(101.0)
-    np.testing.assert_array_equal(quantile_keypoints(values, np.ones(101), 5)[[0, -1]], [0.0, 100.0])
+    np.testing.assert_array_equal(
+        quantile_keypoints(values, np.ones(101), 5)[[0, -1]], [0.0, 100.0]
+    )
     assert quantile_keypoints(values, np.ones(101), 5).size == 5
     assert quantile_keypoints(np.array([np.nan, 3.0]), np.ones(2), 5).tolist() == [3.0]
     assert quantile_keypoints(np.array([np.nan]), np.ones(1), 5).size == 1
-    assert quantile_keypoints(np.array([1.0, 2.0, 9.0]), np.array([1.0, 1.0, 0.0]), 5).tolist() == [1.0, 2.0]
+    assert quantile_keypoints(np.array([1.0, 2.0, 9.0]), np.array([1.0, 1.0, 0.0]), 5).tolist() == [
+        1.0,
+        2.0,
+    ]
 
 
 def test_a_heavy_value_leaves_keypoints_for_the_rest():
@@ -27,7 +32,11 @@ def test_a_heavy_value_leaves_keypoints_for_the_rest():
 def test_positions_keep_order_to_the_last_bit():
     rng = np.random.default_rng(0)
     axis = whole_positions(np.unique(rng.normal(size=20)))
-    values = np.sort(np.concatenate([rng.normal(size=100_000), axis.keypoints, np.nextafter(axis.keypoints, np.inf)]))
+    values = np.sort(
+        np.concatenate(
+            [rng.normal(size=100_000), axis.keypoints, np.nextafter(axis.keypoints, np.inf)]
+        )
+    )
     assert np.all(np.diff(axis(values)) >= 0)
     np.testing.assert_array_equal(axis(axis.keypoints), np.arange(axis.keypoints.size))
     bent = InputMap(axis.keypoints, np.sort(rng.uniform(size=axis.keypoints.size)), 0.5)

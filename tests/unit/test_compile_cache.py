@@ -1,4 +1,6 @@
-"""The cache of machine code: new processes start fast, a bad cache only warns, users' classes stay out of it."""
+"""The cache of machine code: new processes start fast, a bad cache only warns, users' classes stay
+out of it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import lighttouch as lt
-from lighttouch.kernels import compiled
+from lighttouch.kernels.compiler import compiled
 
 LIGHT = """
 import time
@@ -52,10 +54,22 @@ def answer():
 """
 
 
-def python(script: str, cache: Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "LIGHTTOUCH_CACHE_DIR": str(cache), "PYTHONPATH": str(Path(lt.__file__).parents[1])}
+def python(
+    script: str, cache: Path, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "LIGHTTOUCH_CACHE_DIR": str(cache),
+        "PYTHONPATH": str(Path(lt.__file__).parents[1]),
+    }
     ran = subprocess.run(
-        [sys.executable, "-c", script], env=environment, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", script],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
     return ran
@@ -83,7 +97,9 @@ def warm(tmp_path_factory) -> tuple[Path, str, str]:
 
 
 def test_a_new_process_starts_warm(warm):
-    """The target is 2 s for a quiet machine; processor seconds, and three times as many, are what a busy one is held to."""
+    """The target is 2 s for a quiet machine; processor seconds, and three times as many, are what a
+    busy one is held to.
+    """
     cache, _, expected = warm
     before = files(cache)
     ran = python(LIGHT, cache)
@@ -122,7 +138,9 @@ def test_corrupt_machine_code_under_a_good_index_only_warns(warm, tmp_path):
     assert answer(ran) == warm[1] and len(warnings_of(ran)) == 1
     assert "could not be read" in warnings_of(ran)[0]
     mended = python(VALUE, cache)
-    assert answer(mended) == warm[1] and warnings_of(mended) == [], "what was compiled afresh replaced what was broken"
+    assert answer(mended) == warm[1] and warnings_of(mended) == [], (
+        "what was compiled afresh replaced what was broken"
+    )
 
 
 def test_a_users_record_never_enters_the_cache(warm, tmp_path):
@@ -159,10 +177,12 @@ def test_the_digest_follows_imports():
 
 
 def test_the_key_follows_the_files_of_records(monkeypatch):
-    """A record's verbs are compiled into kernels whose files do not import the record's: its file counts all the same."""
+    """A record's verbs are compiled into kernels whose files do not import the record's: its file
+    counts all the same.
+    """
     import numba
 
-    from lighttouch.kernels.full_touch import full_touch
+    from lighttouch.kernels.loops.full_touch import full_touch
 
     constraints = lt.lattice.increasing([2, 2, 2])
     signature = (numba.typeof(constraints.record), numba.typeof(lt.ordering(3).record))
@@ -170,15 +190,22 @@ def test_the_key_follows_the_files_of_records(monkeypatch):
     cache, codegen = full_touch._cache, full_touch.targetctx.codegen()
     before = cache._index_key(signature, codegen)
     original = compiled._digest
-    monkeypatch.setattr(compiled, "_digest", lambda source: "edited" if source == file else original(source))
+    monkeypatch.setattr(
+        compiled, "_digest", lambda source: "edited" if source == file else original(source)
+    )
     assert cache._index_key(signature, codegen) != before
 
 
-def test_machine_code_of_old_sources_is_removed_on_request_and_nothing_else(warm, tmp_path, monkeypatch):
+def test_machine_code_of_old_sources_is_removed_on_request_and_nothing_else(
+    warm, tmp_path, monkeypatch
+):
     shutil.copytree(warm[0], tmp_path / "cache")
     folder = tmp_path / "cache" / "machine-code"
     current = set(files(folder))
-    stale = [folder / re.sub(r"-[0-9a-f]{12}\.", "-0123456789ab.", Path(name).name) for name in sorted(current)[:4]]
+    stale = [
+        folder / re.sub(r"-[0-9a-f]{12}\.", "-0123456789ab.", Path(name).name)
+        for name in sorted(current)[:4]
+    ]
     foreign = [folder / "somebody.kernel-3-0123456789ab.py11.1.nbc", folder / "notes.txt"]
     for path in (*stale, *foreign):
         path.write_bytes(b"12345")

@@ -1,4 +1,6 @@
-"""The same problem written three ways: built in, as a user's compiled loops, as a user's Python functions."""
+"""The same problem written three ways: built in, as a user's compiled loops, as a user's Python
+functions.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ OBJECTIVES = {
     "compiled": lambda: compiled_examples(X, Y),
     "python": lambda: python_examples(X, Y),
 }
-CONSTRAINTS = {"built in": lambda: lt.LinearConstraints(A, B), "compiled": lambda: compiled_rows(A, B), "python": lambda: python_rows(A, B)}
+CONSTRAINTS = {
+    "built in": lambda: lt.LinearConstraints(A, B),
+    "compiled": lambda: compiled_rows(A, B),
+    "python": lambda: python_rows(A, B),
+}
 SOLVERS = {
     "full": lt.FullTouch(1.2, lt.InverseSqrt(0.2)),
     "light": lt.LightTouch(1.2, lt.InverseSqrt(0.2), 3, weight_step_size=0.5),
@@ -41,7 +47,13 @@ def solved(objective: str, constraints: str, solver: str) -> lt.Result:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(
-    ("objective", "constraints"), [("compiled", "compiled"), ("python", "python"), ("built in", "python"), ("python", "built in")]
+    ("objective", "constraints"),
+    [
+        ("compiled", "compiled"),
+        ("python", "python"),
+        ("built in", "python"),
+        ("python", "built in"),
+    ],
 )
 def test_three_ways_to_write_a_problem_agree(objective, constraints, solver):
     ours, theirs = solved("built in", "built in", solver), solved(objective, constraints, solver)
@@ -51,7 +63,9 @@ def test_three_ways_to_write_a_problem_agree(objective, constraints, solver):
     assert theirs.violation == pytest.approx(ours.violation, abs=1e-9)
     assert theirs.constraint_checks == ours.constraint_checks
     if ours.constraint_probabilities is not None:
-        np.testing.assert_allclose(theirs.constraint_probabilities, ours.constraint_probabilities, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            theirs.constraint_probabilities, ours.constraint_probabilities, rtol=0, atol=1e-9
+        )
 
 
 def test_values_and_subgradients_agree():
@@ -75,12 +89,17 @@ def test_a_users_family_in_a_stack_and_in_groups():
     w = RNG.normal(size=4)
     np.testing.assert_allclose(stacked.values(w), whole.values(w), rtol=0, atol=1e-14)
     objective = lt.EmpiricalRisk(X, Y)
-    ours, theirs = (lt.solve(lt.Problem(objective, c), SOLVERS["full"], iterations=100, project=False) for c in (whole, stacked))
+    ours, theirs = (
+        lt.solve(lt.Problem(objective, c), SOLVERS["full"], iterations=100, project=False)
+        for c in (whole, stacked)
+    )
     np.testing.assert_allclose(ours.w, theirs.w, rtol=0, atol=1e-10)
 
 
 def test_functions_the_user_compiled_already_are_taken():
-    jitted = lt.ConvexConstraints(4, 7, numba.njit(users_value), numba.njit(users_subgradient), record=UsersRows(A, B))
+    jitted = lt.ConvexConstraints(
+        4, 7, numba.njit(users_value), numba.njit(users_subgradient), record=UsersRows(A, B)
+    )
     w = RNG.normal(size=4)
     np.testing.assert_allclose(jitted.values(w), A @ w - B, rtol=0, atol=1e-14)
 
@@ -96,9 +115,15 @@ def test_a_curved_constraint_of_the_users_own():
         return weights / weights.sum()
 
     target = np.array([2.0, 0.0, -1.0])
-    problem = lt.Problem(lt.Quadratic(np.eye(3), -target), lt.ConvexConstraints(3, 1, value, subgradient))
-    result = lt.solve(problem, lt.FullTouch(4.0, lt.InverseSqrt(0.1)), iterations=4000, project=False)
-    multiplier = (target - result.w) @ subgradient(0, result.w) / np.sum(subgradient(0, result.w) ** 2)
+    problem = lt.Problem(
+        lt.Quadratic(np.eye(3), -target), lt.ConvexConstraints(3, 1, value, subgradient)
+    )
+    result = lt.solve(
+        problem, lt.FullTouch(4.0, lt.InverseSqrt(0.1)), iterations=4000, project=False
+    )
+    multiplier = (
+        (target - result.w) @ subgradient(0, result.w) / np.sum(subgradient(0, result.w) ** 2)
+    )
     assert abs(value(0, result.w)) < 0.01 and multiplier > 0
     np.testing.assert_allclose(target - result.w, multiplier * subgradient(0, result.w), atol=0.02)
 
@@ -112,5 +137,9 @@ def test_a_new_array_in_the_same_record_is_a_new_problem():
 
 def test_no_learning_without_a_penalty():
     for penalty in (0.0, 1.0):
-        result = lt.solve(lt.Problem(OBJECTIVES["built in"](), CONSTRAINTS["built in"]()), lt.LightTouch(penalty, 0.1, 2), iterations=50)
+        result = lt.solve(
+            lt.Problem(OBJECTIVES["built in"](), CONSTRAINTS["built in"]()),
+            lt.LightTouch(penalty, 0.1, 2),
+            iterations=50,
+        )
         assert (np.ptp(result.constraint_probabilities) > 0) == (penalty > 0)

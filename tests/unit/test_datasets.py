@@ -27,7 +27,12 @@ def test_default_is_the_size_of_the_papers_data():
 
 
 def test_same_seed_same_bits_and_another_seed_other_pairs():
-    digests = [hashlib.sha256(b"".join(side.tobytes() for side in ranking_pairs(3_000, seed=seed))).digest() for seed in (5, 5, 6)]
+    digests = [
+        hashlib.sha256(
+            b"".join(side.tobytes() for side in ranking_pairs(3_000, seed=seed))
+        ).digest()
+        for seed in (5, 5, 6)
+    ]
     assert digests[0] == digests[1] != digests[2]
 
 
@@ -86,7 +91,9 @@ def test_clicks_follow_utility_noisily(pairs):
 
 
 def test_lists_are_sorted_by_what_the_old_ranker_trusts():
-    """Down the list every feature falls, since all go together, but most of all those that the list was sorted by."""
+    """Down the list every feature falls, since all go together, but most of all those that the list
+    was sorted by.
+    """
     candidates = datasets._similarities(12, np.random.default_rng(0))
     population = datasets._population(12)
     order = datasets._list_order(candidates, population, np.random.default_rng(1))
@@ -105,7 +112,9 @@ def test_every_pair_is_a_click_and_its_predecessor(monkeypatch):
     order = datasets._list_order(candidates, population, rng)
     place = datasets._clicked_place(candidates, order, population, rng)
     expected = [
-        (candidates[:, order[at, user], user], candidates[:, order[at - 1, user], user]) for user, at in enumerate(place) if at > 0
+        (candidates[:, order[at, user], user], candidates[:, order[at - 1, user], user])
+        for user, at in enumerate(place)
+        if at > 0
     ]
     better, worse = ranking_pairs(len(expected), seed=3)
     np.testing.assert_array_equal(better, [clicked for clicked, _ in expected])
@@ -113,7 +122,9 @@ def test_every_pair_is_a_click_and_its_predecessor(monkeypatch):
 
 
 def test_an_unconstrained_fit_breaks_monotonicity(pairs):
-    """The linear part alone shows it: least squares on x+ - x- gives the trusted but worthless features negative weights."""
+    """The linear part alone shows it: least squares on x+ - x- gives the trusted but worthless
+    features negative weights.
+    """
     difference = pairs[0] - pairs[1]
     weights = np.linalg.lstsq(difference, np.ones(len(difference)), rcond=None)[0]
     assert (weights[:8] > 0.1).all()

@@ -16,7 +16,9 @@ SMALL = ["--pairs", "3000", "--features", "5", "--seconds", "0.3"]
 
 @pytest.fixture(scope="module")
 def trained():
-    """The results of the demo's two runs, by whether there were constraints, and what it printed."""
+    """The results of the demo's two runs, by whether there were constraints, and what it
+    printed.
+    """
     results, printed = {}, []
     original = lt.solve
 
@@ -28,7 +30,10 @@ def trained():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lt, "solve", spying)
-        patch.setattr("builtins.print", lambda *values, end="\n", **_: printed.append(" ".join(map(str, values)) + end))
+        patch.setattr(
+            "builtins.print",
+            lambda *values, end="\n", **_: printed.append(" ".join(map(str, values)) + end),
+        )
         assert demo.main(SMALL) == 0
     return results, "".join(printed)
 
@@ -42,7 +47,10 @@ def test_the_table_repeats_the_results(trained):
     results, text = trained
     ruled, free = results[True], results[False]
     assert row(text, "constraint checks") == [f"{ruled.constraint_checks:,}", "0"]
-    assert row(text, "examples seen") == [f"{ruled.gradient_samples:,}", f"{free.gradient_samples:,}"]
+    assert row(text, "examples seen") == [
+        f"{ruled.gradient_samples:,}",
+        f"{free.gradient_samples:,}",
+    ]
     assert row(text, "seconds of training") == [f"{ruled.seconds:.2f}", f"{free.seconds:.2f}"]
 
 
@@ -50,12 +58,16 @@ def test_objectives_and_violations_are_those_of_the_models(trained):
     results, text = trained
     grid = lt.Lattice((2,) * 5)
     better, worse = (grid.features(side) for side in ranking_pairs(3000, 5))
-    problem = lt.Problem(lt.PairwiseRisk(better, worse), lt.lattice.increasing(grid.sizes), lt.Box(-10, 10))
+    problem = lt.Problem(
+        lt.PairwiseRisk(better, worse), lt.lattice.increasing(grid.sizes), lt.Box(-10, 10)
+    )
     free = results[False]
     projected = lt.project(free.w, problem.constraints, problem.domain).w
     assert problem.violation(free.w) > 0.01  # or the next lines would say nothing
     assert row(text, "worst violation")[1] == f"{problem.violation(free.w):.3g}"
-    assert row(text, "objective", 1) == [f"{problem.objective.value(w):.5f}" for w in (results[True].w, projected)]
+    assert row(text, "objective", 1) == [
+        f"{problem.objective.value(w):.5f}" for w in (results[True].w, projected)
+    ]
     assert row(text, "worst violation", 1) == ["0", "0"]
     assert row(text, "rules broken", 1) == ["0", "0"]
 

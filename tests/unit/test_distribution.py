@@ -1,4 +1,6 @@
-"""The learned distribution p, alone: against a dense O(m) transcription, at its extremes, and its inner promises."""
+"""The learned distribution p, alone: against a dense O(m) transcription, at its extremes, and its
+inner promises.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lighttouch.kernels import distribution as p_side
-from lighttouch.kernels.distribution import (
+from lighttouch.kernels.state import distribution as p_side
+from lighttouch.kernels.state.distribution import (
     LOG_WEIGHT,
     NEXT,
     NOW,
@@ -62,13 +64,19 @@ def step(ours, dense: Dense | None, S: np.ndarray, found: np.ndarray) -> None:
 
 
 def logs(ours) -> np.ndarray:
-    """ln p up to a constant, the largest at 0: agreement of p alone would not see what happens far below 1e-9."""
-    weights = np.array([log_weight(ours, j, int(ours.clock[NOW])) for j in range(ours.law.shape[0])])
+    """ln p up to a constant, the largest at 0: agreement of p alone would not see what happens far
+    below 1e-9.
+    """
+    weights = np.array(
+        [log_weight(ours, j, int(ours.clock[NOW])) for j in range(ours.law.shape[0])]
+    )
     return weights - weights.max()
 
 
 def check(ours) -> None:
-    """Bounds above weights, sums of children, one place in the wheel for everything that grows, none for the rest."""
+    """Bounds above weights, sums of children, one place in the wheel for everything that grows,
+    none for the rest.
+    """
     t, m, tree = int(ours.clock[NOW]), ours.law.shape[0], ours.tree
     logs = np.array([log_weight(ours, j, t) for j in range(m)])
     visible = logs > TINIEST + 1.0
@@ -77,8 +85,12 @@ def check(ours) -> None:
     np.testing.assert_allclose(tree[:m][still], np.exp(logs[still]), rtol=1e-12)
     levels = ours.offsets.size - 1
     for level in range(levels - 1):
-        children = tree[ours.offsets[level] : ours.offsets[level + 1]].reshape(-1, WIDTH).sum(axis=1)
-        np.testing.assert_allclose(tree[ours.offsets[level + 1] :][: children.size], children, rtol=1e-12)
+        children = (
+            tree[ours.offsets[level] : ours.offsets[level + 1]].reshape(-1, WIDTH).sum(axis=1)
+        )
+        np.testing.assert_allclose(
+            tree[ours.offsets[level + 1] :][: children.size], children, rtol=1e-12
+        )
     assert tree[ours.offsets[levels - 1]] > 0.0
     check_wheel(ours, t)
 
@@ -89,8 +101,12 @@ def check_wheel(ours, t: int) -> None:
         j, before = int(ours.heads[slot]), -1
         while j >= 0:
             assert ours.links[j, SLOT] == slot and ours.links[j, PREVIOUS] == before
-            until = t + (int(slot) - t) % ours.heads.size - 1  # the last iteration the bound is trusted for
-            assert log_weight(ours, j, until) <= TINIEST + 1.0 or ours.tree[j] >= math.exp(log_weight(ours, j, until)) * (1.0 - 1e-9)
+            until = (
+                t + (int(slot) - t) % ours.heads.size - 1
+            )  # the last iteration the bound is trusted for
+            assert log_weight(ours, j, until) <= TINIEST + 1.0 or ours.tree[j] >= math.exp(
+                log_weight(ours, j, until)
+            ) * (1.0 - 1e-9)
             seen.append(j)
             before, j = j, int(ours.links[j, NEXT])
     growing = np.flatnonzero(ours.scalars[0] * ours.law[:, REMEMBERED] > 0.0)
@@ -121,7 +137,9 @@ def test_probabilities_agree_after_any_sequence(m, rate, scale, seed):
         for _ in range(int(rng.integers(0, 3))):
             draw(ours, rng)
         np.testing.assert_allclose(probabilities(ours), dense.p, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(logs(ours), dense.log_p - dense.log_p.max(), rtol=1e-10, atol=1e-9)
+        np.testing.assert_allclose(
+            logs(ours), dense.log_p - dense.log_p.max(), rtol=1e-10, atol=1e-9
+        )
         assert abs(probabilities(ours).sum() - 1.0) < 1e-12
         check(ours)
 
@@ -148,7 +166,8 @@ def test_growth_too_slow_to_see_leaves_the_weights_alone(growth):
     np.testing.assert_allclose(ours.tree[:3], 1.0, rtol=1e-9)
 
 
-# ----------------------------------------------------------------------------------------------------------------- draws
+# --------------------------------------------------------------------------------------------------
+# --------------- draws
 
 
 def frequencies(ours, rng: np.random.Generator, draws: int) -> np.ndarray:
@@ -163,7 +182,12 @@ def assert_drawn_from(ours, rng: np.random.Generator, p: np.ndarray, draws: int 
     kept = expected > 0.5
     assert observed[~kept].sum() <= 10
     if kept.sum() > 1:
-        assert scipy.stats.chisquare(observed[kept], expected[kept] * observed[kept].sum() / expected[kept].sum()).pvalue > 1e-5
+        assert (
+            scipy.stats.chisquare(
+                observed[kept], expected[kept] * observed[kept].sum() / expected[kept].sum()
+            ).pvalue
+            > 1e-5
+        )
 
 
 @pytest.mark.parametrize("m", [2, 32, 33, 500, 1100])
@@ -222,7 +246,9 @@ def test_every_set_is_uniform_whatever_the_last_one_was():
 
 
 def test_negligible_weights_are_left_alone_while_one_grows():
-    """Doubling means little to a weight that a giant outgrows: bounds are measured against it after a while."""
+    """Doubling means little to a weight that a giant outgrows: bounds are measured against it after
+    a while.
+    """
     m = 1000
     start = np.full(m, 0.1)
     start[0] = 1.0
@@ -235,7 +261,9 @@ def test_negligible_weights_are_left_alone_while_one_grows():
 
 @pytest.mark.parametrize("k", [1, 10, 100])
 def test_few_draws_are_rejected_while_everything_moves(k):
-    """Every constraint is violated and relearnt all the time: bounds must not grow by being renewed."""
+    """Every constraint is violated and relearnt all the time: bounds must not grow by being
+    renewed.
+    """
     rng = np.random.default_rng(4)
     ours = new_distribution(np.full(200, 0.01), 1.0)
     for _ in range(1500):
@@ -266,7 +294,8 @@ def test_few_draws_are_rejected_after_a_giant_falls():
     np.testing.assert_allclose(probabilities(ours), dense.p, rtol=0, atol=1e-9)
 
 
-# -------------------------------------------------------------------------------------------------------------- extremes
+# --------------------------------------------------------------------------------------------------
+# ------------ extremes
 
 
 @pytest.mark.parametrize("extreme", [10_000.0, 1e6, 1e12])
@@ -318,7 +347,10 @@ def test_a_million_constraints():
 
 def test_a_constraint_comes_back_from_nowhere():
     rng = np.random.default_rng(9)
-    ours, dense = new_distribution(np.array([0.0, 1.0, 0.0]), 50.0), Dense(np.array([0.0, 1.0, 0.0]), 50.0)
+    ours, dense = (
+        new_distribution(np.array([0.0, 1.0, 0.0]), 50.0),
+        Dense(np.array([0.0, 1.0, 0.0]), 50.0),
+    )
     for _ in range(100):
         step(ours, dense, np.array([1]), np.array([1.0]))
     assert probabilities(ours)[0] == 0.0  # e^-5000
@@ -335,7 +367,10 @@ def test_a_constraint_comes_back_from_nowhere():
 def test_an_underflowed_constraint_comes_back_by_its_own_growth():
     """Never looked at again, only its remembered violation lifts it: the wheel has to notice."""
     rng = np.random.default_rng(10)
-    ours, dense = new_distribution(np.array([0.5, 3.0, 0.0]), 10.0), Dense(np.array([0.5, 3.0, 0.0]), 10.0)
+    ours, dense = (
+        new_distribution(np.array([0.5, 3.0, 0.0]), 10.0),
+        Dense(np.array([0.5, 3.0, 0.0]), 10.0),
+    )
     for _ in range(60):
         step(ours, dense, np.array([2]), np.array([0.0]))
     assert probabilities(ours)[0] < 1e-300
@@ -382,6 +417,12 @@ def test_the_p_side_stands_alone():
     import ast
     import inspect
 
-    imports = [node for node in ast.walk(ast.parse(inspect.getsource(p_side))) if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = [
+        node
+        for node in ast.walk(ast.parse(inspect.getsource(p_side)))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
     modules = {getattr(node, "module", None) or node.names[0].name for node in imports}
-    assert {name for name in modules if "lighttouch" in name} == {"lighttouch.kernels.compiled"}
+    assert {name for name in modules if "lighttouch" in name} == {
+        "lighttouch.kernels.compiler.compiled"
+    }

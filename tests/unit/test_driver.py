@@ -28,7 +28,11 @@ def test_a_status_reads_as_advice():
 
 
 def test_only_a_proof_is_called_converged():
-    for solver in (lt.FullTouch(5.0, lt.InverseSqrt(0.1)), lt.LightTouch(5.0, 0.01, 3), lt.PracticalLightTouch(5.0)):
+    for solver in (
+        lt.FullTouch(5.0, lt.InverseSqrt(0.1)),
+        lt.LightTouch(5.0, 0.01, 3),
+        lt.PracticalLightTouch(5.0),
+    ):
         assert lt.solve(CASE.problem, solver, iterations=5000).status is not Status.CONVERGED
 
 
@@ -36,13 +40,25 @@ def test_recording_is_off_the_clock():
     def slow(progress):
         time.sleep(0.05)
 
-    result = lt.solve(CASE.problem, lt.FullTouch(1.0, 0.1), iterations=40, record_every=10, callback=slow, project=False)
+    result = lt.solve(
+        CASE.problem,
+        lt.FullTouch(1.0, 0.1),
+        iterations=40,
+        record_every=10,
+        callback=slow,
+        project=False,
+    )
     assert result.seconds < 0.05
 
 
 def test_compilation_is_off_the_clock_in_both_phases():
     """MidTouch's second loop is compiled before the first iteration too."""
-    result = lt.solve(PROBLEMS["one constraint"]().problem, lt.MidTouch(1.0, 1.0, 50, 0.1), iterations=100, project=False)
+    result = lt.solve(
+        PROBLEMS["one constraint"]().problem,
+        lt.MidTouch(1.0, 1.0, 50, 0.1),
+        iterations=100,
+        project=False,
+    )
     assert result.seconds < 0.1
     assert any("preparation took" in note for note in result.notes)
 
@@ -62,12 +78,17 @@ def test_timed_costs_are_measured_and_used():
     result = lt.solve(problem, solver, iterations=300, project=False)
     costs = result.state.solver_state.batches.costs
     assert np.all(costs > 0) and np.all(costs < 1e-2) and not np.array_equal(costs, [6.0, 6.0, 6.0])
-    assert np.isfinite(result.w).all() and result.objective == pytest.approx(CASE.piece.objective(result.w), rel=1e-10)
+    assert np.isfinite(result.w).all() and result.objective == pytest.approx(
+        CASE.piece.objective(result.w), rel=1e-10
+    )
 
 
 def test_a_larger_penalty_brings_the_average_closer_to_feasible():
     violations = [
-        lt.solve(CASE.problem, lt.FullTouch(g, lt.InverseSqrt(0.05)), iterations=4000, project=False).violation for g in (0.01, 0.1, 3)
+        lt.solve(
+            CASE.problem, lt.FullTouch(g, lt.InverseSqrt(0.05)), iterations=4000, project=False
+        ).violation
+        for g in (0.01, 0.1, 3)
     ]
     assert violations[0] > violations[1] > violations[2]
     note = lt.solve(CASE.problem, lt.FullTouch(0.01, 0.01), iterations=500).notes[-1]
@@ -77,9 +98,18 @@ def test_a_larger_penalty_brings_the_average_closer_to_feasible():
 def test_results_print_what_matters():
     result = lt.solve(CASE.problem, lt.LightTouch(1.0, 0.1, 2), iterations=50)
     text = str(result)
-    for word in ("objective", "violation", "iterations", "constraint checks", "seconds", "ITERATION_LIMIT"):
+    for word in (
+        "objective",
+        "violation",
+        "iterations",
+        "constraint checks",
+        "seconds",
+        "ITERATION_LIMIT",
+    ):
         assert word in text
-    assert repr(result).startswith("Result(objective=") and "records of iteration" in repr(result.history)
+    assert repr(result).startswith("Result(objective=") and "records of iteration" in repr(
+        result.history
+    )
     assert "9 constraints" in repr(CASE.problem) and "6 parameters" in repr(CASE.problem)
 
 
@@ -88,16 +118,26 @@ def test_a_result_survives_pickling():
 
     result = lt.solve(CASE.problem, lt.LightTouch(1.0, 0.1, 2), iterations=50)
     twin = pickle.loads(pickle.dumps(result))
-    assert twin.w.tobytes() == result.w.tobytes() and twin.history.objective.tolist() == result.history.objective.tolist()
+    assert (
+        twin.w.tobytes() == result.w.tobytes()
+        and twin.history.objective.tolist() == result.history.objective.tolist()
+    )
     again = lt.solve(CASE.problem, lt.LightTouch(1.0, 0.1, 2), iterations=90, resume=twin.state)
-    assert again.w.tobytes() == lt.solve(CASE.problem, lt.LightTouch(1.0, 0.1, 2), iterations=90).w.tobytes()
+    assert (
+        again.w.tobytes()
+        == lt.solve(CASE.problem, lt.LightTouch(1.0, 0.1, 2), iterations=90).w.tobytes()
+    )
 
 
 def test_adagrad_ignores_gradients_whose_squares_vanish():
     """1e-170 squared is 0 in floating point: a division by its root would be infinite."""
     problem = lt.Problem(lt.Quadratic(np.zeros((2, 2)), [1e-170, 1.0]))
     result = lt.solve(problem, lt.FullTouch(0.0, lt.AdaGrad(0.5)), iterations=3, project=False)
-    assert result.status is Status.ITERATION_LIMIT and np.isfinite(result.w_last).all() and result.w_last[0] == 0.0
+    assert (
+        result.status is Status.ITERATION_LIMIT
+        and np.isfinite(result.w_last).all()
+        and result.w_last[0] == 0.0
+    )
 
 
 def test_an_objective_may_be_huge_without_becoming_nan():
@@ -114,8 +154,14 @@ def test_descriptions_in_words():
     both = lt.stack(lt.ordering(2), lt.NormConstraints(None, np.zeros((1, 2)), None, [3.0]))
     assert both.describe(0).startswith("row 0") and both.describe(1).startswith("norm constraint 0")
     together = lt.stack(named, lt.ordering(2))
-    assert [together.describe(j) for j in range(3)] == ["age", "income", "row 0: +1 w[0] -1 w[1] <= 0"]
-    assert "quadratic constraint 0" in lt.QuadraticConstraints(np.eye(2), np.ones((1, 2)), [1.0]).describe(0)
+    assert [together.describe(j) for j in range(3)] == [
+        "age",
+        "income",
+        "row 0: +1 w[0] -1 w[1] <= 0",
+    ]
+    assert "quadratic constraint 0" in lt.QuadraticConstraints(
+        np.eye(2), np.ones((1, 2)), [1.0]
+    ).describe(0)
 
 
 def test_stacking_flattens_and_keeps_the_order():

@@ -29,7 +29,13 @@ def table(rows: int = 400, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
         "kind": rng.choice(["low", "mid", "high"], rows),
     })  # fmt: skip
     effect = X["kind"].map({"low": 0.0, "mid": 0.4, "high": 0.5})
-    y = X.rating * np.tanh(X.reviews / 40) - 0.5 * np.log(X.price) + 0.01 * (X.age - 12) ** 2 + effect + rng.normal(0, 1.0, rows)
+    y = (
+        X.rating * np.tanh(X.reviews / 40)
+        - 0.5 * np.log(X.price)
+        + 0.01 * (X.age - 12) ** 2
+        + effect
+        + rng.normal(0, 1.0, rows)
+    )
     X.loc[rng.random(rows) < 0.05, "age"] = np.nan
     X.loc[rng.random(rows) < 0.05, "kind"] = None
     return X, y.to_numpy()
@@ -38,19 +44,32 @@ def table(rows: int = 400, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 MONOTONIC = {"rating": 1, "reviews": 1, "price": -1}
 
 
-def falls(predict, X: pd.DataFrame, monotonic: dict[str, int], points: int, seed: int = 0, kind: type = np.float64) -> int:
-    """How many single-coordinate increases break a rule, on random points in and around the training range."""
+def falls(
+    predict,
+    X: pd.DataFrame,
+    monotonic: dict[str, int],
+    points: int,
+    seed: int = 0,
+    kind: type = np.float64,
+) -> int:
+    """How many single-coordinate increases break a rule, on random points in and around the
+    training range.
+    """
     rng = np.random.default_rng(seed)
     wide = X.sample(points, replace=True, random_state=seed).reset_index(drop=True)
     for name in monotonic:
         low, high = X[name].min(), X[name].max()
-        wide[name] = rng.uniform(low - 0.1 * (high - low), high + 0.1 * (high - low), points).astype(kind)
+        wide[name] = rng.uniform(
+            low - 0.1 * (high - low), high + 0.1 * (high - low), points
+        ).astype(kind)
     before = predict(wide)
     broken = 0
     for name, sign in monotonic.items():
         raised = wide.copy()
         tiny = rng.random(points) < 0.5
-        step = np.where(tiny, np.spacing(np.abs(wide[name].to_numpy())), rng.exponential(X[name].std(), points))
+        step = np.where(
+            tiny, np.spacing(np.abs(wide[name].to_numpy())), rng.exponential(X[name].std(), points)
+        )
         raised[name] = (wide[name] + step).astype(kind)
         broken += int(np.sum(sign * (predict(raised) - before) < 0))
     return broken
@@ -96,7 +115,9 @@ def test_every_option_keeps_rules(options):
     assert np.corrcoef(model.predict(X), y)[0, 1] > 0.75
 
 
-def test_a_hundred_thousand_points_find_no_violation_also_after_saving_and_in_single_precision(tmp_path):
+def test_a_hundred_thousand_points_find_no_violation_also_after_saving_and_in_single_precision(
+    tmp_path,
+):
     X, y = table(600)
     model = lt.LatticeRegressor(monotonic_cst=MONOTONIC).fit(X, y)
     model.save(tmp_path / "model.lt")
@@ -130,10 +151,14 @@ def test_frames_of_every_kind_and_arrays_agree():
     expected = lt.LatticeRegressor().fit(numeric, y)
     from_polars = lt.LatticeRegressor().fit(polars.from_pandas(numeric), y)
     from_array = lt.LatticeRegressor().fit(numeric.to_numpy(), y)
-    np.testing.assert_array_equal(expected.predict(numeric), from_polars.predict(polars.from_pandas(numeric)))
+    np.testing.assert_array_equal(
+        expected.predict(numeric), from_polars.predict(polars.from_pandas(numeric))
+    )
     np.testing.assert_array_equal(expected.predict(numeric), from_array.predict(numeric.to_numpy()))
     mixed = lt.LatticeRegressor().fit(polars.from_pandas(X), y)
-    np.testing.assert_array_equal(lt.LatticeRegressor().fit(X, y).predict(X), mixed.predict(polars.from_pandas(X)))
+    np.testing.assert_array_equal(
+        lt.LatticeRegressor().fit(X, y).predict(X), mixed.predict(polars.from_pandas(X))
+    )
     assert list(from_polars.feature_names_in_) == ["rating", "reviews", "price"]
 
 
@@ -161,7 +186,9 @@ def test_ranker_learns_queries_and_pairs_and_keeps_rules():
     query = np.repeat(np.arange(50), 10)
     relevance = np.digitize(y, np.quantile(y, [0.5, 0.8]))
     for loss in ("logistic", "hinge"):
-        model = lt.LatticeRanker(loss=loss, monotonic_cst=MONOTONIC).fit(numeric, relevance, qid=query)
+        model = lt.LatticeRanker(loss=loss, monotonic_cst=MONOTONIC).fit(
+            numeric, relevance, qid=query
+        )
         scores = model.predict(numeric)
         right = [np.mean(np.subtract.outer(scores[q], scores[q])[np.subtract.outer(relevance[q], relevance[q]) > 0] > 0)
                  for q in np.split(np.arange(500), 50) if np.ptp(relevance[q]) > 0]  # fmt: skip
@@ -183,7 +210,9 @@ def test_canonical_examples_are_kept():
     assert model.constraint_report_.violation == 0.0
     assert (model.check_constraints().rules[-1].rows) > 0
     wanted = y[:5] + 1.0
-    regressor = lt.LatticeRegressor(canonical_examples=(X.iloc[:5], wanted), canonical_margin=0.01).fit(X, y)
+    regressor = lt.LatticeRegressor(
+        canonical_examples=(X.iloc[:5], wanted), canonical_margin=0.01
+    ).fit(X, y)
     assert np.all(np.abs(regressor.predict(X.iloc[:5]) - wanted) <= 0.01)
 
 
@@ -247,7 +276,9 @@ def test_degenerate_tables():
 
 def test_two_runs_clones_pickles_and_copies_predict_the_same_bits():
     X, y = table(200)
-    model = lt.LatticeRegressor(monotonic_cst=MONOTONIC, lattices="random", random_state=4).fit(X, y)
+    model = lt.LatticeRegressor(monotonic_cst=MONOTONIC, lattices="random", random_state=4).fit(
+        X, y
+    )
     expected = model.predict(X)
     for other in (clone(model).fit(X, y), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         np.testing.assert_array_equal(other.predict(X), expected)
@@ -263,7 +294,9 @@ def test_pipelines_and_searches():
 def test_time_limit_gives_a_usable_model_and_says_so():
     X, y = table(300)
     with pytest.warns(ConvergenceWarning, match="time limit"):
-        model = lt.LatticeRegressor(loss="absolute", monotonic_cst=MONOTONIC, time_limit=1e-3).fit(X, y)
+        model = lt.LatticeRegressor(loss="absolute", monotonic_cst=MONOTONIC, time_limit=1e-3).fit(
+            X, y
+        )
     assert model.constraint_report_.violation == 0.0
 
 

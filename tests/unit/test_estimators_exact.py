@@ -1,4 +1,6 @@
-"""Every loss and option: 100,000 random points and single increases find no broken rule, after saving and in single precision too."""
+"""Every loss and option: 100,000 random points and single increases find no broken rule, after
+saving and in single precision too.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,40 @@ COLUMNS = 4
 
 def table(rows: int = 500) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
-    X = np.column_stack([rng.uniform(1, 5, rows), rng.lognormal(3, 1, rows), rng.uniform(0, 30, rows), rng.normal(size=rows)])
-    y = X[:, 0] * np.tanh(X[:, 3]) - 0.5 * np.log(X[:, 1]) - 0.1 * X[:, 2] + 0.02 * X[:, 0] * X[:, 2] + rng.normal(0, 0.7, rows)
+    X = np.column_stack(
+        [
+            rng.uniform(1, 5, rows),
+            rng.lognormal(3, 1, rows),
+            rng.uniform(0, 30, rows),
+            rng.normal(size=rows),
+        ]
+    )
+    y = (
+        X[:, 0] * np.tanh(X[:, 3])
+        - 0.5 * np.log(X[:, 1])
+        - 0.1 * X[:, 2]
+        + 0.02 * X[:, 0] * X[:, 2]
+        + rng.normal(0, 0.7, rows)
+    )
     return X, y
 
 
-CASES = {f"regressor {loss}": lt.LatticeRegressor(loss=loss, quantile=0.7) for loss in ("squared", "absolute", "huber", "quantile")}
+CASES = {
+    f"regressor {loss}": lt.LatticeRegressor(loss=loss, quantile=0.7)
+    for loss in ("squared", "absolute", "huber", "quantile")
+}
 CASES |= {f"classifier {loss}": lt.LatticeClassifier(loss=loss) for loss in ("logistic", "hinge")}
-CASES |= {f"ranker {loss}": lt.LatticeRanker(loss=loss, pairs_per_query=60) for loss in ("logistic", "hinge")}
-CASES |= {f"linear {loss}": lt.ConstrainedLinearRegressor(loss=loss) for loss in ("squared", "absolute", "huber", "quantile")}
-CASES |= {f"linear {loss}": lt.ConstrainedLinearClassifier(loss=loss) for loss in ("logistic", "hinge")}
+CASES |= {
+    f"ranker {loss}": lt.LatticeRanker(loss=loss, pairs_per_query=60)
+    for loss in ("logistic", "hinge")
+}
+CASES |= {
+    f"linear {loss}": lt.ConstrainedLinearRegressor(loss=loss)
+    for loss in ("squared", "absolute", "huber", "quantile")
+}
+CASES |= {
+    f"linear {loss}": lt.ConstrainedLinearClassifier(loss=loss) for loss in ("logistic", "hinge")
+}
 CASES |= {
     f"options {options}": lt.LatticeRegressor(**options)
     for options in (
@@ -45,14 +71,18 @@ def outputs(model):
     """Everything a user may look at, as functions of the rows."""
     if not hasattr(model, "decision_function"):
         return [model.predict]
-    chances = [lambda rows: model.predict_proba(rows)[:, 1]] if hasattr(model, "predict_proba") else []
+    chances = (
+        [lambda rows: model.predict_proba(rows)[:, 1]] if hasattr(model, "predict_proba") else []
+    )
     return [model.decision_function, *chances]
 
 
 def broken(predict, X: np.ndarray, points: int, kind: type, seed: int) -> int:
     rng = np.random.default_rng(seed)
     low, high = X.min(axis=0), X.max(axis=0)
-    rows = (rng.uniform(low - 0.1 * (high - low), high + 0.1 * (high - low), (points, COLUMNS))).astype(kind)
+    rows = (
+        rng.uniform(low - 0.1 * (high - low), high + 0.1 * (high - low), (points, COLUMNS))
+    ).astype(kind)
     at_data = rng.random(points) < 0.2
     rows[at_data] = X[rng.integers(len(X), size=int(at_data.sum()))]
     before = predict(rows)
@@ -60,10 +90,16 @@ def broken(predict, X: np.ndarray, points: int, kind: type, seed: int) -> int:
     for column, sign in enumerate(RULES):
         if sign:
             raised = rows.copy()
-            step = np.where(rng.random(points) < 0.5, np.spacing(np.abs(rows[:, column])), rng.exponential(X[:, column].std(), points))
+            step = np.where(
+                rng.random(points) < 0.5,
+                np.spacing(np.abs(rows[:, column])),
+                rng.exponential(X[:, column].std(), points),
+            )
             raised[:, column] = (rows[:, column] + step).astype(kind)
             after = predict(raised)
-            found += int(np.sum(sign * (after - before) < 0)) + int(np.sum(sign * (after.astype(kind) - before.astype(kind)) < 0))
+            found += int(np.sum(sign * (after - before) < 0)) + int(
+                np.sum(sign * (after.astype(kind) - before.astype(kind)) < 0)
+            )
     return found
 
 
@@ -73,7 +109,9 @@ def test_no_point_of_a_hundred_thousand_breaks_a_rule(case, tmp_path):
     X, y = table()
     model = fitted(CASES[case], X, y)
     assert model.constraint_report_.violation == 0.0 and model.constraint_report_.rows >= 3
-    assert any(rule.binding.size for rule in model.constraint_report_.rules), "the data should press against a rule"
+    assert any(rule.binding.size for rule in model.constraint_report_.rules), (
+        "the data should press against a rule"
+    )
     model.save(tmp_path / "model.lt")
     again = lt.load(tmp_path / "model.lt")
     assert again.check_constraints(X).violation == 0.0

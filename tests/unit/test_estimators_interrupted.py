@@ -1,4 +1,6 @@
-"""Ctrl-C and SIGTERM while fitting: a usable model stays, and the signal still reaches who it was meant for."""
+"""Ctrl-C and SIGTERM while fitting: a usable model stays, and the signal still reaches who it was
+meant for.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import pytest
 
 import lighttouch as lt
 from lighttouch.estimators import fitting
-from lighttouch.progress import Interrupts
+from lighttouch.running.interrupts import Interrupts
 
 
 def data(columns: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -22,7 +24,9 @@ def data(columns: int = 4) -> tuple[np.ndarray, np.ndarray]:
 
 def slow(**options):
     """Takes far longer than the test waits: a kinked loss, a tolerance out of reach."""
-    return lt.LatticeRegressor(loss="absolute", monotonic_cst=[-1, 1, 0, 0], max_iter=100_000, tol=1e-300, **options)
+    return lt.LatticeRegressor(
+        loss="absolute", monotonic_cst=[-1, 1, 0, 0], max_iter=100_000, tol=1e-300, **options
+    )
 
 
 def send_when(condition, number: int) -> threading.Thread:
@@ -47,7 +51,10 @@ def started(monkeypatch, name: str) -> threading.Event:
     return event
 
 
-@pytest.mark.skipif(signal.getsignal(signal.SIGINT) == signal.SIG_IGN, reason="Ctrl-C is ignored here, as in background jobs")
+@pytest.mark.skipif(
+    signal.getsignal(signal.SIGINT) == signal.SIG_IGN,
+    reason="Ctrl-C is ignored here, as in background jobs",
+)
 @pytest.mark.filterwarnings("ignore:training")
 def test_ctrl_c_leaves_a_usable_model_and_raises(monkeypatch):
     X, y = data()

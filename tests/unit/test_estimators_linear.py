@@ -12,7 +12,9 @@ import lighttouch as lt
 
 def table(rows: int = 300) -> tuple[pd.DataFrame, np.ndarray]:
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(rows, 4)) * [1, 100, 0.01, 1] + [0, 50, 0, 1], columns=list("abcd"))
+    X = pd.DataFrame(
+        rng.normal(size=(rows, 4)) * [1, 100, 0.01, 1] + [0, 50, 0, 1], columns=list("abcd")
+    )
     y = -X.a + 0.02 * X.b + 30 * X.c - 0.5 * X.d + rng.normal(0, 0.5, rows) + 7
     return X, y.to_numpy()
 
@@ -28,7 +30,12 @@ def test_without_rules_it_is_least_squares():
 def test_signs_dominance_and_rows_hold_exactly(loss):
     X, y = table()
     rules = [lt.Dominates("b", "c"), lt.SlopeBound("d", 0.25)]
-    model = lt.ConstrainedLinearRegressor(loss=loss, monotonic_cst={"a": 1}, shape_constraints=rules, constraints=([[1, 1, 1, 1]], [0.01]))
+    model = lt.ConstrainedLinearRegressor(
+        loss=loss,
+        monotonic_cst={"a": 1},
+        shape_constraints=rules,
+        constraints=([[1, 1, 1, 1]], [0.01]),
+    )
     model.fit(X, y)
     a, b, c, d = model.coef_
     assert a >= 0 and b >= c >= 0 and abs(d) <= 0.25 and a + b + c + d <= 0.01
@@ -39,13 +46,17 @@ def test_signs_dominance_and_rows_hold_exactly(loss):
 def test_the_constrained_optimum_is_right():
     clarabel = pytest.importorskip("clarabel")
     X, y = table()
-    model = lt.ConstrainedLinearRegressor(alpha=0.0, monotonic_cst={"a": 1, "d": 1}, tol=1e-9).fit(X, y)
+    model = lt.ConstrainedLinearRegressor(alpha=0.0, monotonic_cst={"a": 1, "d": 1}, tol=1e-9).fit(
+        X, y
+    )
     F = np.column_stack([np.ones(len(X)), X])
     H, c = F.T @ F / len(X), -F.T @ y / len(X)
     A = sparse.csc_matrix([[0, -1.0, 0, 0, 0], [0, 0, 0, 0, -1.0]])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    found = clarabel.DefaultSolver(sparse.csc_matrix(np.triu(H)), c, A, np.zeros(2), [clarabel.NonnegativeConeT(2)], settings).solve()
+    found = clarabel.DefaultSolver(
+        sparse.csc_matrix(np.triu(H)), c, A, np.zeros(2), [clarabel.NonnegativeConeT(2)], settings
+    ).solve()
     ours = np.concatenate([[model.intercept_], model.coef_])
 
     def value(w):
@@ -62,7 +73,9 @@ def test_predictions_rise_to_the_last_bit():
     points = pd.DataFrame(rng.normal(size=(100_000, 4)) * [1, 100, 0.01, 1], columns=list("abcd"))
     before, chances = model.decision_function(points), model.predict_proba(points)[:, 1]
     for name, sign in signs.items():
-        raised = points.assign(**{name: points[name] + np.spacing(points[name].abs()) * rng.integers(1, 3, 100_000)})
+        raised = points.assign(
+            **{name: points[name] + np.spacing(points[name].abs()) * rng.integers(1, 3, 100_000)}
+        )
         assert np.all(sign * (model.decision_function(raised) - before) >= 0)
         assert np.all(sign * (model.predict_proba(raised)[:, 1] - chances) >= 0)
 
@@ -70,19 +83,31 @@ def test_predictions_rise_to_the_last_bit():
 def test_canonical_examples_and_sparse_tables():
     X, y = table()
     labels = y > y.mean()
-    model = lt.ConstrainedLinearClassifier(canonical_examples=(X.head(3), ~labels[:3]), loss="hinge").fit(X, labels)
+    model = lt.ConstrainedLinearClassifier(
+        canonical_examples=(X.head(3), ~labels[:3]), loss="hinge"
+    ).fit(X, labels)
     np.testing.assert_array_equal(model.predict(X.head(3)), ~labels[:3])
-    regressor = lt.ConstrainedLinearRegressor(canonical_examples=(X.head(1), [0.0]), canonical_margin=0.1).fit(X, y)
+    regressor = lt.ConstrainedLinearRegressor(
+        canonical_examples=(X.head(1), [0.0]), canonical_margin=0.1
+    ).fit(X, y)
     assert abs(regressor.predict(X.head(1))[0]) <= 0.1
-    dense = lt.ConstrainedLinearRegressor(monotonic_cst=[1, 0, 0, 0], alpha=0.0, tol=1e-9).fit(X.to_numpy(), y)
-    thin = lt.ConstrainedLinearRegressor(monotonic_cst=[1, 0, 0, 0], alpha=0.0, tol=1e-9).fit(sparse.csr_matrix(X.to_numpy()), y)
-    np.testing.assert_allclose(thin.predict(sparse.csr_matrix(X.to_numpy())), dense.predict(X.to_numpy()), atol=0.02)
+    dense = lt.ConstrainedLinearRegressor(monotonic_cst=[1, 0, 0, 0], alpha=0.0, tol=1e-9).fit(
+        X.to_numpy(), y
+    )
+    thin = lt.ConstrainedLinearRegressor(monotonic_cst=[1, 0, 0, 0], alpha=0.0, tol=1e-9).fit(
+        sparse.csr_matrix(X.to_numpy()), y
+    )
+    np.testing.assert_allclose(
+        thin.predict(sparse.csr_matrix(X.to_numpy())), dense.predict(X.to_numpy()), atol=0.02
+    )
 
 
 def test_contradictions_and_useless_rules_are_refused():
     X, y = table(50)
     with pytest.raises(lt.InfeasibleConstraintsError, match="contradict"):
-        lt.ConstrainedLinearRegressor(constraints=([[1, 0, 0, 0], [-1, 0, 0, 0]], [-1.0, -1.0])).fit(X, y)
+        lt.ConstrainedLinearRegressor(
+            constraints=([[1, 0, 0, 0], [-1, 0, 0, 0]], [-1.0, -1.0])
+        ).fit(X, y)
     with pytest.raises(lt.ConstraintError, match="linear model"):
         lt.ConstrainedLinearRegressor(shape_constraints=[lt.Convex("a")]).fit(X, y)
     with pytest.raises(lt.ConstraintError, match="one column for each"):
@@ -95,12 +120,21 @@ def parts(X, y, count: int = 5):
 
 def test_partial_fit_of_squared_errors_is_fit_in_parts():
     X, y = table()
-    rules = {"monotonic_cst": {"a": 1}, "shape_constraints": [lt.Dominates("b", "c")], "alpha": 0.0, "tol": 1e-9}
+    rules = {
+        "monotonic_cst": {"a": 1},
+        "shape_constraints": [lt.Dominates("b", "c")],
+        "alpha": 0.0,
+        "tol": 1e-9,
+    }
     whole = lt.ConstrainedLinearRegressor(**rules).fit(X, y)
     grown = lt.ConstrainedLinearRegressor(**rules)
     for rows, targets in parts(X, y):
         assert grown.partial_fit(rows, targets) is grown
-        assert grown.constraint_report_.violation == 0.0 and grown.coef_[0] >= 0 and grown.coef_[1] >= grown.coef_[2] >= 0
+        assert (
+            grown.constraint_report_.violation == 0.0
+            and grown.coef_[0] >= 0
+            and grown.coef_[1] >= grown.coef_[2] >= 0
+        )
     np.testing.assert_allclose(grown.predict(X), whole.predict(X), atol=1e-3 * y.std())
     once = lt.ConstrainedLinearRegressor(**rules).partial_fit(X, y)
     np.testing.assert_allclose(once.coef_, whole.coef_, rtol=1e-6)
@@ -121,7 +155,9 @@ def test_partial_fit_of_other_losses_ends_near_fit_and_obeys(loss):
 def test_partial_fit_of_classes(loss):
     X, y = table(1500)
     labels = np.where(y > np.median(y), "yes", "no")
-    whole = lt.ConstrainedLinearClassifier(loss=loss, monotonic_cst={"a": -1, "b": 1}).fit(X, labels)
+    whole = lt.ConstrainedLinearClassifier(loss=loss, monotonic_cst={"a": -1, "b": 1}).fit(
+        X, labels
+    )
     grown = lt.ConstrainedLinearClassifier(loss=loss, monotonic_cst={"a": -1, "b": 1})
     with pytest.raises(ValueError, match="classes must be passed on the first call"):
         grown.partial_fit(X, labels)
@@ -141,11 +177,17 @@ def test_partial_fit_of_classes(loss):
 
 def test_partial_fit_weighs_rows_and_does_not_forget_a_fit_silently(tmp_path):
     X, y = table()
-    twice = lt.ConstrainedLinearRegressor(alpha=0.0, tol=1e-9).partial_fit(X, y).partial_fit(X[:100], y[:100])
+    twice = (
+        lt.ConstrainedLinearRegressor(alpha=0.0, tol=1e-9)
+        .partial_fit(X, y)
+        .partial_fit(X[:100], y[:100])
+    )
     weights = np.where(np.arange(300) < 100, 2.0, 1.0)
     weighted = lt.ConstrainedLinearRegressor(alpha=0.0, tol=1e-9).fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(twice.coef_, weighted.coef_, rtol=1e-5)
-    after_fit = lt.ConstrainedLinearRegressor(alpha=0.0, tol=1e-9).fit(X, y).partial_fit(X[:100], y[:100])
+    after_fit = (
+        lt.ConstrainedLinearRegressor(alpha=0.0, tol=1e-9).fit(X, y).partial_fit(X[:100], y[:100])
+    )
     np.testing.assert_allclose(after_fit.coef_, weighted.coef_, rtol=1e-5)
     weighted.save(tmp_path / "model.lt")
     with pytest.raises(ValueError, match="first batch"):
@@ -162,5 +204,7 @@ def test_thousands_of_sparse_columns_need_no_factor_and_long_rows_hold_exactly(l
     model = kind(loss=loss, alpha=1.0, **rules).fit(X, y if loss == "squared" else y > 0)
     report = model.constraint_report_
     assert report.violation == 0.0 and model.coef_[:2000].min() >= 0.0 and report.price > 0.0
-    assert loss != "squared" or 9.99 < model.coef_.sum() <= 10.0, "the row over all coefficients should bind"
+    assert loss != "squared" or 9.99 < model.coef_.sum() <= 10.0, (
+        "the row over all coefficients should bind"
+    )
     assert model.score(X, y if loss == "squared" else y > 0) > 0.9

@@ -14,9 +14,17 @@ matplotlib.use("Agg")
 
 def fitted():
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"a": rng.uniform(size=120), "$\\frac{x$\n": rng.uniform(size=120), "kind": rng.choice(["u", "v", "w"], 120)})
+    X = pd.DataFrame(
+        {
+            "a": rng.uniform(size=120),
+            "$\\frac{x$\n": rng.uniform(size=120),
+            "kind": rng.choice(["u", "v", "w"], 120),
+        }
+    )
     y = X.a * X.iloc[:, 1] + (X.kind == "u")
-    return lt.LatticeRegressor(monotonic_cst={"a": 1}, shape_constraints=[lt.EdgeworthTrust("a", 1)]).fit(X, y), X
+    return lt.LatticeRegressor(
+        monotonic_cst={"a": 1}, shape_constraints=[lt.EdgeworthTrust("a", 1)]
+    ).fit(X, y), X
 
 
 def test_curves_slices_and_rules_are_drawn():
@@ -29,7 +37,12 @@ def test_curves_slices_and_rules_are_drawn():
     assert np.all(np.diff(line.get_ydata()) >= 0)
     slice_axis = plots.plot_slice(model, X, "a").axes[0]
     assert len(slice_axis.lines) == 31 and np.all(np.diff(slice_axis.lines[-1].get_ydata()) >= 0)
-    figures = [curves, plots.plot_slice(model, X, ["a", "kind"]), plots.plot_slice(model, X, [0, 1]), plots.plot_constraints(model)]
+    figures = [
+        curves,
+        plots.plot_slice(model, X, ["a", "kind"]),
+        plots.plot_slice(model, X, [0, 1]),
+        plots.plot_constraints(model),
+    ]
     for figure in figures:
         figure.canvas.draw()
     assert len(figures[-1].axes[0].patches) == 4

@@ -1,4 +1,6 @@
-"""Shape constraints by column name: each holds on the parameters with no violation, and on predictions."""
+"""Shape constraints by column name: each holds on the parameters with no violation, and on
+predictions.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,15 @@ def table(rows: int = 400, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     """Targets that argue against every rule below."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.uniform(0, 2, (rows, 4)), columns=COLUMNS)
-    y = 0.5 * X.a + 2.0 * X.b - X.a * X.b + np.sin(3 * X.c) + 1.2 * X.d * X.a - X.d * X.b + rng.normal(0, 0.3, rows)
+    y = (
+        0.5 * X.a
+        + 2.0 * X.b
+        - X.a * X.b
+        + np.sin(3 * X.c)
+        + 1.2 * X.d * X.a
+        - X.d * X.b
+        + rng.normal(0, 0.3, rows)
+    )
     return X, y.to_numpy()
 
 
@@ -30,37 +40,68 @@ def inside(X: pd.DataFrame, room: float) -> pd.DataFrame:
 
 TOLERANCE = 1e-9  # differences of predictions carry rounding errors that single predictions do not
 CHECKS = {
-    "Edgeworth": (lt.EdgeworthTrust("a", "b"), lambda f, X: f(moved(X, a=0.1, b=0.1)) - f(moved(X, b=0.1)) - f(moved(X, a=0.1)) + f(X)),
+    "Edgeworth": (
+        lt.EdgeworthTrust("a", "b"),
+        lambda f, X: f(moved(X, a=0.1, b=0.1)) - f(moved(X, b=0.1)) - f(moved(X, a=0.1)) + f(X),
+    ),
     "Edgeworth, lower": (
         lt.EdgeworthTrust("a", "d", sign=-1),
         lambda f, X: -(f(moved(X, a=0.1, d=0.1)) - f(moved(X, a=0.1)) - f(moved(X, d=0.1)) + f(X)),
     ),
-    "trapezoid, low end": (lt.TrapezoidTrust("a", "b"), lambda f, X: f(X.assign(a=-9.0)) - f(moved(X, b=0.1).assign(a=-9.0))),
-    "trapezoid, high end": (lt.TrapezoidTrust("a", "b"), lambda f, X: f(moved(X, b=0.1).assign(a=9.0)) - f(X.assign(a=9.0))),
+    "trapezoid, low end": (
+        lt.TrapezoidTrust("a", "b"),
+        lambda f, X: f(X.assign(a=-9.0)) - f(moved(X, b=0.1).assign(a=-9.0)),
+    ),
+    "trapezoid, high end": (
+        lt.TrapezoidTrust("a", "b"),
+        lambda f, X: f(moved(X, b=0.1).assign(a=9.0)) - f(X.assign(a=9.0)),
+    ),
     "dominance": (lt.Dominates("a", "b"), lambda f, X: f(moved(X, a=1e-3)) - f(moved(X, b=1e-3))),
     "range dominance": (
         lt.RangeDominates("a", "b"),
-        lambda f, X: f(X.assign(a=9.0)) - f(X.assign(a=-9.0)) - f(X.assign(b=9.0)) + f(X.assign(b=-9.0)),
+        lambda f, X: (
+            f(X.assign(a=9.0)) - f(X.assign(a=-9.0)) - f(X.assign(b=9.0)) + f(X.assign(b=-9.0))
+        ),
     ),
     "joint": (lt.JointlyMonotonic("a", "d"), lambda f, X: f(moved(X, a=0.05, d=0.05)) - f(X)),
-    "supermodular": (lt.Supermodular("b", "d"), lambda f, X: f(moved(X, b=0.1, d=0.1)) - f(moved(X, d=0.1)) - f(moved(X, b=0.1)) + f(X)),
-    "submodular": (lt.Submodular("a", "d"), lambda f, X: -f(moved(X, a=0.1, d=0.1)) + f(moved(X, d=0.1)) + f(moved(X, a=0.1)) - f(X)),
+    "supermodular": (
+        lt.Supermodular("b", "d"),
+        lambda f, X: f(moved(X, b=0.1, d=0.1)) - f(moved(X, d=0.1)) - f(moved(X, b=0.1)) + f(X),
+    ),
+    "submodular": (
+        lt.Submodular("a", "d"),
+        lambda f, X: -f(moved(X, a=0.1, d=0.1)) + f(moved(X, d=0.1)) + f(moved(X, a=0.1)) - f(X),
+    ),
     "convex": (lt.Convex("c"), lambda f, X: f(moved(X, c=0.05)) + f(moved(X, c=-0.05)) - 2 * f(X)),
-    "concave": (lt.Concave("c"), lambda f, X: 2 * f(X) - f(moved(X, c=0.05)) - f(moved(X, c=-0.05))),
+    "concave": (
+        lt.Concave("c"),
+        lambda f, X: 2 * f(X) - f(moved(X, c=0.05)) - f(moved(X, c=-0.05)),
+    ),
     "valley": (
         lt.Unimodal("c", 0.8),
-        lambda f, X: np.where(X.c < 0.7, f(X) - f(moved(X, c=0.1)), np.where(X.c > 0.8, f(moved(X, c=0.1)) - f(X), 0)),
+        lambda f, X: np.where(
+            X.c < 0.7, f(X) - f(moved(X, c=0.1)), np.where(X.c > 0.8, f(moved(X, c=0.1)) - f(X), 0)
+        ),
     ),
     "peak": (
         lt.Unimodal("c", 1.2, "peak"),
-        lambda f, X: np.where(X.c < 1.1, f(moved(X, c=0.1)) - f(X), np.where(X.c > 1.2, f(X) - f(moved(X, c=0.1)), 0)),
+        lambda f, X: np.where(
+            X.c < 1.1, f(moved(X, c=0.1)) - f(X), np.where(X.c > 1.2, f(X) - f(moved(X, c=0.1)), 0)
+        ),
     ),
     "slope": (lt.SlopeBound("b", 0.3), lambda f, X: 0.03 - np.abs(f(moved(X, b=0.1)) - f(X))),
 }
 
 
 @pytest.mark.parametrize("name", CHECKS)
-@pytest.mark.parametrize("options", [{}, {"lattices": "single"}, {"lattices": "single", "lattice_size": 3, "interpolation": "hypercube"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"lattices": "single"},
+        {"lattices": "single", "lattice_size": 3, "interpolation": "hypercube"},
+    ],
+)
 def test_shape_holds_on_parameters_and_predictions(name, options):
     rule, least = CHECKS[name]
     X, y = table()
@@ -71,12 +112,19 @@ def test_shape_holds_on_parameters_and_predictions(name, options):
     assert least(model.predict, points).min() >= -TOLERANCE
     free = lt.LatticeRegressor(**options).fit(X, y)
     if name not in ("range dominance", "supermodular", "submodular", "joint"):
-        assert least(free.predict, points).min() < -1e-3, "the data should argue against the rule, or the test shows nothing"
+        assert least(free.predict, points).min() < -1e-3, (
+            "the data should argue against the rule, or the test shows nothing"
+        )
 
 
 def test_several_rules_together():
     X, y = table()
-    rules = [lt.EdgeworthTrust("a", "b"), lt.Dominates("b", "a"), lt.Convex("c"), lt.JointlyMonotonic("d", "c")]
+    rules = [
+        lt.EdgeworthTrust("a", "b"),
+        lt.Dominates("b", "a"),
+        lt.Convex("c"),
+        lt.JointlyMonotonic("d", "c"),
+    ]
     model = lt.LatticeRegressor(monotonic_cst={"d": -1}, shape_constraints=rules).fit(X, y)
     report = model.check_constraints()
     assert report.violation == 0.0
@@ -85,8 +133,12 @@ def test_several_rules_together():
 
 def test_category_order():
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"size": rng.choice(["S", "M", "L", "other"], 300), "x": rng.uniform(size=300)})
-    y = X["size"].map({"S": 1.0, "M": 0.0, "L": -1.0, "other": 5.0}) * (0.5 + X.x) + rng.normal(0, 0.1, 300)
+    X = pd.DataFrame(
+        {"size": rng.choice(["S", "M", "L", "other"], 300), "x": rng.uniform(size=300)}
+    )
+    y = X["size"].map({"S": 1.0, "M": 0.0, "L": -1.0, "other": 5.0}) * (0.5 + X.x) + rng.normal(
+        0, 0.1, 300
+    )
     rule = lt.CategoryOrder("size", [("S", "M"), ("M", "L")])
     for options in ({}, {"lattices": "single"}):
         model = lt.LatticeRegressor(shape_constraints=[rule], **options).fit(X, y)
@@ -99,23 +151,31 @@ def test_category_order():
 def test_rules_that_cannot_be_are_refused():
     X, y = table(50)
     with pytest.raises(lt.ConstraintError, match="decreasing"):
-        lt.LatticeRegressor(monotonic_cst={"a": -1}, shape_constraints=[lt.Dominates("a", "b")]).fit(X, y)
+        lt.LatticeRegressor(
+            monotonic_cst={"a": -1}, shape_constraints=[lt.Dominates("a", "b")]
+        ).fit(X, y)
     with pytest.raises(lt.ConstraintError, match="known mode"):
         lt.Unimodal("c", None)
     with pytest.raises(lt.ConstraintError, match="two different"):
         lt.LatticeRegressor(shape_constraints=[lt.Supermodular("a", "a")]).fit(X, y)
     with pytest.raises(lt.ConstraintError, match="single"):
-        lt.LatticeRegressor(shape_constraints=[lt.SlopeBound("a", 1.0), lt.EdgeworthTrust("a", "b")]).fit(X, y)
+        lt.LatticeRegressor(
+            shape_constraints=[lt.SlopeBound("a", 1.0), lt.EdgeworthTrust("a", "b")]
+        ).fit(X, y)
     with pytest.raises(lt.ConstraintError, match="rules such as"):
         lt.LatticeRegressor(shape_constraints=["convex"]).fit(X, y)
     with pytest.raises(lt.ConstraintError, match="column of numbers"):
-        lt.LatticeRegressor(shape_constraints=[lt.Convex("a")], categorical_features=["a"]).fit(X.round(), y)
+        lt.LatticeRegressor(shape_constraints=[lt.Convex("a")], categorical_features=["a"]).fit(
+            X.round(), y
+        )
 
 
 def test_classifier_and_ranker_take_shapes_too():
     X, y = table()
     rules = [lt.EdgeworthTrust("a", "b"), lt.Convex("c")]
     classifier = lt.LatticeClassifier(shape_constraints=rules).fit(X, y > 0.5)
-    ranker = lt.LatticeRanker(shape_constraints=rules, pairs_per_query=200).fit(X, y, qid=np.arange(400) // 40)
+    ranker = lt.LatticeRanker(shape_constraints=rules, pairs_per_query=200).fit(
+        X, y, qid=np.arange(400) // 40
+    )
     for model in (classifier, ranker):
         assert model.constraint_report_.violation == 0.0

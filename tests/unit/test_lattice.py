@@ -16,15 +16,27 @@ SHAPES = [(2,), (5,), (2, 2), (3, 2, 4), (2, 2, 2, 2, 2), (4, 3, 2, 3)]
 
 
 def as_integral(x: np.ndarray, theta: np.ndarray) -> float:
-    """Simplex interpolation as the mean over s in (0, 1) of theta at the vertex ceil(x - s), every coordinate by itself."""
+    """Simplex interpolation as the mean over s in (0, 1) of theta at the vertex ceil(x - s), every
+    coordinate by itself.
+    """
     cuts = np.unique(np.concatenate([[0.0, 1.0], x - np.floor(x)]))
     middles = (cuts[1:] + cuts[:-1]) / 2
-    return float(sum(length * theta[tuple(np.ceil(x - s).astype(int))] for length, s in zip(np.diff(cuts), middles, strict=True)))
+    return float(
+        sum(
+            length * theta[tuple(np.ceil(x - s).astype(int))]
+            for length, s in zip(np.diff(cuts), middles, strict=True)
+        )
+    )
 
 
 def as_products(x: np.ndarray, theta: np.ndarray) -> float:
     """Multilinear interpolation as a sum over all vertices of products of tent functions."""
-    return float(sum(np.prod(np.maximum(0.0, 1.0 - np.abs(x - v))) * theta[v] for v in product(*map(range, theta.shape))))
+    return float(
+        sum(
+            np.prod(np.maximum(0.0, 1.0 - np.abs(x - v))) * theta[v]
+            for v in product(*map(range, theta.shape))
+        )
+    )
 
 
 REFERENCES = {"simplex": as_integral, "hypercube": as_products}
@@ -95,21 +107,27 @@ def test_outside_values_are_clamped_exactly(interpolation):
 def test_other_number_types_give_the_same_features(kind):
     X = np.array([[0, 1], [1, 1], [0, 0]], dtype=kind)
     lattice = Lattice([2, 2])
-    assert np.array_equal(lattice.features(X).toarray(), lattice.features(X.astype(float)).toarray())
+    assert np.array_equal(
+        lattice.features(X).toarray(), lattice.features(X.astype(float)).toarray()
+    )
 
 
 def test_the_layout_of_the_table_does_not_matter():
     X = np.random.default_rng(3).random((7, 4))
     expected = Lattice([2, 3]).features(np.ascontiguousarray(X[:, ::2])).toarray()
     assert np.array_equal(Lattice([2, 3]).features(X[:, ::2]).toarray(), expected)
-    assert np.array_equal(Lattice([2, 3]).features(np.asfortranarray(X[:, ::2])).toarray(), expected)
+    assert np.array_equal(
+        Lattice([2, 3]).features(np.asfortranarray(X[:, ::2])).toarray(), expected
+    )
 
 
 def test_columns_of_frames_are_named():
     pandas = pytest.importorskip("pandas")
     X = np.random.default_rng(3).random((7, 2))
     frame = pandas.DataFrame(X, columns=["age", "income"])
-    assert np.array_equal(Lattice([2, 3]).features(frame).toarray(), Lattice([2, 3]).features(X).toarray())
+    assert np.array_equal(
+        Lattice([2, 3]).features(frame).toarray(), Lattice([2, 3]).features(X).toarray()
+    )
     frame.loc[[4, 6], "income"] = np.nan
     with pytest.raises(DataError, match="column 'income' holds NaN in 2 rows, first at row 4"):
         Lattice([2, 3]).features(frame)
@@ -119,7 +137,10 @@ def test_columns_of_frames_are_named():
     ("X", "message"),
     [
         ([[0.0, 0.0], [0.0, np.nan]], "column 1 holds NaN in 1 row, first at row 1"),
-        ([[0.0, np.inf], [0.0, -np.inf]], "column 1 holds infinite values in 2 rows, first at row 0"),
+        (
+            [[0.0, np.inf], [0.0, -np.inf]],
+            "column 1 holds infinite values in 2 rows, first at row 0",
+        ),
         ([[np.nan, 0.0], [np.inf, 0.0]], "column 0 holds NaN and infinite values in 2 rows"),
         (np.full((2, 2), np.longdouble("1e400")), "once cast to float64"),
         ([[0.0, 1.0, 0.0]], "must be n x 2 .*, got 1 x 3"),
@@ -127,12 +148,18 @@ def test_columns_of_frames_are_named():
         ([[0.0], [1.0, 2.0]], "table of numbers"),
         (np.array([[1.0, 1j]]), "column 0 must hold real numbers, got complex128"),
         ([["a", "b"]], "column 0 must hold real numbers, got <U1"),
-        (np.array([[0.5, 0.5], [0.5, "cheap"]], dtype=object), "column 1 must hold numbers, got 'cheap' in row 1"),
+        (
+            np.array([[0.5, 0.5], [0.5, "cheap"]], dtype=object),
+            "column 1 must hold numbers, got 'cheap' in row 1",
+        ),
         (np.array([[0.5, None]], dtype=object), "column 1 holds NaN"),
         (np.zeros((1, 2), dtype="M8[s]"), "must hold real numbers, got datetime64"),
     ],
 )
-@pytest.mark.parametrize("call", [lambda lattice, X: lattice.features(X), lambda lattice, X: lattice.evaluate(X, np.zeros(4))])
+@pytest.mark.parametrize(
+    "call",
+    [lambda lattice, X: lattice.features(X), lambda lattice, X: lattice.evaluate(X, np.zeros(4))],
+)
 def test_bad_inputs_are_named(X, message, call):
     with pytest.raises(DataError, match=message):
         call(Lattice([2, 2]), X)
@@ -158,7 +185,12 @@ def test_bad_parameters_are_named(theta, message):
         Lattice([2, 2]).evaluate([[0.5, 0.5]], theta)
 
 
-BAD_SIZES = [([], "at least one"), ([2, 1], "got 1 for feature 1"), ([2.5], "whole numbers"), (3, "sequence")]
+BAD_SIZES = [
+    ([], "at least one"),
+    ([2, 1], "got 1 for feature 1"),
+    ([2.5], "whole numbers"),
+    (3, "sequence"),
+]
 
 
 @pytest.mark.parametrize(("sizes", "message"), BAD_SIZES)
@@ -192,9 +224,12 @@ def test_predicted_memory_is_what_the_features_take(interpolation):
 def test_counts_and_memory_of_huge_lattices_are_told_but_not_taken(monkeypatch):
     lattice = Lattice([2] * 80)
     assert lattice.parameter_count == 2**80
-    with pytest.raises(DataError, match=r"\[2\] \* 80.*1,208,925,819,614,629,174,706,176 parameters.*several small lattices"):
+    with pytest.raises(
+        DataError,
+        match=r"\[2\] \* 80.*1,208,925,819,614,629,174,706,176 parameters.*several small lattices",
+    ):
         lattice.features(np.zeros((1, 80)))
-    monkeypatch.setattr("lighttouch.checks.available_memory", lambda: 10**6)
+    monkeypatch.setattr("lighttouch.validation.available_memory", lambda: 10**6)
     with pytest.raises(DataError, match=r"10,000 rows with up to 64 nonzeros.*simplex"):
         Lattice([2] * 6, "hypercube").features(np.zeros((10_000, 6)))
     assert Lattice([2] * 6).features(np.zeros((10_000, 6))).shape == (10_000, 64)

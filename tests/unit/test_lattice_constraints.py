@@ -1,4 +1,6 @@
-"""The builders' rows: counts of the table, rows against a slow reading of it, order of rows, memory, bad arguments."""
+"""The builders' rows: counts of the table, rows against a slow reading of it, order of rows,
+memory, bad arguments.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ def rows_of(constraints: LinearConstraints) -> list[tuple[frozenset, float]]:
     """Every row as (vertex, coefficient) pairs of its `... >= least` form."""
     A, b = constraints.A, constraints.b
     return [
-        (frozenset(zip(A.indices[s:e].tolist(), (-A.data[s:e]).tolist(), strict=True)), float(-b[r]) + 0.0)
+        (
+            frozenset(zip(A.indices[s:e].tolist(), (-A.data[s:e]).tolist(), strict=True)),
+            float(-b[r]) + 0.0,
+        )
         for r, (s, e) in enumerate(zip(A.indptr[:-1], A.indptr[1:], strict=True))
     ]
 
@@ -136,8 +141,12 @@ def exact_dominance_rows(sizes, i, j):
     table = Table(sizes)
     for v in product(*(range(size - 1) for size in sizes)):
         for S, T in nested_sets(sizes, i, j):
-            table.add((1.0, up(v, *S, i)), (-1.0, up(v, *S)), (-1.0, up(v, *T, i, j)), (1.0, up(v, *T, i)))
-            table.add((1.0, up(v, *T, i, j)), (-1.0, up(v, *T, j)), (-1.0, up(v, *S, j)), (1.0, up(v, *S)))
+            table.add(
+                (1.0, up(v, *S, i)), (-1.0, up(v, *S)), (-1.0, up(v, *T, i, j)), (1.0, up(v, *T, i))
+            )
+            table.add(
+                (1.0, up(v, *T, i, j)), (-1.0, up(v, *T, j)), (-1.0, up(v, *S, j)), (1.0, up(v, *S))
+            )
     return table.rows
 
 
@@ -146,7 +155,12 @@ def exact_joint_rows(sizes, i, j):
     for v in product(*(range(size - 1) for size in sizes)):
         for S, T in nested_sets(sizes, i, j):
             for a in (i, j):
-                table.add((1.0, up(v, *S, a)), (-1.0, up(v, *S)), (1.0, up(v, *T, i, j)), (-1.0, up(v, *T, a)))
+                table.add(
+                    (1.0, up(v, *S, a)),
+                    (-1.0, up(v, *S)),
+                    (1.0, up(v, *T, i, j)),
+                    (-1.0, up(v, *T, a)),
+                )
     return table.rows
 
 
@@ -163,7 +177,12 @@ def range_dominance_rows(sizes, i, j):
     table = Table(sizes)
     for v in table.vertices():
         last_i, last_j = sizes[i] - 1, sizes[j] - 1
-        table.add((1.0, at(v, i, last_i)), (-1.0, at(v, i, 0)), (-1.0, at(v, j, last_j)), (1.0, at(v, j, 0)))
+        table.add(
+            (1.0, at(v, i, last_i)),
+            (-1.0, at(v, i, 0)),
+            (-1.0, at(v, j, last_j)),
+            (1.0, at(v, j, 0)),
+        )
     return table.rows
 
 
@@ -185,7 +204,12 @@ def exact_convex_rows(sizes, i, keypoints):
     for v in table.vertices():
         if v[i] < sizes[i] - 2:
             before, after = 1.0 / h[v[i]], 1.0 / h[v[i] + 1]
-            table.add((after, up(v, i, i, *others)), (-after, up(v, i, *others)), (-before, up(v, i)), (before, v))
+            table.add(
+                (after, up(v, i, i, *others)),
+                (-after, up(v, i, *others)),
+                (-before, up(v, i)),
+                (before, v),
+            )
     return rows + table.rows
 
 
@@ -193,12 +217,18 @@ MIXED = (3, 2, 4)
 UNEVEN = [0.0, 0.5, 0.75, 3.0]
 SLOW_READING = [
     (lattice.increasing(MIXED), [row for i in range(3) for row in increasing_rows(MIXED, i)]),
-    (lattice.decreasing(MIXED, [2, 0]), [row for i in (2, 0) for row in increasing_rows(MIXED, i, -1.0)]),
+    (
+        lattice.decreasing(MIXED, [2, 0]),
+        [row for i in (2, 0) for row in increasing_rows(MIXED, i, -1.0)],
+    ),
     (lattice.unimodal(MIXED, 2, 1), unimodal_rows(MIXED, 2, 1, 1.0)),
     (lattice.unimodal(MIXED, 2, 3, shape="peak"), unimodal_rows(MIXED, 2, 3, -1.0)),
     (lattice.edgeworth(MIXED, 2, 0), edgeworth_rows(MIXED, 2, 0, 1.0)),
     (lattice.edgeworth(MIXED, 0, 1, sign=-1), edgeworth_rows(MIXED, 0, 1, -1.0)),
-    (lattice.supermodular(MIXED), [row for i, j in combinations(range(3), 2) for row in edgeworth_rows(MIXED, i, j, 1.0)]),
+    (
+        lattice.supermodular(MIXED),
+        [row for i, j in combinations(range(3), 2) for row in edgeworth_rows(MIXED, i, j, 1.0)],
+    ),
     (lattice.submodular(MIXED, [(2, 1)]), edgeworth_rows(MIXED, 2, 1, -1.0)),
     (lattice.trapezoid(MIXED, 0, 2), trapezoid_rows(MIXED, 0, 2, 1.0)),
     (lattice.trapezoid(MIXED, 2, 0, sign=-1), trapezoid_rows(MIXED, 2, 0, -1.0)),
@@ -207,7 +237,10 @@ SLOW_READING = [
     (lattice.joint_monotonicity(MIXED, 2, 1, "hypercube"), plain_joint_rows(MIXED, 2, 1)),
     (lattice.joint_monotonicity((2, 2, 2, 2), 0, 2), exact_joint_rows((2, 2, 2, 2), 0, 2)),
     (lattice.convex(MIXED, 2, interpolation="hypercube"), plain_convex_rows(MIXED, 2, range(4))),
-    (lattice.convex(MIXED, 2, UNEVEN, interpolation="hypercube"), plain_convex_rows(MIXED, 2, UNEVEN)),
+    (
+        lattice.convex(MIXED, 2, UNEVEN, interpolation="hypercube"),
+        plain_convex_rows(MIXED, 2, UNEVEN),
+    ),
     (lattice.convex(MIXED, 2), exact_convex_rows(MIXED, 2, range(4))),
     (lattice.convex(MIXED, 2, UNEVEN), exact_convex_rows(MIXED, 2, UNEVEN)),
     (lattice.convex((4,), 0), plain_convex_rows((4,), 0, range(4))),
@@ -235,14 +268,21 @@ def test_rows_shared_by_cells_or_ends_are_kept_once(constraints, expected):
 
 
 def test_range_dominance_and_dominance_have_no_duplicate_rows():
-    for constraints in (lattice.range_dominance(MIXED, 2, 0), lattice.dominance(MIXED, 2, 0), lattice.dominance([2] * 5, 0, 1)):
+    for constraints in (
+        lattice.range_dominance(MIXED, 2, 0),
+        lattice.dominance(MIXED, 2, 0),
+        lattice.dominance([2] * 5, 0, 1),
+    ):
         rows = rows_of(constraints)
         assert len(set(rows)) == len(rows) == constraints.count
 
 
 def test_concave_is_convex_negated():
     for how in ("simplex", "hypercube"):
-        convex, concave = lattice.convex(MIXED, 2, UNEVEN, how), lattice.concave(MIXED, 2, UNEVEN, how)
+        convex, concave = (
+            lattice.convex(MIXED, 2, UNEVEN, how),
+            lattice.concave(MIXED, 2, UNEVEN, how),
+        )
         assert abs(convex.A + concave.A).max() == 0.0
 
 
@@ -258,7 +298,14 @@ def test_rows_of_increasing_are_grouped_by_feature_in_c_order():
 
 def test_bounds_and_slopes_carry_their_numbers():
     theta = np.array([-2.0, 0.5, 3.0])
-    assert lattice.bounds([3], -1.0, 2.0).values(theta).tolist() == [1.0, -1.5, -4.0, -4.0, -1.5, 1.0]
+    assert lattice.bounds([3], -1.0, 2.0).values(theta).tolist() == [
+        1.0,
+        -1.5,
+        -4.0,
+        -4.0,
+        -1.5,
+        1.0,
+    ]
     assert lattice.bounds([3], upper=2.0).values(theta).tolist() == [-4.0, -1.5, 1.0]
     assert lattice.bounds([3], -1.0, np.inf).values(theta).tolist() == [1.0, -1.5, -4.0]
     assert lattice.slope([3], 0, 1.0).values(theta).tolist() == [1.5, 1.5, -3.5, -3.5]
@@ -334,7 +381,10 @@ def test_every_builder_checks_sizes_and_interpolation(name):
     ],
 )
 def test_rows_that_do_not_fit_are_refused_before_any_memory_is_taken(build):
-    with pytest.raises(ConstraintError, match=r"on a lattice of sizes .* rows, needs about .* are available; name fewer features"):
+    with pytest.raises(
+        ConstraintError,
+        match=r"on a lattice of sizes .* rows, needs about .* are available; name fewer features",
+    ):
         build()
 
 
@@ -342,10 +392,10 @@ def test_predicted_memory_of_rows_covers_what_they_take(monkeypatch):
     constraints = lattice.trapezoid([2] * 8, 0, 1)
     A = constraints.A
     taken = A.data.nbytes + A.indices.nbytes + A.indptr.nbytes + constraints.b.nbytes
-    monkeypatch.setattr("lighttouch.checks.available_memory", lambda: taken - 1)
+    monkeypatch.setattr("lighttouch.validation.available_memory", lambda: taken - 1)
     with pytest.raises(ConstraintError, match="128 rows"):
         lattice.trapezoid([2] * 8, 0, 1)
-    monkeypatch.setattr("lighttouch.checks.available_memory", lambda: 4 * taken)
+    monkeypatch.setattr("lighttouch.validation.available_memory", lambda: 4 * taken)
     assert lattice.trapezoid([2] * 8, 0, 1).count == 128
 
 
@@ -357,7 +407,9 @@ def test_monotonicity_without_stored_rows_is_the_stored_one(sizes):
         w = rng.normal(size=implicit.dimension)
         assert np.array_equal(implicit.values(w), stored.values(w))
         for size in (3, 16, 100):
-            assert np.array_equal(implicit.aggregated(size).values(w), stored.aggregated(size).values(w))
+            assert np.array_equal(
+                implicit.aggregated(size).values(w), stored.aggregated(size).values(w)
+            )
         smaller, larger = implicit.pairs()
         assert np.array_equal(smaller, stored.order_rows.smaller)
         assert np.array_equal(larger, stored.order_rows.larger)
@@ -373,7 +425,9 @@ def test_a_lattice_of_a_million_vertices_stores_no_rows():
 
 def test_violations_of_a_large_lattice_are_found_without_storing_them():
     sizes = [2] * 16
-    problem = lt.Problem(lt.Quadratic(sp.identity(2**16), np.zeros(2**16)), lt.lattice.increasing(sizes))
+    problem = lt.Problem(
+        lt.Quadratic(sp.identity(2**16), np.zeros(2**16)), lt.lattice.increasing(sizes)
+    )
     w = np.random.default_rng(0).normal(size=2**16)
     values = problem.constraints.values(w)
     tracemalloc.start()
@@ -382,5 +436,7 @@ def test_violations_of_a_large_lattice_are_found_without_storing_them():
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert found == values.max() and relative == pytest.approx(values.max() / np.sqrt(2.0), rel=1e-15)
+    assert found == values.max() and relative == pytest.approx(
+        values.max() / np.sqrt(2.0), rel=1e-15
+    )
     assert peak < values.nbytes / 4

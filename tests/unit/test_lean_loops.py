@@ -1,4 +1,6 @@
-"""The loops are compiled without reference counts: what runs inside them may not leak, and users' functions may still allocate."""
+"""The loops are compiled without reference counts: what runs inside them may not leak, and users'
+functions may still allocate.
+"""
 
 from __future__ import annotations
 
@@ -42,18 +44,32 @@ def memory() -> int:
 def test_users_functions_may_allocate():
     centers = np.random.default_rng(0).normal(size=(40, 6))
     objective = lt.CustomObjective(6, distance, direction, examples=40, record=Centers(centers))
-    constraints = lt.ConvexConstraints(6, 40, numba.njit(value), subgradient, record=Centers(0.1 * centers))
-    result = lt.solve(lt.Problem(objective, constraints), lt.PracticalLightTouch(1.5, lt.InverseSqrt(0.05)), iterations=2000, project=False)
+    constraints = lt.ConvexConstraints(
+        6, 40, numba.njit(value), subgradient, record=Centers(0.1 * centers)
+    )
+    result = lt.solve(
+        lt.Problem(objective, constraints),
+        lt.PracticalLightTouch(1.5, lt.InverseSqrt(0.05)),
+        iterations=2000,
+        project=False,
+    )
     assert result.objective < objective.value(np.zeros(6))
     assert result.violation < 0.1
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux to read the memory in use")
-@pytest.mark.parametrize("solver", [lt.FullTouch(1.5, 0.01), lt.LightTouch(1.5, 0.01, 50)], ids=["full", "light"])
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="needs Linux to read the memory in use"
+)
+@pytest.mark.parametrize(
+    "solver", [lt.FullTouch(1.5, 0.01), lt.LightTouch(1.5, 0.01, 50)], ids=["full", "light"]
+)
 def test_norm_constraints_do_not_leak(solver):
     rng = np.random.default_rng(1)
     centers = 0.1 * rng.normal(size=(100, 200))
-    problem = lt.Problem(lt.Quadratic(np.eye(200), rng.normal(size=200)), lt.NormConstraints(None, centers, None, np.ones(100)))
+    problem = lt.Problem(
+        lt.Quadratic(np.eye(200), rng.normal(size=200)),
+        lt.NormConstraints(None, centers, None, np.ones(100)),
+    )
     lt.solve(problem, solver, iterations=10, project=False)
     before = memory()
     result = lt.solve(problem, solver, iterations=2000, project=False)

@@ -1,4 +1,6 @@
-"""Simplex-exact dominance and joint monotonicity, said with few rows: the same set, projected onto exactly, trained in seconds."""
+"""Simplex-exact dominance and joint monotonicity, said with few rows: the same set, projected onto
+exactly, trained in seconds.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ BUILDERS = {"dominance": lt.lattice.dominance, "joint": lt.lattice.joint_monoton
 
 
 def worst_by_forms(forms, w: np.ndarray) -> float:
-    """The largest row of a nested family, from running maxima: M is raised along the edges until it stands still."""
+    """The largest row of a nested family, from running maxima: M is raised along the edges until it
+    stands still.
+    """
     M = np.full(forms.nodes, -np.inf)
     np.maximum.at(M, forms.below_at, forms.below @ w)
     while True:
@@ -42,12 +46,18 @@ def test_forms_say_what_the_rows_say(name, sizes):
 
 def test_stacking_and_widening_keep_track_of_the_rows():
     sizes = [2] * 4
-    whole = lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1), lt.lattice.joint_monotonicity(sizes, 2, 3))
+    whole = lt.stack(
+        lt.lattice.increasing(sizes),
+        lt.lattice.dominance(sizes, 0, 1),
+        lt.lattice.joint_monotonicity(sizes, 2, 3),
+    )
     assert [(block.first, block.count) for block in whole.nested] == [(32, 18), (50, 18)]
     wide = whole.nested[1].wide(3, 20)
     w = np.random.default_rng(1).normal(size=20)
     expected = whole.values(w[3:19])[50:].max()
-    assert max(worst_by_forms(forms, w) for forms in wide.families) == pytest.approx(float(expected), abs=1e-12)
+    assert max(worst_by_forms(forms, w) for forms in wide.families) == pytest.approx(
+        float(expected), abs=1e-12
+    )
 
 
 def small_engine(rules, box=(-np.inf, np.inf)):
@@ -89,7 +99,12 @@ def test_contradictions_name_rows_that_contradict_each_other():
     with pytest.raises(lt.InfeasibleConstraintsError) as caught:
         small_engine(impossible).nearest(np.zeros(16))
     rows = list(caught.value.rows)
-    alone = linprog(np.zeros(16), A_ub=sparse.csr_matrix(impossible.A)[rows], b_ub=impossible.b[rows], bounds=(None, None))
+    alone = linprog(
+        np.zeros(16),
+        A_ub=sparse.csr_matrix(impossible.A)[rows],
+        b_ub=impossible.b[rows],
+        bounds=(None, None),
+    )
     assert alone.status == 2, "the rows named must be infeasible on their own"
 
 
@@ -100,7 +115,9 @@ def test_warm_starts_reach_the_same_point():
     v = rng.normal(size=64)
     first = engine.nearest(v)
     moved = v + 0.01 * rng.normal(size=64)
-    np.testing.assert_allclose(engine.nearest(moved, first.warm).w, engine.nearest(moved).w, atol=1e-5)
+    np.testing.assert_allclose(
+        engine.nearest(moved, first.warm).w, engine.nearest(moved).w, atol=1e-5
+    )
     again = engine.nearest(v).w
     np.testing.assert_array_equal(again, first.w)
 
@@ -117,10 +134,17 @@ def test_project_uses_it_where_rows_are_many():
 
 
 def columns(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Column 1 matters more than column 0, against the rule, and most where columns 2 and 3 are high."""
+    """Column 1 matters more than column 0, against the rule, and most where columns 2 and 3 are
+    high.
+    """
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(rows, 12))
-    y = 0.3 * X[:, 0] + X[:, 1] * (1 + X[:, 2] * X[:, 3]) + X[:, 4:].mean(axis=1) + rng.normal(0, 0.2, rows)
+    y = (
+        0.3 * X[:, 0]
+        + X[:, 1] * (1 + X[:, 2] * X[:, 3])
+        + X[:, 4:].mean(axis=1)
+        + rng.normal(0, 0.2, rows)
+    )
     return X, y
 
 
@@ -139,7 +163,10 @@ def test_twelve_columns_train_in_seconds_and_hold_where_plain_rows_fail():
     assert advantage(model.predict, points).min() >= -1e-12
 
     sizes = [2] * 12
-    plain = lt.stack(lt.lattice.increasing(sizes, [0, 1]), lt.lattice.dominance(sizes, 0, 1, interpolation="hypercube"))
+    plain = lt.stack(
+        lt.lattice.increasing(sizes, [0, 1]),
+        lt.lattice.dominance(sizes, 0, 1, interpolation="hypercube"),
+    )
     lattice = lt.Lattice(sizes)
     theta = model.parameters_[-4096:] + np.random.default_rng(2).normal(0, 0.05, 4096)
     fixed = lt.project(theta, plain)
@@ -148,19 +175,36 @@ def test_twelve_columns_train_in_seconds_and_hold_where_plain_rows_fail():
     assert worst < -1e-6, "rows for multilinear interpolation do not make a simplex lattice obey"
 
 
-@pytest.mark.parametrize(("loss", "domain"), [("squared", lt.Everywhere()), ("logistic", lt.Box(-0.5, 2.0)), ("huber", lt.Everywhere())])
+@pytest.mark.parametrize(
+    ("loss", "domain"),
+    [("squared", lt.Everywhere()), ("logistic", lt.Box(-0.5, 2.0)), ("huber", lt.Everywhere())],
+)
 def test_solve_agrees_with_the_method_for_any_rows_and_proves_it(loss, domain):
     sizes = [2] * 9
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(300, 9))
-    y = 0.5 * X[:, 0] + 1.5 * X[:, 1] + X[:, 2:].sum(axis=1) / 4 + X[:, 0] * X[:, 2] + rng.normal(0, 0.3, 300)
+    y = (
+        0.5 * X[:, 0]
+        + 1.5 * X[:, 1]
+        + X[:, 2:].sum(axis=1) / 4
+        + X[:, 0] * X[:, 2]
+        + rng.normal(0, 0.3, 300)
+    )
     targets = np.where(y > np.median(y), 1.0, -1.0) if loss == "logistic" else y
-    risk = lt.EmpiricalRisk(lt.Lattice(sizes).features(X), targets, loss=loss, l2=1e-3, sample_weight=rng.uniform(1, 2, 300))
+    risk = lt.EmpiricalRisk(
+        lt.Lattice(sizes).features(X),
+        targets,
+        loss=loss,
+        l2=1e-3,
+        sample_weight=rng.uniform(1, 2, 300),
+    )
     rules = lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1))
     result = lt.solve(lt.Problem(risk, rules, domain))
     assert result.violation == 0.0 and result.status is lt.Status.CONVERGED
     assert "alternating directions" in result.notes[0]
-    one_by_one = lt.solve(lt.Problem(risk, lt.LinearConstraints(rules.A, rules.b), domain), lt.Automatic(1e-4))
+    one_by_one = lt.solve(
+        lt.Problem(risk, lt.LinearConstraints(rules.A, rules.b), domain), lt.Automatic(1e-4)
+    )
     assert abs(result.objective - one_by_one.objective) <= 1e-3 * one_by_one.objective
     state = result.state.solver_state.alternation
     assert state.lower_bound <= one_by_one.objective, "a bound that is not one"
@@ -170,8 +214,12 @@ def test_solve_agrees_with_the_method_for_any_rows_and_proves_it(loss, domain):
 def test_solve_in_chunks_is_the_same_run():
     sizes = [2] * 9
     rng = np.random.default_rng(1)
-    risk = lt.EmpiricalRisk(lt.Lattice(sizes).features(rng.uniform(size=(300, 9))), rng.normal(size=300), l2=1e-3)
-    problem = lt.Problem(risk, lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1)))
+    risk = lt.EmpiricalRisk(
+        lt.Lattice(sizes).features(rng.uniform(size=(300, 9))), rng.normal(size=300), l2=1e-3
+    )
+    problem = lt.Problem(
+        risk, lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1))
+    )
     whole = lt.solve(problem, iterations=4)
     part = lt.solve(problem, iterations=2)
     np.testing.assert_array_equal(lt.solve(problem, iterations=4, resume=part.state).w, whole.w)

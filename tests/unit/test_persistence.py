@@ -18,7 +18,13 @@ STORED = Path(__file__).parents[1] / "data" / "regressor_v1.lt"
 
 def table(rows: int = 80) -> tuple[pd.DataFrame, np.ndarray]:
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"a": rng.uniform(size=rows), "b\n<i>": rng.uniform(size=rows), "kind": rng.choice(["u", "v"], rows)})
+    X = pd.DataFrame(
+        {
+            "a": rng.uniform(size=rows),
+            "b\n<i>": rng.uniform(size=rows),
+            "kind": rng.choice(["u", "v"], rows),
+        }
+    )
     return X, (X.a * 2 + (X.kind == "v")).to_numpy()
 
 
@@ -27,12 +33,30 @@ def models() -> list:
     numeric = X[["a", "b\n<i>"]]
     rules = [lt.Convex("a"), lt.CategoryOrder("kind", [("u", "v")])]
     return [
-        (lt.LatticeRegressor(monotonic_cst={"a": 1}, shape_constraints=rules, keypoints=5).fit(X, y), X),
-        (lt.LatticeRegressor(loss=lt.Quantile(0.3), canonical_examples=(X.head(2), y[:2])).fit(X, y), X),
+        (
+            lt.LatticeRegressor(monotonic_cst={"a": 1}, shape_constraints=rules, keypoints=5).fit(
+                X, y
+            ),
+            X,
+        ),
+        (
+            lt.LatticeRegressor(loss=lt.Quantile(0.3), canonical_examples=(X.head(2), y[:2])).fit(
+                X, y
+            ),
+            X,
+        ),
         (lt.LatticeClassifier(monotonic_cst=[1, 0, 0]).fit(X, np.where(y > 1, "yes", "no")), X),
         (lt.LatticeRanker(lattices=0).fit(numeric, y, qid=np.arange(80) // 8), numeric),
-        (lt.ConstrainedLinearRegressor(monotonic_cst={"a": 1}, constraints=(np.eye(2), [5.0, 0.1])).fit(numeric, y), numeric),
-        (lt.ConstrainedLinearClassifier(loss="hinge").fit(numeric.to_numpy(), y > 1), numeric.to_numpy()),
+        (
+            lt.ConstrainedLinearRegressor(
+                monotonic_cst={"a": 1}, constraints=(np.eye(2), [5.0, 0.1])
+            ).fit(numeric, y),
+            numeric,
+        ),
+        (
+            lt.ConstrainedLinearClassifier(loss="hinge").fit(numeric.to_numpy(), y > 1),
+            numeric.to_numpy(),
+        ),
     ]
 
 
@@ -55,7 +79,9 @@ def test_saved_models_predict_the_same_bits_and_keep_their_rules(tmp_path, place
 def test_a_file_of_version_1_still_loads():
     model = lt.load(STORED)
     expected = json.loads(STORED.with_suffix(".json").read_text())
-    np.testing.assert_array_equal(model.predict(np.array(expected["X"])), np.array(expected["predictions"]))
+    np.testing.assert_array_equal(
+        model.predict(np.array(expected["X"])), np.array(expected["predictions"])
+    )
     assert model.check_constraints().violation == 0.0
 
 
@@ -92,7 +118,14 @@ def test_a_hostile_header_allocates_nothing(tmp_path):
 
     huge = {"kind": "LatticeRegressor", "state": {}, "arrays": [{"type": "<f8", "shape": [2**60]}]}
     odd = {"kind": "LatticeRegressor", "state": {"__array__": 5}, "arrays": []}
-    for header in (huge, odd, {"kind": "os.system", "state": {}, "arrays": []}, {}, [], {"kind": 3, "state": 3, "arrays": []}):
+    for header in (
+        huge,
+        odd,
+        {"kind": "os.system", "state": {}, "arrays": []},
+        {},
+        [],
+        {"kind": 3, "state": 3, "arrays": []},
+    ):
         with pytest.raises(lt.ModelFileError):
             lt.load(sealed(json.dumps(header).encode()))
     with pytest.raises(lt.ModelFileError):
@@ -118,17 +151,25 @@ def test_examples_rows_and_seeds_are_saved_too(tmp_path):
     X, y = table()
     numbers = X[["a", "b\n<i>"]]
     wanted = (X.head(3), y[:3])
-    model = lt.LatticeRegressor(canonical_examples=wanted, canonical_margin=5.0, random_state=7).fit(X, y)
+    model = lt.LatticeRegressor(
+        canonical_examples=wanted, canonical_margin=5.0, random_state=7
+    ).fit(X, y)
     model.save(tmp_path / "model.lt")
     again = lt.load(tmp_path / "model.lt")
     assert again.random_state == 7
     np.testing.assert_array_equal(again.canonical_examples[1], y[:3])
     np.testing.assert_array_equal(clone(again).fit(X, y).predict(X), model.predict(X))
     rows = lt.LinearConstraints(np.ones((1, numbers.shape[1])), [0.5])
-    linear = lt.ConstrainedLinearRegressor(constraints=rows, canonical_examples=(numbers.to_numpy()[:2], y[:2]), canonical_margin=50.0)
+    linear = lt.ConstrainedLinearRegressor(
+        constraints=rows, canonical_examples=(numbers.to_numpy()[:2], y[:2]), canonical_margin=50.0
+    )
     linear.fit(numbers.to_numpy(), y).save(tmp_path / "linear.lt")
     same = clone(lt.load(tmp_path / "linear.lt")).fit(numbers.to_numpy(), y)
     np.testing.assert_array_equal(same.coef_, linear.coef_)
-    pair = lt.ConstrainedLinearRegressor(constraints=([[1.0] * numbers.shape[1]], [0.5])).fit(numbers, y)
+    pair = lt.ConstrainedLinearRegressor(constraints=([[1.0] * numbers.shape[1]], [0.5])).fit(
+        numbers, y
+    )
     pair.save(tmp_path / "pair.lt")
-    np.testing.assert_array_equal(clone(lt.load(tmp_path / "pair.lt")).fit(numbers, y).coef_, pair.coef_)
+    np.testing.assert_array_equal(
+        clone(lt.load(tmp_path / "pair.lt")).fit(numbers, y).coef_, pair.coef_
+    )

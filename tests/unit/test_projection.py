@@ -7,12 +7,20 @@ import pytest
 from scipy import sparse
 
 import lighttouch as lt
-from lighttouch.constraints import ConvexConstraints, LinearConstraints, NormConstraints, QuadraticConstraints, order, ordering, stack
+from lighttouch.constraints import (
+    ConvexConstraints,
+    LinearConstraints,
+    NormConstraints,
+    QuadraticConstraints,
+    order,
+    ordering,
+    stack,
+)
 from lighttouch.constraints import bounds as bounds_on
 from lighttouch.domains import Ball, Box, Everywhere
 from lighttouch.errors import DataError
-from lighttouch.kernels.compiled import interpreted
-from lighttouch.kernels.order_projection import project_order
+from lighttouch.kernels.compiler.compiled import interpreted
+from lighttouch.kernels.orders.project import project_order
 from lighttouch.projections import project
 from lighttouch.projections.order_graphs import prepare_order, vector_runs
 
@@ -43,7 +51,10 @@ def test_closed_forms_are_named():
 def test_a_point_that_is_already_feasible_is_returned_as_it_is():
     rng = np.random.default_rng(0)
     v = np.sort(rng.standard_normal(200))
-    for constraints in (ordering(200), LinearConstraints(rng.standard_normal((50, 200)), np.full(50, 1e3))):
+    for constraints in (
+        ordering(200),
+        LinearConstraints(rng.standard_normal((50, 200)), np.full(50, 1e3)),
+    ):
         found = project(v, constraints)
         assert np.array_equal(found.w, v)
         assert found.distance == 0.0
@@ -53,7 +64,9 @@ def test_a_point_that_is_already_feasible_is_returned_as_it_is():
 def test_the_papers_lattice_is_projected_onto_exactly(noise):
     lower, upper = hypercube(12)
     rng = np.random.default_rng(1)
-    v = 4.0 * np.tanh(((np.arange(4096)[:, None] >> np.arange(12)) & 1) @ rng.random(12) - 3.0) + noise * rng.standard_normal(4096)
+    v = 4.0 * np.tanh(
+        ((np.arange(4096)[:, None] >> np.arange(12)) & 1) @ rng.random(12) - 3.0
+    ) + noise * rng.standard_normal(4096)
     found = project(v, order(lower, upper), Box(-10, 10))
     assert found.violation == 0.0
     assert np.all(found.w[lower] <= found.w[upper])
@@ -70,7 +83,10 @@ def test_deep_orders_are_exact():
     places = np.arange(n - 1)
     v = -np.linspace(0, 10, n) + rng.standard_normal(n)
     chain = project(v, ordering(n)).w
-    redundant = project(v, order(np.concatenate([places, places[:-1]]), np.concatenate([places + 1, places[:-1] + 2])))
+    redundant = project(
+        v,
+        order(np.concatenate([places, places[:-1]]), np.concatenate([places + 1, places[:-1] + 2])),
+    )
     assert "maximum flow" in redundant.method
     assert np.abs(chain - redundant.w).max() <= 1e-12
     assert redundant.violation == 0.0
@@ -113,7 +129,9 @@ def test_scales_repeats_and_zero_rows_change_nothing():
         assert messy.violation == max(0.0, (matrix @ messy.w - messy_b).max())
         assert messy.violation <= 1e-9 * 1e8
     pairs = order([0, 1, 2], [1, 2, 3])
-    rows = sparse.vstack([pairs.A * 1e-8, pairs.A * 1e8, *[pairs.A] * 50, sparse.csr_matrix((2, 4))], format="csr")
+    rows = sparse.vstack(
+        [pairs.A * 1e-8, pairs.A * 1e8, *[pairs.A] * 50, sparse.csr_matrix((2, 4))], format="csr"
+    )
     repeated = project([4.0, 1.0, 3.0, 2.0], LinearConstraints(rows, np.zeros(rows.shape[0])))
     assert np.allclose(repeated.w, project([4.0, 1.0, 3.0, 2.0], pairs).w, atol=1e-15)
     assert repeated.violation == 0.0
@@ -124,7 +142,9 @@ def test_projection_commutes_with_scaling(size):
     rng = np.random.default_rng(4)
     A, b, v = rng.standard_normal((20, 8)), rng.random(20), rng.standard_normal(8) * 3.0
     expected = project(v, LinearConstraints(A, b)).w
-    assert np.allclose(project(v * size, LinearConstraints(A, b * size)).w / size, expected, atol=1e-11)
+    assert np.allclose(
+        project(v * size, LinearConstraints(A, b * size)).w / size, expected, atol=1e-11
+    )
 
 
 def test_many_rows_take_the_augmented_lagrangian_and_are_certified():

@@ -1,4 +1,6 @@
-"""Contradictory sets end in an error with few rows that contradict each other on their own; feasible ones raise no alarm."""
+"""Contradictory sets end in an error with few rows that contradict each other on their own;
+feasible ones raise no alarm.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def read_mps(path):
     assert "RANGES" not in sections, "no test set uses them"
     kinds = {name: kind for kind, name in sections["ROWS"] if kind != "N"}
     place = {name: i for i, name in enumerate(kinds)}
-    columns = {name: i for i, name in enumerate(dict.fromkeys(words[0] for words in sections["COLUMNS"]))}
+    columns = {
+        name: i for i, name in enumerate(dict.fromkeys(words[0] for words in sections["COLUMNS"]))
+    }
     matrix, b = sparse.lil_matrix((len(place), len(columns))), np.zeros(len(place))
     for words in sections["COLUMNS"]:
         for name, value in zip(words[1::2], words[2::2], strict=True):
@@ -63,16 +67,24 @@ def read_mps(path):
     less = np.array([kind in "LE" for kind in kinds.values()])
     more = np.array([kind in "GE" for kind in kinds.values()])
     matrix = sparse.csr_matrix(matrix)
-    return sparse.vstack([matrix[less], -matrix[more]], format="csr"), np.concatenate([b[less], -b[more]]), *box_of(sections, columns)
+    return (
+        sparse.vstack([matrix[less], -matrix[more]], format="csr"),
+        np.concatenate([b[less], -b[more]]),
+        *box_of(sections, columns),
+    )
 
 
 def has_no_point(A, b, lower, upper):
     """The verdict of an outside solver."""
-    answer = linprog(np.zeros(A.shape[1]), A_ub=A, b_ub=b, bounds=np.column_stack([lower, upper]), method="highs")
+    answer = linprog(
+        np.zeros(A.shape[1]), A_ub=A, b_ub=b, bounds=np.column_stack([lower, upper]), method="highs"
+    )
     return answer.status == 2
 
 
-@pytest.mark.skipif(not SETS.exists(), reason="the outside data folder ../shared/data/infeasible_lp is absent")
+@pytest.mark.skipif(
+    not SETS.exists(), reason="the outside data folder ../shared/data/infeasible_lp is absent"
+)
 @pytest.mark.parametrize("name", ["galenet", "klein1", "refinery", "woodinfe"])
 def test_contradictory_linear_programs_are_found_with_a_verified_conflict(name):
     A, b, lower, upper = read_mps(SETS / f"{name}.mps")
@@ -83,7 +95,9 @@ def test_contradictory_linear_programs_are_found_with_a_verified_conflict(name):
     assert has_no_point(A[rows], b[rows], lower, upper)
     for row in rows:
         rest = [r for r in rows if r != row]
-        assert not has_no_point(A[rest], b[rest], lower, upper), "the conflict holds a row it can do without"
+        assert not has_no_point(A[rest], b[rest], lower, upper), (
+            "the conflict holds a row it can do without"
+        )
 
 
 def conflict_of(constraints, domain=None, point=None):
@@ -114,7 +128,9 @@ def test_a_long_cycle_is_found_among_many_orders():
 
 
 def test_bounds_and_orders_that_leave_no_room():
-    error = conflict_of(stack(ordering(5), bounds_on(5, [3, -9, -9, -9, -9], [9, 9, 9, 9, 2])), Box(-10, 10))
+    error = conflict_of(
+        stack(ordering(5), bounds_on(5, [3, -9, -9, -9, -9], [9, 9, 9, 9, 2])), Box(-10, 10)
+    )
     assert set(error.rows) == {0, 1, 2, 3, 4, 13}
     assert conflict_of(bounds_on(3, 2.0, 1.0)).rows == (0, 3)
     assert conflict_of(bounds_on(3, 2.0, None), Box(-1, 1)).rows == (0,)
@@ -133,10 +149,18 @@ def test_a_set_empty_by_a_hair_is_never_silently_fine(far):
 
 
 def test_the_conflict_is_named_in_words():
-    error = conflict_of(LinearConstraints([[1.0, 1.0], [1.0, -1.0], [-1.0, 0.0]], [1.0, 1.0, -2.0], names=["budget", "balance", "minimum"]))
+    error = conflict_of(
+        LinearConstraints(
+            [[1.0, 1.0], [1.0, -1.0], [-1.0, 0.0]],
+            [1.0, 1.0, -2.0],
+            names=["budget", "balance", "minimum"],
+        )
+    )
     assert all(word in str(error) for word in ("budget", "balance", "minimum"))
 
 
 def test_aggregated_constraints_name_single_rows():
-    error = conflict_of(stack(ordering(4), bounds_on(4, [1, -5, -5, -5], [5, 5, 5, 0])).aggregated(3))
+    error = conflict_of(
+        stack(ordering(4), bounds_on(4, [1, -5, -5, -5], [5, 5, 5, 0])).aggregated(3)
+    )
     assert set(error.rows) == {0, 1, 2, 3, 10}

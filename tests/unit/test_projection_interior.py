@@ -1,4 +1,6 @@
-"""The interior point: ill-conditioned rows, equalities, singular quadratic forms; and projections that must end in time."""
+"""The interior point: ill-conditioned rows, equalities, singular quadratic forms; and projections
+that must end in time.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,16 @@ from lighttouch.solvers import interior
 
 def second_differences(count: int) -> lt.LinearConstraints:
     """Convexity of a sequence: 2 w[i] <= w[i - 1] + w[i + 1]."""
-    return lt.LinearConstraints(sparse.diags([-1.0, 2.0, -1.0], [0, 1, 2], shape=(count - 2, count), format="csr"), np.zeros(count - 2))
+    return lt.LinearConstraints(
+        sparse.diags([-1.0, 2.0, -1.0], [0, 1, 2], shape=(count - 2, count), format="csr"),
+        np.zeros(count - 2),
+    )
 
 
 def optimality_error(problem: lt.Problem, w: np.ndarray) -> float:
-    """How far -grad f(w) is from the cone of the active rows: zero at an optimum, by non-negative least squares."""
+    """How far -grad f(w) is from the cone of the active rows: zero at an optimum, by non-negative
+    least squares.
+    """
     from scipy.optimize import nnls
 
     gradient = problem.objective.P @ w + problem.objective.q
@@ -68,7 +75,9 @@ def test_random_quadratic_programs_are_proven_and_optimal(seed):
     ties = rng.standard_normal((tied, n))
     rows = np.vstack([A, ties, -ties, np.eye(n), -np.eye(n)])  # a box keeps singular ones bounded
     right = np.concatenate([b, ties @ inside, -(ties @ inside), inside + 3.0, 3.0 - inside])
-    problem = lt.Problem(lt.Quadratic(root.T @ root, rng.standard_normal(n)), lt.LinearConstraints(rows, right))
+    problem = lt.Problem(
+        lt.Quadratic(root.T @ root, rng.standard_normal(n)), lt.LinearConstraints(rows, right)
+    )
     result = lt.solve(problem)
     assert result.status is lt.Status.CONVERGED
     assert any("interior point" in note for note in result.notes)
@@ -77,7 +86,9 @@ def test_random_quadratic_programs_are_proven_and_optimal(seed):
 
 
 def test_opposite_rows_are_one_equality():
-    rows = sparse.csr_matrix([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0], [-1.0, -2.0, 0.0], [0.0, -1.0, -1.0], [1.0, 2.0, 0.0]])
+    rows = sparse.csr_matrix(
+        [[1.0, 2.0, 0.0], [0.0, 1.0, 1.0], [-1.0, -2.0, 0.0], [0.0, -1.0, -1.0], [1.0, 2.0, 0.0]]
+    )
     first, second = opposite_rows(rows, np.array([3.0, 1.0, -3.0, -2.0, 4.0]))
     assert [sorted(pair) for pair in zip(first.tolist(), second.tolist(), strict=True)] == [[0, 2]]
 
@@ -123,7 +134,9 @@ def hard_rows() -> tuple[np.ndarray, lt.LinearConstraints]:
     """Dense rows, thousands of them violated: seconds of work."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((6000, 1200))
-    return 3.0 * rng.standard_normal(1200), lt.LinearConstraints(A, 0.05 * np.linalg.norm(A, axis=1))
+    return 3.0 * rng.standard_normal(1200), lt.LinearConstraints(
+        A, 0.05 * np.linalg.norm(A, axis=1)
+    )
 
 
 def test_a_projection_ends_soon_after_its_time_limit():

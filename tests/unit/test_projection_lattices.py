@@ -49,7 +49,10 @@ def test_uneven_bounds_and_chains_keep_their_own_methods():
     found = lt.project(rng.standard_normal(12), rules, uneven)
     assert not isinstance(engine_for(rules, uneven), LatticeEngine)
     assert found.violation <= 1e-12
-    assert "pool adjacent violators" in lt.project(rng.standard_normal(12), lt.lattice.increasing([12])).method
+    assert (
+        "pool adjacent violators"
+        in lt.project(rng.standard_normal(12), lt.lattice.increasing([12])).method
+    )
 
 
 def test_in_a_ball():
@@ -66,7 +69,9 @@ def test_two_to_the_sixteen_vertices(noise):
     rng = np.random.default_rng(2)
     corners = np.indices((2,) * 16).reshape(16, -1)
     rules = lt.lattice.increasing([2] * 16)
-    found = lt.project(rng.random(16) @ corners / 8.0 + noise * rng.standard_normal(2**16), rules, lt.Box(-10, 10))
+    found = lt.project(
+        rng.random(16) @ corners / 8.0 + noise * rng.standard_normal(2**16), rules, lt.Box(-10, 10)
+    )
     assert "A" not in vars(rules)
     assert found.violation == 0.0
     assert found.gap <= 1e-12 * found.distance**2

@@ -1,4 +1,6 @@
-"""The documents tell the truth: their code runs, their links lead somewhere, and every public name is described."""
+"""The documents tell the truth: their code runs, their links lead somewhere, and every public name
+is described.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,18 @@ import lighttouch as lt
 
 ROOT = Path(__file__).parents[2]
 WITH_CODE = ("README.md", "docs/README.md", "docs/reference.md")
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+DOCUMENTS = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+)
 
 
 def python_blocks(name: str) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return re.findall(
+        r"^```python\n(.*?)^```", (ROOT / name).read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +76,12 @@ def test_every_public_name_is_in_the_reference():
 
 def test_commands_named_in_the_readme_exist():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    named = set(re.findall(r"\bmake ([a-z-]+)\b", (ROOT / "README.md").read_text("utf-8") + (ROOT / "CONTRIBUTING.md").read_text()))
+    named = set(
+        re.findall(
+            r"\bmake ([a-z-]+)\b",
+            (ROOT / "README.md").read_text("utf-8") + (ROOT / "CONTRIBUTING.md").read_text(),
+        )
+    )
     assert {"run", "test"} <= named <= targets
 
 

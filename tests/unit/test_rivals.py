@@ -1,4 +1,6 @@
-"""The solvers the paper compares with: ProjectedSGD, ApproxSGD, OnlineFrankWolfe and LocalFrankWolfe."""
+"""The solvers the paper compares with: ProjectedSGD, ApproxSGD, OnlineFrankWolfe and
+LocalFrankWolfe.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +24,27 @@ RIVALS = {
 }
 
 
-def ridge(d: int = 20, n: int = 200, loss: str = "squared", domain: lt.Box | None = None) -> lt.Problem:
-    """Regression on increasing coefficients, some orders and one side of the box active at the optimum."""
+def ridge(
+    d: int = 20, n: int = 200, loss: str = "squared", domain: lt.Box | None = None
+) -> lt.Problem:
+    """Regression on increasing coefficients, some orders and one side of the box active at the
+    optimum.
+    """
     rng = np.random.default_rng(5)
     X = 0.5 * rng.normal(size=(n, d))
     slopes = np.linspace(-1.5, 1.5, d) + 0.6 * rng.normal(size=d)
     y = X @ slopes + 0.1 * rng.normal(size=n)
     if loss == "hinge":
         y = np.where(y > 0.0, 1.0, -1.0)
-    return lt.Problem(lt.EmpiricalRisk(X, y, loss=loss, l2=0.1), lt.ordering(d), lt.Box(-1.0, 1.0) if domain is None else domain)
+    return lt.Problem(
+        lt.EmpiricalRisk(X, y, loss=loss, l2=0.1),
+        lt.ordering(d),
+        lt.Box(-1.0, 1.0) if domain is None else domain,
+    )
 
 
-# ------------------------------------------------------------------------------------------------- one optimum for all eight
+# -------------------------------------------------------------------------------------------------
+# one optimum for all eight
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +63,10 @@ def optimum() -> float:
     return float(found.fun)
 
 
-# Solver, iterations and tolerance, from a start 1.95 above the optimum. One example a step: what is left falls as 1/sqrt(T), or 1/T
-# where the solver is told of strong convexity; two to three times the gaps seen over seeds. OnlineFrankWolfe looks at all examples seen.
+# Solver, iterations and tolerance, from a start 1.95 above the optimum. One example a step: what is
+# left falls as 1/sqrt(T), or 1/T
+# where the solver is told of strong convexity; two to three times the gaps seen over seeds.
+# OnlineFrankWolfe looks at all examples seen.
 REACHED = {
     "FullTouch": (lt.FullTouch(1.0, lt.InverseSqrt(0.1)), 20_000, 8e-3),
     "LightTouch": (lt.LightTouch(1.0, lt.InverseSqrt(0.1), 4, weight_step_size=0.05), 20_000, 6e-3),
@@ -75,7 +88,8 @@ def test_all_eight_reach_the_same_optimum(name: str, optimum: float) -> None:
     assert -1e-9 <= result.objective - optimum <= tolerance
 
 
-# ----------------------------------------------------------------------------------------------- what every solver promises
+# -----------------------------------------------------------------------------------------------
+# what every solver promises
 
 
 def assert_same_bits(first: object, second: object) -> None:
@@ -116,10 +130,19 @@ def test_the_same_seed_gives_the_same_bits_and_resuming_goes_on(name: str) -> No
 def test_iterates_are_feasible_and_the_history_is_the_common_one(name: str) -> None:
     problem = ridge(d=8, n=30, loss="hinge")
     seen = []
-    result = lt.solve(problem, RIVALS[name], iterations=40, record_every=1, callback=lambda progress: seen.append(progress.w))
+    result = lt.solve(
+        problem,
+        RIVALS[name],
+        iterations=40,
+        record_every=1,
+        callback=lambda progress: seen.append(progress.w),
+    )
     assert len(result.history) == 41 and np.all(result.history.violation == 0.0)
     assert np.all(np.abs(seen) <= 1.0)
-    assert np.all(np.diff(result.history.constraint_checks) >= 0) and result.constraint_checks == result.history.constraint_checks[-1] > 0
+    assert (
+        np.all(np.diff(result.history.constraint_checks) >= 0)
+        and result.constraint_checks == result.history.constraint_checks[-1] > 0
+    )
     assert np.all(result.history.loss_batch == 1) and result.constraint_probabilities is None
 
 
@@ -127,7 +150,13 @@ def test_iterates_are_feasible_and_the_history_is_the_common_one(name: str) -> N
 def test_the_average_is_that_of_the_iterates(name: str) -> None:
     problem = ridge(d=8, n=30, loss="hinge")
     seen = []
-    result = lt.solve(problem, RIVALS[name], iterations=25, record_every=1, callback=lambda progress: seen.append(progress.w))
+    result = lt.solve(
+        problem,
+        RIVALS[name],
+        iterations=25,
+        record_every=1,
+        callback=lambda progress: seen.append(progress.w),
+    )
     np.testing.assert_allclose(result.w_average, np.mean(seen[:-1], axis=0), atol=1e-14)
 
 
@@ -136,7 +165,10 @@ def test_python_objectives_run_interpreted_to_the_same_result(name: str) -> None
     problem = ridge(d=6, n=12, loss="hinge")
     X, y = problem.objective.X, problem.objective.y
     python = lt.CustomObjective(
-        6, lambda i, w: max(0.0, 1.0 - y[i] * (X[i] @ w)), lambda i, w: -y[i] * X[i] if y[i] * (X[i] @ w) < 1.0 else 0.0 * w, examples=12
+        6,
+        lambda i, w: max(0.0, 1.0 - y[i] * (X[i] @ w)),
+        lambda i, w: -y[i] * X[i] if y[i] * (X[i] @ w) < 1.0 else 0.0 * w,
+        examples=12,
     )
     plain = lt.Problem(lt.EmpiricalRisk(X, y, loss="hinge"), problem.constraints, problem.domain)
     users = lt.Problem(python, problem.constraints, problem.domain)
@@ -151,11 +183,14 @@ def test_python_objectives_run_interpreted_to_the_same_result(name: str) -> None
 def test_an_infinite_gradient_is_called_divergence(name: str) -> None:
     objective = lt.CustomObjective(3, lambda i, w: 0.0, lambda i, w: np.full(3, 1e308) * 10.0)
     with np.errstate(over="ignore"):
-        result = lt.solve(lt.Problem(objective, lt.ordering(3), lt.Box(0, 1)), RIVALS[name], iterations=10)
+        result = lt.solve(
+            lt.Problem(objective, lt.ordering(3), lt.Box(0, 1)), RIVALS[name], iterations=10
+        )
     assert result.status is lt.Status.DIVERGED and np.all(np.isfinite(result.w))
 
 
-# --------------------------------------------------------------------------------------------------------------- ProjectedSGD
+# --------------------------------------------------------------------------------------------------
+# ------------- ProjectedSGD
 
 
 def test_whole_passes_of_projected_sgd_are_projected_gradient_descent() -> None:
@@ -165,7 +200,9 @@ def test_whole_passes_of_projected_sgd_are_projected_gradient_descent() -> None:
     total = np.zeros(20)
     for _ in range(40):
         total += w
-        w = lt.project(w - 0.8 * problem.objective.gradient(w), problem.constraints, problem.domain).w
+        w = lt.project(
+            w - 0.8 * problem.objective.gradient(w), problem.constraints, problem.domain
+        ).w
     np.testing.assert_allclose(result.w_last, w, atol=1e-12)
     np.testing.assert_allclose(result.w_average, total / 40, atol=1e-12)
 
@@ -199,7 +236,8 @@ def test_projected_sgd_takes_any_rows_and_balls() -> None:
     np.testing.assert_allclose(result.w_last, exact, atol=1e-6)
 
 
-# ------------------------------------------------------------------------------------------------------------------ refusals
+# --------------------------------------------------------------------------------------------------
+# ---------------- refusals
 
 ORDERS = lt.ordering(4)
 SUMS = lt.LinearConstraints([[1.0, 1.0, 1.0, 1.0]], [1.0])
@@ -215,7 +253,12 @@ CONES = lt.NormConstraints(None, np.zeros((1, 4)), None, [1.0])
         (lt.ApproxSGD(0.1), CONES, lt.Box(0, 1), "linear"),
         (lt.OnlineFrankWolfe(), CONES, lt.Box(0, 1), "not linear"),
         (lt.OnlineFrankWolfe(), ORDERS, lt.Everywhere(), r"w\[0\] is not bounded below"),
-        (lt.OnlineFrankWolfe(), lt.stack(ORDERS, lt.bounds(4, 0.0)), lt.Everywhere(), "not bounded above"),
+        (
+            lt.OnlineFrankWolfe(),
+            lt.stack(ORDERS, lt.bounds(4, 0.0)),
+            lt.Everywhere(),
+            "not bounded above",
+        ),
         (lt.OnlineFrankWolfe(), ORDERS, lt.Ball(1.0), "ball together with constraints"),
         (lt.LocalFrankWolfe(), None, lt.Ball(1.0), "a ball has none"),
         (lt.LocalFrankWolfe(), SUMS, lt.Box(0, np.inf), None),
@@ -225,7 +268,9 @@ CONES = lt.NormConstraints(None, np.zeros((1, 4)), None, [1.0])
         (lt.ProjectedSGD(0.1), None, lt.Everywhere(), None),
     ],
 )
-def test_problems_that_cannot_be_taken_are_refused_with_an_alternative(solver, constraints, domain, reason) -> None:
+def test_problems_that_cannot_be_taken_are_refused_with_an_alternative(
+    solver, constraints, domain, reason
+) -> None:
     problem = lt.Problem(lt.Quadratic(np.eye(4), np.arange(4.0)), constraints, domain)
     if reason is None:
         assert solver.objection_to(problem) is None
@@ -239,7 +284,12 @@ def test_problems_that_cannot_be_taken_are_refused_with_an_alternative(solver, c
 def test_contradictions_are_found_before_the_first_step() -> None:
     impossible = lt.LinearConstraints([[1.0, 0.0], [-1.0, 1.0], [0.0, -1.0]], [0.0, 0.0, -1.0])
     problem = lt.Problem(lt.Quadratic(np.eye(2), np.zeros(2)), impossible, lt.Box(-5, 5))
-    for solver in (lt.ProjectedSGD(0.1), lt.OnlineFrankWolfe(), lt.LocalFrankWolfe(), lt.ApproxSGD(0.1)):
+    for solver in (
+        lt.ProjectedSGD(0.1),
+        lt.OnlineFrankWolfe(),
+        lt.LocalFrankWolfe(),
+        lt.ApproxSGD(0.1),
+    ):
         with pytest.raises(lt.InfeasibleConstraintsError):
             lt.solve(problem, solver, iterations=3)
 

@@ -1,4 +1,6 @@
-"""The default solver's stochastic loop, against a literal transcription; and its two layouts of memory against each other."""
+"""The default solver's stochastic loop, against a literal transcription; and its two layouts of
+memory against each other.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,26 @@ from lighttouch.solvers.automatic import Automatic, AutomaticState
 EXAMPLES, DIMENSION = 90, 40
 
 
-def sparse_problem(loss: str = "hinge", l2: float = 0.0, domain: lt.Box | None = None, weighted: bool = False) -> lt.Problem:
+def sparse_problem(
+    loss: str = "hinge", l2: float = 0.0, domain: lt.Box | None = None, weighted: bool = False
+) -> lt.Problem:
     rng = np.random.default_rng(5)
-    X = sp.random(EXAMPLES, DIMENSION, 0.15, random_state=rng, format="csr", data_rvs=rng.standard_normal)
-    y = np.sign(rng.normal(size=EXAMPLES)) if loss in ("hinge", "logistic") else rng.normal(size=EXAMPLES)
+    X = sp.random(
+        EXAMPLES, DIMENSION, 0.15, random_state=rng, format="csr", data_rvs=rng.standard_normal
+    )
+    y = (
+        np.sign(rng.normal(size=EXAMPLES))
+        if loss in ("hinge", "logistic")
+        else rng.normal(size=EXAMPLES)
+    )
     weight = rng.random(EXAMPLES) + 0.5 if weighted else None
     low = np.arange(0, DIMENSION - 1)
     constraints = lt.order(low, low + 1, dimension=DIMENSION)
-    return lt.Problem(lt.EmpiricalRisk(X, y, loss=loss, l2=l2, sample_weight=weight), constraints, domain or lt.Box(-0.8, 0.7))
+    return lt.Problem(
+        lt.EmpiricalRisk(X, y, loss=loss, l2=l2, sample_weight=weight),
+        constraints,
+        domain or lt.Box(-0.8, 0.7),
+    )
 
 
 def everything_is_far(monkeypatch) -> None:
@@ -36,8 +50,12 @@ def everything_is_far(monkeypatch) -> None:
         monkeypatch.setattr(pacing, limit, 0)
 
 
-def walked(problem: lt.Problem, steps: list[int], eta: float = 0.3, seed: int = 7) -> AutomaticState:
-    """The state after so many steps of the loop alone, a call each; between calls it is saved and loaded."""
+def walked(
+    problem: lt.Problem, steps: list[int], eta: float = 0.3, seed: int = 7
+) -> AutomaticState:
+    """The state after so many steps of the loop alone, a call each; between calls it is saved and
+    loaded.
+    """
     solver, rng = Automatic(), np.random.default_rng(seed)
     state = solver.init(problem, np.zeros(problem.dimension))
     state.eta = eta
@@ -47,13 +65,23 @@ def walked(problem: lt.Problem, steps: list[int], eta: float = 0.3, seed: int = 
     return state
 
 
-def transcribed(problem: lt.Problem, loss: str, steps: int, eta: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """The loop in plain words: w and the mean of the recorded iterates since the last power of two."""
+def transcribed(
+    problem: lt.Problem, loss: str, steps: int, eta: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The loop in plain words: w and the mean of the recorded iterates since the last power of
+    two.
+    """
     pace = pacing.choose_pace(problem)
     X = problem.objective.X.toarray()
     share = problem.objective.l2 * EXAMPLES / np.maximum(1, (X != 0).sum(axis=0))
-    weights = problem.objective.record.weights if problem.objective.record.weights.size else np.ones(EXAMPLES)
-    lower, upper = (np.broadcast_to(bound, DIMENSION) for bound in (problem.domain.lower, problem.domain.upper))
+    weights = (
+        problem.objective.record.weights
+        if problem.objective.record.weights.size
+        else np.ones(EXAMPLES)
+    )
+    lower, upper = (
+        np.broadcast_to(bound, DIMENSION) for bound in (problem.domain.lower, problem.domain.upper)
+    )
     w, squares, recorded, at = np.zeros(DIMENSION), np.full(DIMENSION, 1e-16), [], 0
     blocks = shuffled(-(-EXAMPLES // pace.run), np.random.default_rng(seed))
     ahead = [next(blocks) for _ in range(pace.runs)]
@@ -61,16 +89,22 @@ def transcribed(problem: lt.Problem, loss: str, steps: int, eta: float, seed: in
         for r in range(pace.runs):
             block, ahead[r] = ahead[r], next(blocks)
             for i in range(block * pace.run, min((block + 1) * pace.run, EXAMPLES)):
-                gradient = weights[i] * LOSSES[loss][1](float(X[i] @ w), problem.objective.y[i]) * X[i]
+                gradient = (
+                    weights[i] * LOSSES[loss][1](float(X[i] @ w), problem.objective.y[i]) * X[i]
+                )
                 for j in np.flatnonzero(X[i]):
                     squares[j] += gradient[j] ** 2
                     w[j] -= eta / math.sqrt(squares[j]) * gradient[j]
-                    w[j] /= 1.0 + (share[j] * eta / math.sqrt(squares[j]) if squares[j] > 1e-16 else 0.0)
+                    w[j] /= 1.0 + (
+                        share[j] * eta / math.sqrt(squares[j]) if squares[j] > 1e-16 else 0.0
+                    )
                 w[:] = np.clip(w, lower, upper)
         if t % pace.every == 0:
             for j in range(at, min(at + pace.group, DIMENSION - 1)):
                 excess = max(0.0, w[j] - w[j + 1])
-                give = math.sqrt(squares[j + 1]) / (math.sqrt(squares[j]) + math.sqrt(squares[j + 1]))
+                give = math.sqrt(squares[j + 1]) / (
+                    math.sqrt(squares[j]) + math.sqrt(squares[j + 1])
+                )
                 w[[j, j + 1]] += -give * excess, (1.0 - give) * excess
                 w[:] = np.clip(w, lower, upper)
             at = at + pace.group if at + pace.group < DIMENSION - 1 else 0
@@ -119,7 +153,9 @@ def test_pieces_of_a_walk_are_the_whole_walk(monkeypatch, far, l2):
     assert whole.pace.far == far
     np.testing.assert_array_equal(whole.walk.coordinates, pieces.walk.coordinates)
     np.testing.assert_array_equal(whole.walk.tail, pieces.walk.tail)
-    assert pieces.walk.coordinates.flags.f_contiguous == far, "copied or saved, coordinates no longer lie beside their squares"
+    assert pieces.walk.coordinates.flags.f_contiguous == far, (
+        "copied or saved, coordinates no longer lie beside their squares"
+    )
 
 
 @pytest.mark.parametrize("l2", [0.0, 0.02])
@@ -162,12 +198,21 @@ def test_users_functions_see_double_precision(monkeypatch, compiled):
     if compiled:
         constraints = lt.ConvexConstraints(DIMENSION, 3, slack, slope, record=rows)
     else:
-        constraints = lt.ConvexConstraints(DIMENSION, 3, lambda j, w: slack(rows, j, w), lambda j, w: rows.rows[j])
-    problem = lt.Problem(sparse_problem().objective, lt.stack(constraints, lt.ordering(DIMENSION)) if compiled else constraints)
+        constraints = lt.ConvexConstraints(
+            DIMENSION, 3, lambda j, w: slack(rows, j, w), lambda j, w: rows.rows[j]
+        )
+    problem = lt.Problem(
+        sparse_problem().objective,
+        lt.stack(constraints, lt.ordering(DIMENSION)) if compiled else constraints,
+    )
     assert not walked(problem, [20]).pace.far
 
 
-DOMAINS = {"box": lt.Box(-0.1, 0.1), "boxes": lt.Box(-np.linspace(0.1, 0.7, DIMENSION), 0.3), "ball": lt.Ball(0.3)}
+DOMAINS = {
+    "box": lt.Box(-0.1, 0.1),
+    "boxes": lt.Box(-np.linspace(0.1, 0.7, DIMENSION), 0.3),
+    "ball": lt.Ball(0.3),
+}
 
 
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
@@ -184,7 +229,9 @@ def test_far_or_near_no_iterate_leaves_the_domain(monkeypatch, domain):
 
 def test_bounds_are_rounded_inward():
     bounds = np.array([0.1, -0.1, 1e300, -1e300, 0.5, np.inf, -np.inf])
-    inside = pacing.inward(lt.Box(np.full(7, -np.inf), np.inf).record(7)._replace(lower=bounds, upper=bounds))
+    inside = pacing.inward(
+        lt.Box(np.full(7, -np.inf), np.inf).record(7)._replace(lower=bounds, upper=bounds)
+    )
     assert np.all(inside.lower >= bounds) and np.all(inside.upper <= bounds)
     for side in (inside.lower, inside.upper):
         np.testing.assert_array_equal(side.astype(np.float32).astype(float), side)
@@ -200,11 +247,21 @@ def test_the_shares_of_the_ridge_add_up_to_it():
     shares = pacing.ridge_shares(problem)
     touched = problem.objective.X.toarray() != 0
     seen = touched.any(axis=0)
-    np.testing.assert_allclose((touched[:, seen] * shares[seen]).sum(axis=0) / EXAMPLES, 0.02, rtol=1e-12)
+    np.testing.assert_allclose(
+        (touched[:, seen] * shares[seen]).sum(axis=0) / EXAMPLES, 0.02, rtol=1e-12
+    )
     assert np.all(np.isinf(shares[~seen]))
 
 
-@pytest.mark.parametrize("where", ["margins are kept", "no example has the column", "its entries are zeros", "its examples weigh nothing"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "margins are kept",
+        "no example has the column",
+        "its entries are zeros",
+        "its examples weigh nothing",
+    ],
+)
 def test_the_ridge_pulls_on_coordinates_without_gradients(monkeypatch, where):
     everything_is_far(monkeypatch)
     rng = np.random.default_rng(3)
@@ -219,7 +276,9 @@ def test_the_ridge_pulls_on_coordinates_without_gradients(monkeypatch, where):
     if where == "its entries are zeros":
         X.data[X.indices == 3] = 0.0
     start = np.full(4, 8.0) if where == "margins are kept" else np.array([0.0, 0.0, 0.0, 8.0])
-    problem = lt.Problem(lt.EmpiricalRisk(X, np.ones(EXAMPLES), loss="hinge", l2=0.5, sample_weight=weights))
+    problem = lt.Problem(
+        lt.EmpiricalRisk(X, np.ones(EXAMPLES), loss="hinge", l2=0.5, sample_weight=weights)
+    )
     solver, state = Automatic(), Automatic().init(problem, start)
     state.eta = 0.5
     solver._run(problem, state, 4000, np.random.default_rng(0))
@@ -234,8 +293,13 @@ def test_interpreted_and_compiled_walks_are_the_same_bits():
 
 def test_a_tail_is_an_average_from_the_first_stage_on():
     rng = np.random.default_rng(1)
-    X = sp.csr_matrix((np.ones(250_000), rng.integers(32_000, size=250_000), np.arange(250_001)), shape=(250_000, 32_000))
-    problem = lt.Problem(lt.EmpiricalRisk(X, rng.normal(size=250_000), loss="absolute"), lt.ordering(32_000))
+    X = sp.csr_matrix(
+        (np.ones(250_000), rng.integers(32_000, size=250_000), np.arange(250_001)),
+        shape=(250_000, 32_000),
+    )
+    problem = lt.Problem(
+        lt.EmpiricalRisk(X, rng.normal(size=250_000), loss="absolute"), lt.ordering(32_000)
+    )
     pace = pacing.choose_pace(problem)
     assert pacing.first_stage(problem, pace) / pace.record >= 16
 

@@ -1,4 +1,6 @@
-"""The theory's numbers against separate arithmetic and against substitution into the bounds; what it refuses."""
+"""The theory's numbers against separate arithmetic and against substitution into the bounds; what
+it refuses.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def test_light_bound_batch_and_step_size() -> None:
     assert theory.light_constraint_batch(100, 10**12, 0.1) == 4
     assert theory.light_constraint_batch(24_576, 10**15, 0.05) == 317
     assert theory.light_bound(EXAMPLE, 10**12, 0.1) == pytest.approx(1.3260321207e-2, rel=1e-9)
-    assert theory.light_bound(EXAMPLE, 10**12, 0.1, constraint_batch=20) == pytest.approx(1.4042656981e-3, rel=1e-9)
+    assert theory.light_bound(EXAMPLE, 10**12, 0.1, constraint_batch=20) == pytest.approx(
+        1.4042656981e-3, rel=1e-9
+    )
     assert theory.light_step_size(EXAMPLE, 10**12) == pytest.approx(2.05871657599e-7, rel=1e-9)
 
 
@@ -77,13 +81,19 @@ def test_mid_bound_and_weight_step_size() -> None:
 
 def test_plan_full_numbers() -> None:
     plan = theory.plan_full(EXAMPLE, 0.5, 0.1)
-    assert (plan.algorithm, plan.iterations, plan.expected_checks) == ("FullTouch", 198_269, 19_826_900)
+    assert (plan.algorithm, plan.iterations, plan.expected_checks) == (
+        "FullTouch",
+        198_269,
+        19_826_900,
+    )
     assert plan.step_size == pytest.approx(2 / (8 * math.sqrt(198_269)), rel=1e-12)
     assert plan.distance_to_feasible == pytest.approx(plan.guarantee / 0.5, rel=1e-12)
 
 
 def test_plan_full_uses_its_second_term_when_the_first_is_small() -> None:
-    loose = dataclasses.replace(EXAMPLE, penalty=5.0, constraint_gradient=1e-9, objective_lipschitz=0.1)
+    loose = dataclasses.replace(
+        EXAMPLE, penalty=5.0, constraint_gradient=1e-9, objective_lipschitz=0.1
+    )
     epsilon, failure = 1e4, 1e-300
     second = 16 * 2 * 3 * 300 * math.log(10) / (3 * epsilon)
     assert second > 4 * (9 + 4 * math.sqrt(2)) * 4 * 9 * (1 + 300 * math.log(10)) / epsilon**2
@@ -93,11 +103,17 @@ def test_plan_full_uses_its_second_term_when_the_first_is_small() -> None:
 def test_plan_light_numbers() -> None:
     plan = theory.plan_light(EXAMPLE, 0.01, 0.1)
     assert plan.iterations == pytest.approx(7_033_444_740_388.24, rel=1e-12)
-    logs = (1 + math.log(100)) ** 0.75 * math.sqrt(1 + math.log(10)) * math.sqrt(1 + math.log(plan.iterations))
+    logs = (
+        (1 + math.log(100)) ** 0.75
+        * math.sqrt(1 + math.log(10))
+        * math.sqrt(1 + math.log(plan.iterations))
+    )
     k = math.ceil(100 * logs / plan.iterations**0.25)
     assert (plan.algorithm, plan.constraint_batch) == ("LightTouch", k)
     assert plan.expected_checks == (k + 1) * plan.iterations
-    assert plan.weight_step_size == plan.step_size == theory.light_step_size(EXAMPLE, plan.iterations)
+    assert (
+        plan.weight_step_size == plan.step_size == theory.light_step_size(EXAMPLE, plan.iterations)
+    )
 
 
 def test_plan_mid_numbers() -> None:
@@ -123,14 +139,18 @@ def test_plan_mid_follows_its_first_term_with_one_constraint() -> None:
 
 
 @given(some_constants(), accuracies, failures)
-def test_full_iterations_bring_the_bound_below_epsilon(constants: Constants, epsilon: float, failure: float) -> None:
+def test_full_iterations_bring_the_bound_below_epsilon(
+    constants: Constants, epsilon: float, failure: float
+) -> None:
     plan = theory.plan_full(constants, epsilon, failure)
     assert theory.full_bound(constants, plan.iterations, failure) <= epsilon * (1 + 1e-9)
     assert plan.guarantee == theory.full_bound(constants, plan.iterations, failure)
 
 
 @given(some_constants(), accuracies, failures)
-def test_light_iterations_bring_the_bound_below_epsilon(constants: Constants, epsilon: float, failure: float) -> None:
+def test_light_iterations_bring_the_bound_below_epsilon(
+    constants: Constants, epsilon: float, failure: float
+) -> None:
     plan = theory.plan_light(constants, epsilon, failure)
     wide = dataclasses.replace(constants, diameter=max(1.0, constants.diameter))
     k = theory.light_constraint_batch(constants.constraints, plan.iterations, failure)
@@ -147,30 +167,50 @@ def test_light_iterations_bring_the_bound_below_epsilon(constants: Constants, ep
 @given(some_constants(), accuracies)
 def test_mid_phases_bring_the_bound_below_epsilon(constants: Constants, epsilon: float) -> None:
     plan = theory.plan_mid(constants, epsilon)
-    assert theory.mid_bound(constants, plan.first_phase or 0, plan.second_phase or 0) <= epsilon * (1 + 1e-9)
+    assert theory.mid_bound(constants, plan.first_phase or 0, plan.second_phase or 0) <= epsilon * (
+        1 + 1e-9
+    )
 
 
 @given(some_constants(), number(1e3, 1e15).map(int), failures)
-def test_the_final_form_is_never_below_the_three_terms_it_rounds_up(constants: Constants, iterations: int, failure: float) -> None:
+def test_the_final_form_is_never_below_the_three_terms_it_rounds_up(
+    constants: Constants, iterations: int, failure: float
+) -> None:
     k = theory.light_constraint_batch(constants.constraints, iterations, failure)
     if k <= constants.constraints:
-        assert theory.light_bound(constants, iterations, failure, k) <= theory.light_bound(constants, iterations, failure) * (1 + 1e-9)
+        assert theory.light_bound(constants, iterations, failure, k) <= theory.light_bound(
+            constants, iterations, failure
+        ) * (1 + 1e-9)
 
 
 @given(some_constants(), accuracies, number(1.01, 100), failures)
-def test_a_smaller_epsilon_takes_more_iterations(constants: Constants, epsilon: float, factor: float, failure: float) -> None:
+def test_a_smaller_epsilon_takes_more_iterations(
+    constants: Constants, epsilon: float, factor: float, failure: float
+) -> None:
     for plan in (theory.plan_full, theory.plan_light):
-        assert plan(constants, epsilon / factor, failure).iterations >= plan(constants, epsilon, failure).iterations
-    assert theory.plan_mid(constants, epsilon / factor).iterations >= theory.plan_mid(constants, epsilon).iterations
+        assert (
+            plan(constants, epsilon / factor, failure).iterations
+            >= plan(constants, epsilon, failure).iterations
+        )
+    assert (
+        theory.plan_mid(constants, epsilon / factor).iterations
+        >= theory.plan_mid(constants, epsilon).iterations
+    )
 
 
 @given(number(1, 1e7).map(int), number(3, 1e14).map(int), number(1, 1e3), failures)
-def test_more_iterations_need_a_smaller_batch(constraints: int, iterations: int, factor: float, failure: float) -> None:
+def test_more_iterations_need_a_smaller_batch(
+    constraints: int, iterations: int, factor: float, failure: float
+) -> None:
     longer = math.ceil(iterations * factor)
-    assert theory.light_constraint_batch(constraints, longer, failure) <= theory.light_constraint_batch(constraints, iterations, failure)
+    assert theory.light_constraint_batch(
+        constraints, longer, failure
+    ) <= theory.light_constraint_batch(constraints, iterations, failure)
 
 
-def test_light_checks_fewer_constraints_than_full_when_epsilon_is_small_and_constraints_are_many() -> None:
+def test_light_checks_fewer_constraints_than_full_when_epsilon_is_small_and_constraints_are_many() -> (
+    None
+):
     many = dataclasses.replace(EXAMPLE, constraints=10**7)
     light, full = theory.plan_light(many, 1e-9), theory.plan_full(many, 1e-9)
     assert light.expected_checks < full.expected_checks
@@ -184,7 +224,9 @@ def test_light_checks_fewer_constraints_than_full_when_epsilon_is_small_and_cons
 def test_light_falls_back_to_full_touch_where_the_batch_would_exceed_the_constraints() -> None:
     plan = theory.plan_light(EXAMPLE, 1e3, 0.1)
     assert plan.algorithm == "FullTouch"
-    assert plan.iterations == math.ceil(134**2 * (1 + math.log(100)) * 4 * 23**2 * (1 + math.log(10)) / 1e6)
+    assert plan.iterations == math.ceil(
+        134**2 * (1 + math.log(100)) * 4 * 23**2 * (1 + math.log(10)) / 1e6
+    )
     assert plan.step_size == pytest.approx(2 / (8 * math.sqrt(plan.iterations)), rel=1e-12)
     assert plan.expected_checks == 100 * plan.iterations
 
@@ -194,7 +236,9 @@ def test_light_takes_the_diameter_to_be_at_least_one_and_full_does_not() -> None
     assert theory.plan_light(small, 0.01).iterations == theory.plan_light(one, 0.01).iterations
     assert theory.plan_light(small, 0.01).step_size == theory.plan_light(one, 0.01).step_size
     assert theory.plan_light(small, 1e4) == theory.plan_light(one, 1e4)
-    assert theory.plan_full(small, 0.01).iterations == pytest.approx(theory.plan_full(one, 0.01).iterations / 16, abs=1)
+    assert theory.plan_full(small, 0.01).iterations == pytest.approx(
+        theory.plan_full(one, 0.01).iterations / 16, abs=1
+    )
 
 
 def test_a_plan_prints_as_an_aligned_table() -> None:
@@ -206,9 +250,18 @@ def test_a_plan_prints_as_an_aligned_table() -> None:
 
 
 def test_numbers_of_numpy_plan_like_python_ones() -> None:
-    numpy_constants = Constants(np.int64(100), *(np.float64(x) for x in (2, 3, 1, 1.5, 2)), np.float64(0.5), np.float64(5), np.float64(0.1))  # type: ignore[arg-type]
+    numpy_constants = Constants(
+        np.int64(100),
+        *(np.float64(x) for x in (2, 3, 1, 1.5, 2)),
+        np.float64(0.5),
+        np.float64(5),
+        np.float64(0.1),
+    )  # type: ignore[arg-type]
     assert numpy_constants == EXAMPLE
-    assert theory.plan_light(numpy_constants, 1e-6).expected_checks == theory.plan_light(EXAMPLE, 1e-6).expected_checks
+    assert (
+        theory.plan_light(numpy_constants, 1e-6).expected_checks
+        == theory.plan_light(EXAMPLE, 1e-6).expected_checks
+    )
 
 
 # Refusals.
@@ -246,7 +299,9 @@ def test_constants_need_a_penalty_or_what_it_follows_from() -> None:
         dataclasses.replace(EXAMPLE, penalty=None, boundary_gradient=None)
     with pytest.raises(ValueError, match="any penalty above 0"):
         dataclasses.replace(EXAMPLE, penalty=None, objective_lipschitz=0.0)
-    assert dataclasses.replace(EXAMPLE, penalty=None).chosen_penalty == pytest.approx(4.04, rel=1e-12)
+    assert dataclasses.replace(EXAMPLE, penalty=None).chosen_penalty == pytest.approx(
+        4.04, rel=1e-12
+    )
     alone = dataclasses.replace(EXAMPLE, boundary_gradient=None)
     assert alone.chosen_penalty == 5
     assert theory.plan_full(alone, 0.5).distance_to_feasible is None
@@ -308,12 +363,24 @@ def test_an_interior_point_is_strictly_feasible(value: float) -> None:
 
 
 def test_each_plan_builds_the_solver_it_recommends() -> None:
-    full, light, mid = theory.plan_full(EXAMPLE, 0.5), theory.plan_light(EXAMPLE, 0.01), theory.plan_mid(EXAMPLE, 0.01)
+    full, light, mid = (
+        theory.plan_full(EXAMPLE, 0.5),
+        theory.plan_light(EXAMPLE, 0.01),
+        theory.plan_mid(EXAMPLE, 0.01),
+    )
     assert full.solver() == lt.FullTouch(penalty=5.0, step_size=full.step_size)
     assert light.solver() == lt.LightTouch(
-        penalty=5.0, step_size=light.step_size, constraint_batch=light.constraint_batch, weight_step_size=light.step_size
+        penalty=5.0,
+        step_size=light.step_size,
+        constraint_batch=light.constraint_batch,
+        weight_step_size=light.step_size,
     )
     assert mid.solver() == lt.MidTouch(
-        penalty=5.0, strong_convexity=0.1, first_phase=mid.first_phase, weight_step_size=theory.mid_weight_step_size(EXAMPLE)
+        penalty=5.0,
+        strong_convexity=0.1,
+        first_phase=mid.first_phase,
+        weight_step_size=theory.mid_weight_step_size(EXAMPLE),
     )
-    assert theory.plan_light(EXAMPLE, 1e3).solver() == lt.FullTouch(penalty=5.0, step_size=theory.plan_light(EXAMPLE, 1e3).step_size)
+    assert theory.plan_light(EXAMPLE, 1e3).solver() == lt.FullTouch(
+        penalty=5.0, step_size=theory.plan_light(EXAMPLE, 1e3).step_size
+    )

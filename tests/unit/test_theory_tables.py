@@ -15,7 +15,9 @@ from lighttouch import theory
 from lighttouch.theory import Constants, Sizes
 
 DOCS = Path(__file__).parents[2] / "docs"
-TABLE = Sizes(constraints=1000, penalty=3.0, diameter=2.0, epsilon=0.01, dimension=50, oracle_ratio=1.5)
+TABLE = Sizes(
+    constraints=1000, penalty=3.0, diameter=2.0, epsilon=0.01, dimension=50, oracle_ratio=1.5
+)
 LOG = math.log(1000)
 
 
@@ -23,7 +25,11 @@ LOG = math.log(1000)
     ("algorithm", "iterations", "checks"),
     [
         ("FullTouch", 9 * 4 / 1e-4, 1000 * 9 * 4 / 1e-4),
-        ("LightTouch", LOG * 9 * 16 / 1e-4, LOG * 9 * 16 / 1e-4 + 1000 * LOG**1.5 * 3**1.5 * 8 / 1e-3),
+        (
+            "LightTouch",
+            LOG * 9 * 16 / 1e-4,
+            LOG * 9 * 16 / 1e-4 + 1000 * LOG**1.5 * 3**1.5 * 8 / 1e-3,
+        ),
         ("ProjectedSGD", 4 / 1e-4, "projection"),
         ("OnlineFrankWolfe", 8 / 1e-6, "linear optimization"),
         ("LocalFrankWolfe", 50 * 2.25 * 4 / 1e-4, "local linear oracle"),
@@ -41,7 +47,11 @@ def mid_entry(first_power: int) -> float:
     return (
         LOG * penalty**2 * diameter**2 / (convexity**2 * epsilon)
         + m**1.5 * LOG**1.5 * penalty**1.5 * diameter**1.5 / (convexity**1.5 * epsilon**0.75)
-        + m**first_power * LOG ** (2 / 3) * penalty ** (4 / 3) * diameter ** (4 / 3) / (convexity ** (4 / 3) * epsilon ** (2 / 3))
+        + m**first_power
+        * LOG ** (2 / 3)
+        * penalty ** (4 / 3)
+        * diameter ** (4 / 3)
+        / (convexity ** (4 / 3) * epsilon ** (2 / 3))
         + m ** (first_power + 1) * LOG * penalty * diameter / (convexity * math.sqrt(epsilon))
     )
 
@@ -63,7 +73,9 @@ def test_table_3(algorithm: str, iterations: float, checks: float | str) -> None
 
 
 def test_tables_refuse_algorithms_they_do_not_hold() -> None:
-    with pytest.raises(ValueError, match=r"Table 2, got 'MidTouch'; try one of FullTouch, LightTouch"):
+    with pytest.raises(
+        ValueError, match=r"Table 2, got 'MidTouch'; try one of FullTouch, LightTouch"
+    ):
         theory.iterations_table("MidTouch", TABLE)
     with pytest.raises(ValueError, match=r"Table 3 .* got 'OnlineFrankWolfe'"):
         theory.checks_table("OnlineFrankWolfe", dataclasses.replace(TABLE, strong_convexity=0.5))
@@ -73,16 +85,31 @@ def test_tables_refuse_algorithms_they_do_not_hold() -> None:
 
 def test_the_whole_table_prints_aligned() -> None:
     rows = theory.comparison_table(dataclasses.replace(TABLE, dimension=None))
-    assert [row.algorithm for row in rows] == ["FullTouch", "LightTouch", "ProjectedSGD", "OnlineFrankWolfe", "LocalFrankWolfe"]
+    assert [row.algorithm for row in rows] == [
+        "FullTouch",
+        "LightTouch",
+        "ProjectedSGD",
+        "OnlineFrankWolfe",
+        "LocalFrankWolfe",
+    ]
     assert rows[-1].iterations is None
     assert str(rows[0]) == "FullTouch              3.6e+05  3.6e+08"
     assert str(rows[-1]) == "LocalFrankWolfe                 N/A (local linear oracle)"
     strong = theory.comparison_table(dataclasses.replace(TABLE, strong_convexity=0.5))
-    assert [row.algorithm for row in strong] == ["FullTouch", "MidTouch", "ProjectedSGD", "LocalFrankWolfe"]
+    assert [row.algorithm for row in strong] == [
+        "FullTouch",
+        "MidTouch",
+        "ProjectedSGD",
+        "LocalFrankWolfe",
+    ]
 
 
 def test_the_examples_in_the_documents_print_what_they_show() -> None:
-    blocks = re.findall(r"```python\n(.*?)```\n```\n(.*?)```\n", (DOCS / "theory.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    blocks = re.findall(
+        r"```python\n(.*?)```\n```\n(.*?)```\n",
+        (DOCS / "theory.md").read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
     names: dict[str, object] = {}
     assert len(blocks) >= 7
     for code, shown in blocks:

@@ -30,11 +30,21 @@ def families(d: int) -> dict[str, lt.LinearConstraints]:
 
 
 @pytest.mark.parametrize("name", families(64))
-@pytest.mark.parametrize("step_size", [lt.InverseSqrt(0.5), lt.AdaGrad(0.1)], ids=["sqrt", "adagrad"])
+@pytest.mark.parametrize(
+    "step_size", [lt.InverseSqrt(0.5), lt.AdaGrad(0.1)], ids=["sqrt", "adagrad"]
+)
 def test_same_bits_as_a_look_at_all(name, step_size):
     problem = lt.Problem(examples(64), families(64)[name], lt.Box(-1, 1))
-    plain = lt.solve(problem, lt.FullTouch(1.0, step_size, batch=2), iterations=1500, seed=1, project=False)
-    watched = lt.solve(problem, lt.FullTouch(1.0, step_size, batch=2, incremental=True), iterations=1500, seed=1, project=False)
+    plain = lt.solve(
+        problem, lt.FullTouch(1.0, step_size, batch=2), iterations=1500, seed=1, project=False
+    )
+    watched = lt.solve(
+        problem,
+        lt.FullTouch(1.0, step_size, batch=2, incremental=True),
+        iterations=1500,
+        seed=1,
+        project=False,
+    )
     assert plain.violation_before_projection == watched.violation_before_projection
     np.testing.assert_array_equal(plain.w, watched.w)
     np.testing.assert_array_equal(plain.w_last, watched.w_last)
@@ -42,7 +52,12 @@ def test_same_bits_as_a_look_at_all(name, step_size):
 
 def test_work_does_not_grow_with_the_constraints():
     problem = lt.Problem(examples(1024), lt.lattice.increasing([2] * 10), lt.Box(-1, 1))
-    result = lt.solve(problem, lt.FullTouch(1.0, lt.InverseSqrt(0.5), incremental=True), iterations=500, project=False)
+    result = lt.solve(
+        problem,
+        lt.FullTouch(1.0, lt.InverseSqrt(0.5), incremental=True),
+        iterations=500,
+        project=False,
+    )
     assert 0 < result.constraint_checks < 500 * problem.constraints.count / 20
 
 
@@ -65,4 +80,8 @@ def test_resumed_runs_are_the_same_bits():
 )
 def test_refuses_what_it_cannot_watch(constraints, domain):
     with pytest.raises(ValueError, match="incremental"):
-        lt.solve(lt.Problem(examples(64), constraints, domain), lt.FullTouch(1.0, 0.1, incremental=True), iterations=10)
+        lt.solve(
+            lt.Problem(examples(64), constraints, domain),
+            lt.FullTouch(1.0, 0.1, incremental=True),
+            iterations=10,
+        )

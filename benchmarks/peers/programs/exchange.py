@@ -1,4 +1,6 @@
-"""What every peer's program shares: the problem it reads, the clock, and the answer it writes. NumPy only: lighttouch is not there."""
+"""What every peer's program shares: the problem it reads, the clock, and the answer it writes.
+NumPy only: lighttouch is not there.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +47,17 @@ class Run:
         return seconds < self.limit
 
     def step(self) -> float:
-        """The step size now: constant, or falling to 0 at the time limit where the settings say so."""
-        return self.settings["step"] * (1.0 - min(self.share, 1.0) if self.settings.get("falling") else 1.0)
+        """The step size now: constant, or falling to 0 at the time limit where the settings say
+        so.
+        """
+        return self.settings["step"] * (
+            1.0 - min(self.share, 1.0) if self.settings.get("falling") else 1.0
+        )
 
     def keep(self, seconds: float, parameters: np.ndarray) -> None:
-        self.kept.append((seconds, self.iterations, np.asarray(parameters, dtype=np.float64).ravel()))
+        self.kept.append(
+            (seconds, self.iterations, np.asarray(parameters, dtype=np.float64).ravel())
+        )
 
     def finish(self, **told: Any) -> None:
         seconds, iterations, parameters = zip(*self.kept, strict=True)
@@ -59,4 +67,6 @@ class Run:
 
 def vertices(features: int) -> np.ndarray:
     """The corners of the unit cube in C order: a lattice's values there are its parameters."""
-    return np.ascontiguousarray(np.array(np.unravel_index(np.arange(2**features), [2] * features), dtype=np.float64).T)
+    return np.ascontiguousarray(
+        np.array(np.unravel_index(np.arange(2**features), [2] * features), dtype=np.float64).T
+    )

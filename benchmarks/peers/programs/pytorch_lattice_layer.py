@@ -1,4 +1,6 @@
-"""PyTorch Lattice: one 2^D lattice layer, increasing in every feature, its constraints applied after every step."""
+"""PyTorch Lattice: one 2^D lattice layer, increasing in every feature, its constraints applied
+after every step.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,14 @@ def main() -> None:
     better, worse = (torch.from_numpy(run.problem[name]) for name in ("better", "worse"))
     features, bound = better.shape[1], float(run.problem["bound"])
     rules = [Monotonicity.INCREASING] * features
-    layer = Lattice([2] * features, -bound, bound, monotonicities=rules, interpolation=Interpolation.SIMPLEX)
+    layer = Lattice(
+        [2] * features, -bound, bound, monotonicities=rules, interpolation=Interpolation.SIMPLEX
+    )
     layer.kernel.data.zero_()
     corners = torch.from_numpy(vertices(features))
-    optimizer = getattr(torch.optim, run.settings["optimizer"])(layer.parameters(), lr=run.settings["step"])
+    optimizer = getattr(torch.optim, run.settings["optimizer"])(
+        layer.parameters(), lr=run.settings["step"]
+    )
 
     def parameters():
         with torch.no_grad():

@@ -1,4 +1,6 @@
-"""TensorFlow Lattice: one 2^D lattice layer, increasing in every feature; Keras applies its constraint after every step."""
+"""TensorFlow Lattice: one 2^D lattice layer, increasing in every feature; Keras applies its
+constraint after every step.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,13 @@ def main() -> None:
         with tf.GradientTape() as tape:
             margin = layer(tf.gather(better, drawn)) - layer(tf.gather(worse, drawn))
             loss = tf.reduce_mean(tf.nn.relu(1.0 - margin))
-        optimizer.apply_gradients(zip(tape.gradient(loss, layer.trainable_variables), layer.trainable_variables, strict=True))
+        optimizer.apply_gradients(
+            zip(
+                tape.gradient(loss, layer.trainable_variables),
+                layer.trainable_variables,
+                strict=True,
+            )
+        )
 
     step()  # builds the graph, off the clock
     layer.kernel.assign(tf.zeros_like(layer.kernel))

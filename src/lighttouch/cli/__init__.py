@@ -1,4 +1,6 @@
-"""The command line: `lighttouch train | predict | check | plan | reproduce | warmup | completion`."""
+"""The command line: `lighttouch train | predict | check | plan | reproduce | warmup |
+completion`.
+"""
 
 from lighttouch.cli.main import main
 

@@ -1,4 +1,6 @@
-"""From a table and the options to examples: features, targets, queries or pairs, and the task they make."""
+"""From a table and the options to examples: features, targets, queries or pairs, and the task they
+make.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ class Examples:
     worse: Any = None
 
     def rows(self, chosen: Any) -> Examples:
-        picked = [None if part is None else part.iloc[chosen] for part in (self.X, self.y, self.qid, self.worse)]
+        picked = [
+            None if part is None else part.iloc[chosen]
+            for part in (self.X, self.y, self.qid, self.worse)
+        ]
         return Examples(*picked)
 
     def __len__(self) -> int:
@@ -52,14 +57,22 @@ class Wanted:
             tables.place(name, frame, "--drop", path)
         unnamed = [name for name in frame.columns if re.fullmatch(r"Unnamed: \d+", str(name))]
         if unnamed:
-            say(f"warning: {len(unnamed)} column(s) of {one_line(str(path))} without a name (row numbers?) are left out", sys.stderr)
+            say(
+                (
+                    f"warning: {len(unnamed)} column(s) of {one_line(str(path))} without a "
+                    "name (row numbers?) are left out"
+                ),
+                sys.stderr,
+            )
         frame = frame.drop(columns=list({*self.drop, *unnamed}))
         return self._pairs(frame, path) if self.pairs else self._examples(frame, path)
 
     def _examples(self, frame: Any, path: Path) -> Examples:
         if self.target is None:
             names = ", ".join(repr(str(name)) for name in list(frame.columns)[:12])
-            raise DataError(f"which column should be predicted? Name it with --target; {path} has {names}")
+            raise DataError(
+                f"which column should be predicted? Name it with --target; {path} has {names}"
+            )
         target = frame[tables.place(self.target, frame, "--target", path)]
         tables.refuse_gaps(target, path, "the target")
         qid = None if self.qid is None else frame[tables.place(self.qid, frame, "--qid", path)]
@@ -70,14 +83,26 @@ class Wanted:
 
     def _pairs(self, frame: Any, path: Path) -> Examples:
         if self.target is not None or self.qid is not None:
-            raise DataError("--pairs needs no --target and no --qid: the better row of each pair is the one in the better_ columns")
+            raise DataError(
+                "--pairs needs no --target and no --qid: the better row of each pair is "
+                "the one in the better_ columns"
+            )
         names = [str(name)[len(BETTER) :] for name in frame.columns if str(name).startswith(BETTER)]
         lacking = [WORSE + name for name in names if WORSE + name not in frame.columns]
         other = [name for name in frame.columns if not str(name).startswith((BETTER, WORSE))]
         if not names or lacking or other:
-            told = f"{lacking[0]!r} is missing" if lacking else f"{other[0]!r} is neither (--drop it)" if other else "there are none"
+            told = (
+                f"{lacking[0]!r} is missing"
+                if lacking
+                else f"{other[0]!r} is neither (--drop it)"
+                if other
+                else "there are none"
+            )
             raise DataError(f"{path} must hold pairs in columns better_NAME and worse_NAME: {told}")
-        sides = [frame[[side + name for name in names]].set_axis(names, axis=1) for side in (BETTER, WORSE)]
+        sides = [
+            frame[[side + name for name in names]].set_axis(names, axis=1)
+            for side in (BETTER, WORSE)
+        ]
         better, worse = (self._features(side, path) for side in sides)
         return Examples(better, worse=worse)
 
@@ -95,21 +120,29 @@ def task_of(examples: Examples, asked: str, wanted: Wanted, path: Path) -> str:
     """Classification, regression or ranking, checked against the target."""
     if examples.worse is not None or examples.qid is not None:
         if asked not in ("auto", "ranking"):
-            raise DataError(f"--qid and --pairs make a ranker, but --task is {asked}; leave one of them out")
+            raise DataError(
+                f"--qid and --pairs make a ranker, but --task is {asked}; leave one of them out"
+            )
         if examples.y is not None:
             tables.require_numbers(examples.y.to_frame(), str(wanted.target), path, "the target")
         return "ranking"
     if asked == "ranking":
-        raise DataError("ranking needs to know which rows belong together: pass --qid COLUMN, or --pairs")
+        raise DataError(
+            "ranking needs to know which rows belong together: pass --qid COLUMN, or --pairs"
+        )
     values = examples.y.nunique()
     if values == 1 and len(examples) > 1:
-        raise DataError(f"the target {wanted.target!r} is {examples.y.iloc[0]} in all {len(examples):,} rows: there is nothing to learn")
+        raise DataError(
+            f"the target {wanted.target!r} is {examples.y.iloc[0]} in all "
+            f"{len(examples):,} rows: there is nothing to learn"
+        )
     task = asked if asked != "auto" else "classification" if values == 2 else "regression"
     if task == "regression":
         _require_regression(examples, asked, wanted, path)
     elif values != 2:
         raise DataError(
-            f"classification needs a target with 2 different values; {wanted.target!r} has {values:,}. Train one model for each class"
+            f"classification needs a target with 2 different values; {wanted.target!r} has "
+            f"{values:,}. Train one model for each class"
         )
     return task
 
@@ -119,7 +152,8 @@ def _require_regression(examples: Examples, asked: str, wanted: Wanted, path: Pa
     if asked == "auto" and values > 2 and examples.y.dtype.kind not in "iufb" and values <= 50:
         shown = ", ".join(repr(each) for each in sorted(examples.y.unique(), key=str)[:6])
         raise DataError(
-            f"the target {wanted.target!r} must hold numbers or two classes; it holds {values:,} texts ({shown}). "
+            f"the target {wanted.target!r} must hold numbers or two classes; it holds "
+            f"{values:,} texts ({shown}). "
             "Train one model for each class against the rest"
         )
     tables.require_numbers(examples.y.to_frame(), str(wanted.target), path, "the target")
@@ -129,12 +163,17 @@ def _require_regression(examples: Examples, asked: str, wanted: Wanted, path: Pa
 def split(examples: Examples, share: float, seed: int) -> tuple[Examples, Examples]:
     """Rows to train on and rows held out; the rows of a query stay together."""
     rng = np.random.default_rng(seed)
-    groups = np.arange(len(examples)) if examples.qid is None else np.unique(examples.qid.to_numpy(), return_inverse=True)[1]
+    groups = (
+        np.arange(len(examples))
+        if examples.qid is None
+        else np.unique(examples.qid.to_numpy(), return_inverse=True)[1]
+    )
     count = int(groups.max()) + 1
     held = max(1, round(share * count))
     if held >= count:
         raise DataError(
-            f"--holdout {share:g} leaves nothing to train on: there are only {count} {'rows' if examples.qid is None else 'queries'}"
+            f"--holdout {share:g} leaves nothing to train on: there are only {count} "
+            f"{'rows' if examples.qid is None else 'queries'}"
         )
     out = np.isin(groups, rng.permutation(count)[:held])
     return examples.rows(np.flatnonzero(~out)), examples.rows(np.flatnonzero(out))

@@ -8,7 +8,15 @@ from typing import Any
 
 from lighttouch.errors import ConstraintError, DataError, InfeasibleConstraintsError, ModelFileError
 
-OK, RULES_BROKEN, BAD_USAGE, INFEASIBLE, NOT_CONVERGED, FILE_PROBLEM, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+OK, RULES_BROKEN, BAD_USAGE, INFEASIBLE, NOT_CONVERGED, FILE_PROBLEM, INTERRUPTED = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    130,
+)
 OUR_MISTAKE = 70
 
 
@@ -37,12 +45,22 @@ def tell(error: BaseException) -> None:
         text = f"{error.filename or 'a file'}: {error.strerror}"
     say("lighttouch: error: " + visible(text or type(error).__name__), sys.stderr)
     if exit_code(error) == OUR_MISTAKE:
-        say(f"this {type(error).__name__} is a mistake of lighttouch's, not yours; please report it with the output of --debug", sys.stderr)
+        say(
+            (
+                f"this {type(error).__name__} is a mistake of lighttouch's, not yours; please "
+                "report it with the output of --debug"
+            ),
+            sys.stderr,
+        )
 
 
 def visible(text: str) -> str:
-    """Without control characters that could move a cursor or colour a terminal; line breaks stay."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else repr(letter)[1:-1] for letter in text)
+    """Without control characters that could move a cursor or colour a terminal; line breaks
+    stay.
+    """
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else repr(letter)[1:-1] for letter in text
+    )
 
 
 def one_line(text: str) -> str:

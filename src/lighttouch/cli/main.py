@@ -22,7 +22,9 @@ RUNS = {  # imported when asked for: scikit-learn and pandas take a second
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is returned, except for --help and bad options, where argparse exits by itself."""
+    """Run one command; the exit code is returned, except for --help and bad options, where argparse
+    exits by itself.
+    """
     parser = build_parser()
     options = parser.parse_args(words)
     options.words = list(sys.argv[1:] if words is None else words)

@@ -14,7 +14,7 @@ import numpy as np
 from lighttouch.cli.completion import script
 from lighttouch.cli.failures import INTERRUPTED, OK, one_line, say
 from lighttouch.cli.tables import readable
-from lighttouch.progress import Interrupts
+from lighttouch.running.interrupts import Interrupts
 
 
 def plan(options: argparse.Namespace) -> int:
@@ -52,11 +52,21 @@ def reproduce(options: argparse.Namespace) -> int:
 
     for part in options.data.split(",") if options.data else ():
         readable(Path(part.strip()))
-    asked = (options.scale, options.only, options.data, options.output, not options.quiet, options.seeds)
+    asked = (
+        options.scale,
+        options.only,
+        options.data,
+        options.output,
+        not options.quiet,
+        options.seeds,
+    )
     try:
         done = run(*asked, resume=not options.fresh, workers=options.workers)
     except KeyboardInterrupt:
-        say("\ninterrupted: what was measured is kept, and the same command goes on from here", sys.stderr)
+        say(
+            "\ninterrupted: what was measured is kept, and the same command goes on from here",
+            sys.stderr,
+        )
         return INTERRUPTED
     say(f"{done}\n\nrows, pictures and provenance: {done.folder}")
     return OK
@@ -65,10 +75,13 @@ def reproduce(options: argparse.Namespace) -> int:
 def warmup(options: argparse.Namespace) -> int:
     """Train one small model of each kind: what they compile is kept for later runs."""
     if options.clean:
-        from lighttouch.kernels.compiled import cache_folder, remove_stale_code
+        from lighttouch.kernels.compiler.compiled import cache_folder, remove_stale_code
 
         files, size = remove_stale_code()
-        say(f"Deleted {files:,} outdated files ({size / 1e6:.0f} MB) from {one_line(str(cache_folder()))}")
+        say(
+            f"Deleted {files:,} outdated files ({size / 1e6:.0f} MB) from "
+            f"{one_line(str(cache_folder()))}"
+        )
     began = time.perf_counter()
     for name, train in _small_trainings():
         start = time.perf_counter()
@@ -79,7 +92,10 @@ def warmup(options: argparse.Namespace) -> int:
             say("interrupted: what is compiled is kept", sys.stderr)
             return INTERRUPTED
         say(f"{name:<28}{time.perf_counter() - start:6.1f} s")
-    say(f"Everything is compiled, in {time.perf_counter() - began:.1f} s; a second warmup shows what is left of that")
+    say(
+        f"Everything is compiled, in {time.perf_counter() - began:.1f} s; a second warmup "
+        "shows what is left of that"
+    )
     return OK
 
 
@@ -92,13 +108,24 @@ def _small_trainings() -> list[tuple[str, Any]]:
     score = X[:, 0] - X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=300)
     rules: dict[str, Any] = {"monotonic_cst": [1, -1, 0], "lattices": [[0, 1]], "max_iter": 5}
     grid = lt.Lattice((2, 2, 2))
-    problem = lt.Problem(lt.PairwiseRisk(grid.features(X[::2]), grid.features(X[1::2]), loss="hinge"), lt.lattice.increasing(grid.sizes))
+    problem = lt.Problem(
+        lt.PairwiseRisk(grid.features(X[::2]), grid.features(X[1::2]), loss="hinge"),
+        lt.lattice.increasing(grid.sizes),
+    )
     curved = [lt.Convex(2)]
     return [
-        ("regressor", lambda: estimators.LatticeRegressor(**rules, shape_constraints=curved).fit(X, score)),
+        (
+            "regressor",
+            lambda: estimators.LatticeRegressor(**rules, shape_constraints=curved).fit(X, score),
+        ),
         ("classifier", lambda: estimators.LatticeClassifier(**rules).fit(X, score > 0)),
         ("ranker", lambda: estimators.LatticeRanker(**rules).fit_pairs(X[::2], X[1::2])),
-        ("linear models", lambda: estimators.ConstrainedLinearClassifier(monotonic_cst=[1, -1, 0]).fit(X, score > 0)),
+        (
+            "linear models",
+            lambda: estimators.ConstrainedLinearClassifier(monotonic_cst=[1, -1, 0]).fit(
+                X, score > 0
+            ),
+        ),
         ("the default solver", lambda: lt.solve(problem, iterations=100)),
     ]
 

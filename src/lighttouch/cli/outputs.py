@@ -18,11 +18,16 @@ def refuse(path: Path, what: str, overwrite: bool, inputs: Sequence[Path] = ()) 
     if any(_same(path, other) for other in inputs):
         raise FileProblem(f"the {what} {path} is also an input of this command; name another file")
     if path.exists() and not overwrite:
-        raise FileProblem(f"the {what} {path} exists already; name another file, or pass --overwrite")
+        raise FileProblem(
+            f"the {what} {path} exists already; name another file, or pass --overwrite"
+        )
     if not path.parent.is_dir():
         raise FileProblem(f"the {what} {path} cannot be written: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):
-        raise FileProblem(f"the {what} {path} cannot be written: no permission to write to the folder {path.parent}")
+        raise FileProblem(
+            f"the {what} {path} cannot be written: no permission to write to the folder "
+            f"{path.parent}"
+        )
 
 
 def _same(first: Path, second: Path) -> bool:

@@ -81,8 +81,12 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="lighttouch", description=ABOUT, epilog=EXIT_CODES, formatter_class=_Help)
-    parser.add_argument("--version", action="version", version=f"lighttouch {lighttouch.__version__}")
+    parser = argparse.ArgumentParser(
+        prog="lighttouch", description=ABOUT, epilog=EXIT_CODES, formatter_class=_Help
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"lighttouch {lighttouch.__version__}"
+    )
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(dest="command", metavar="command", title="commands")
     _train(commands)
@@ -90,9 +94,23 @@ def build_parser() -> argparse.ArgumentParser:
     _check(commands)
     _plan(commands)
     _reproduce(commands)
-    warmup = _command(commands, "warmup", "compile what training needs, so that the first model is not slow", WARMUP_EXAMPLES)
-    warmup.add_argument("--clean", action="store_true", help="first delete machine code of older versions of lighttouch")
-    completion = _command(commands, "completion", "print a script that completes commands in your shell", COMPLETION_EXAMPLES)
+    warmup = _command(
+        commands,
+        "warmup",
+        "compile what training needs, so that the first model is not slow",
+        WARMUP_EXAMPLES,
+    )
+    warmup.add_argument(
+        "--clean",
+        action="store_true",
+        help="first delete machine code of older versions of lighttouch",
+    )
+    completion = _command(
+        commands,
+        "completion",
+        "print a script that completes commands in your shell",
+        COMPLETION_EXAMPLES,
+    )
     completion.add_argument("shell", choices=("bash", "zsh", "fish"))
     return parser
 
@@ -132,71 +150,176 @@ def _seconds(text: str) -> float:
 def _seed(text: str) -> int:
     value = int(text)
     if not 0 <= value < 2**32:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {2**32 - 1}, got {text}")
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number from 0 to {2**32 - 1}, got {text}"
+        )
     return value
 
 
-def _command(commands: Any, name: str, summary: str, examples: str, about: str | None = None) -> argparse.ArgumentParser:
+def _command(
+    commands: Any, name: str, summary: str, examples: str, about: str | None = None
+) -> argparse.ArgumentParser:
     text = about or summary[0].upper() + summary[1:] + "."
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=text, epilog=examples, formatter_class=_Help)
-    parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error")
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=text, epilog=examples, formatter_class=_Help
+    )
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="show the traceback of an error",
+    )
     return parser
 
 
 def _dialect(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the CSV is written")
-    group.add_argument("--separator", metavar="S", help="what separates cells (found by itself: comma, semicolon or tab)")
-    group.add_argument("--decimal", metavar="D", default=".", choices=(".", ","), help="decimal point or comma: . or ,")
     group.add_argument(
-        "--missing", metavar="TEXT", action="append", default=[], help="a cell with this text is missing, such as '?'; may repeat"
+        "--separator",
+        metavar="S",
+        help="what separates cells (found by itself: comma, semicolon or tab)",
+    )
+    group.add_argument(
+        "--decimal",
+        metavar="D",
+        default=".",
+        choices=(".", ","),
+        help="decimal point or comma: . or ,",
+    )
+    group.add_argument(
+        "--missing",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        help="a cell with this text is missing, such as '?'; may repeat",
     )
     group.add_argument("--encoding", default="utf-8", help="such as latin-1 (default: utf-8)")
 
 
 def _train(commands: Any) -> None:
-    parser = _command(commands, "train", "train a model on a table under rules, save it and write a report", TRAIN_EXAMPLES, TRAIN)
-    parser.add_argument("data", type=Path, help="CSV or Parquet file; .gz, .bz2, .xz and .zip are read too")
+    parser = _command(
+        commands,
+        "train",
+        "train a model on a table under rules, save it and write a report",
+        TRAIN_EXAMPLES,
+        TRAIN,
+    )
+    parser.add_argument(
+        "data", type=Path, help="CSV or Parquet file; .gz, .bz2, .xz and .zip are read too"
+    )
     parser.add_argument("--target", metavar="COLUMN", help="what to predict")
-    parser.add_argument("--task", choices=("auto", "classification", "regression", "ranking"), default="auto")
+    parser.add_argument(
+        "--task", choices=("auto", "classification", "regression", "ranking"), default="auto"
+    )
     rules = parser.add_argument_group("rules")
     rules.add_argument(
-        "--increasing", metavar="A,B", type=names, action="extend", default=[], help="the prediction never falls as these rise"
+        "--increasing",
+        metavar="A,B",
+        type=names,
+        action="extend",
+        default=[],
+        help="the prediction never falls as these rise",
     )
     rules.add_argument(
-        "--decreasing", metavar="A,B", type=names, action="extend", default=[], help="the prediction never rises as these rise"
+        "--decreasing",
+        metavar="A,B",
+        type=names,
+        action="extend",
+        default=[],
+        help="the prediction never rises as these rise",
     )
     rules.add_argument("--rules", metavar="FILE", type=Path, help="TOML file with any rules")
     columns = parser.add_argument_group("columns")
-    columns.add_argument("--drop", metavar="A,B", type=names, action="extend", default=[], help="columns to leave out")
     columns.add_argument(
-        "--categorical", metavar="A,B", type=names, action="extend", default=[], help="treat as categories although they look like numbers"
+        "--drop",
+        metavar="A,B",
+        type=names,
+        action="extend",
+        default=[],
+        help="columns to leave out",
     )
-    columns.add_argument("--qid", metavar="COLUMN", help="rank: only rows with the same value here are compared")
-    columns.add_argument("--pairs", action="store_true", help="rank: every row is a pair, in columns better_NAME and worse_NAME")
+    columns.add_argument(
+        "--categorical",
+        metavar="A,B",
+        type=names,
+        action="extend",
+        default=[],
+        help="treat as categories although they look like numbers",
+    )
+    columns.add_argument(
+        "--qid", metavar="COLUMN", help="rank: only rows with the same value here are compared"
+    )
+    columns.add_argument(
+        "--pairs",
+        action="store_true",
+        help="rank: every row is a pair, in columns better_NAME and worse_NAME",
+    )
     output = parser.add_argument_group("output")
-    output.add_argument("-o", "--output", metavar="MODEL", type=Path, help="where to save the model (default: the data's name with .lt)")
-    output.add_argument("--report", metavar="HTML", type=Path, help="where to write the report (default: beside the model, .html)")
+    output.add_argument(
+        "-o",
+        "--output",
+        metavar="MODEL",
+        type=Path,
+        help="where to save the model (default: the data's name with .lt)",
+    )
+    output.add_argument(
+        "--report",
+        metavar="HTML",
+        type=Path,
+        help="where to write the report (default: beside the model, .html)",
+    )
     output.add_argument("--no-report", action="store_true", help="write no report")
     output.add_argument("--overwrite", action="store_true", help="replace files that exist")
     output.add_argument("--quiet", action="store_true", help="print errors and warnings only")
     training = parser.add_argument_group("training")
-    training.add_argument("--linear", action="store_true", help="a linear model (number columns only) instead of curves and lattices")
-    training.add_argument("--test", metavar="FILE", type=Path, help="measure accuracy on this file too")
     training.add_argument(
-        "--holdout", metavar="SHARE", type=_fraction, help="keep this share of the rows from training and measure accuracy on them"
+        "--linear",
+        action="store_true",
+        help="a linear model (number columns only) instead of curves and lattices",
     )
-    training.add_argument("--time-limit", metavar="SECONDS", type=_seconds, help="stop training after so long, with the best model so far")
-    training.add_argument("--seed", type=_seed, default=0, help="what is random is drawn from this (default: 0)")
+    training.add_argument(
+        "--test", metavar="FILE", type=Path, help="measure accuracy on this file too"
+    )
+    training.add_argument(
+        "--holdout",
+        metavar="SHARE",
+        type=_fraction,
+        help="keep this share of the rows from training and measure accuracy on them",
+    )
+    training.add_argument(
+        "--time-limit",
+        metavar="SECONDS",
+        type=_seconds,
+        help="stop training after so long, with the best model so far",
+    )
+    training.add_argument(
+        "--seed", type=_seed, default=0, help="what is random is drawn from this (default: 0)"
+    )
     _dialect(parser)
 
 
 def _predict(commands: Any) -> None:
-    parser = _command(commands, "predict", "predict for every row of a table of any size", PREDICT_EXAMPLES)
+    parser = _command(
+        commands, "predict", "predict for every row of a table of any size", PREDICT_EXAMPLES
+    )
     parser.add_argument("model", type=Path, help="a model that train saved")
-    parser.add_argument("data", type=Path, help="CSV or Parquet file; .gz, .bz2, .xz and .zip are read too")
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="CSV, compressed CSV or Parquet (default: CSV to the screen)")
     parser.add_argument(
-        "--keep", metavar="A,B", type=names, action="extend", default=[], help="columns of the data to write beside the prediction"
+        "data", type=Path, help="CSV or Parquet file; .gz, .bz2, .xz and .zip are read too"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="CSV, compressed CSV or Parquet (default: CSV to the screen)",
+    )
+    parser.add_argument(
+        "--keep",
+        metavar="A,B",
+        type=names,
+        action="extend",
+        default=[],
+        help="columns of the data to write beside the prediction",
     )
     parser.add_argument("--raw", action="store_true", help="write text as it is, formulas too")
     parser.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
@@ -207,42 +330,98 @@ def _predict(commands: Any) -> None:
 def _check(commands: Any) -> None:
     parser = _command(commands, "check", "do the rules hold? The exit code says so", CHECK_EXAMPLES)
     parser.add_argument("model", type=Path, help="a model that train saved")
-    parser.add_argument("data", type=Path, nargs="?", help="a table whose predictions are checked as well")
+    parser.add_argument(
+        "data", type=Path, nargs="?", help="a table whose predictions are checked as well"
+    )
     parser.add_argument("--quiet", action="store_true", help="only the exit code")
     _dialect(parser)
 
 
 def _plan(commands: Any) -> None:
-    parser = _command(commands, "plan", "what the theory asks for: iterations, batch, step size, constraint checks", PLAN_EXAMPLES)
-    parser.add_argument("--constraints", metavar="M", type=int, required=True, help="how many constraints there are")
+    parser = _command(
+        commands,
+        "plan",
+        "what the theory asks for: iterations, batch, step size, constraint checks",
+        PLAN_EXAMPLES,
+    )
+    parser.add_argument(
+        "--constraints", metavar="M", type=int, required=True, help="how many constraints there are"
+    )
     parser.add_argument("--diameter", type=float, required=True, help="of the domain")
     parser.add_argument(
-        "--objective-gradient", metavar="G_F", type=float, required=True, help="largest norm of a stochastic gradient of the loss"
+        "--objective-gradient",
+        metavar="G_F",
+        type=float,
+        required=True,
+        help="largest norm of a stochastic gradient of the loss",
     )
     parser.add_argument(
-        "--constraint-gradient", metavar="G_G", type=float, required=True, help="largest norm of a gradient of a constraint"
+        "--constraint-gradient",
+        metavar="G_G",
+        type=float,
+        required=True,
+        help="largest norm of a gradient of a constraint",
     )
-    parser.add_argument("--constraint-lipschitz", metavar="L_G", type=float, help="of the constraints (default: the constraint gradient)")
-    parser.add_argument("--objective-lipschitz", metavar="L_F", type=float, help="of the objective (default: the objective gradient)")
-    parser.add_argument("--boundary-gradient", metavar="RHO", type=float, help="least slope of max g on the boundary; gives the penalty")
-    parser.add_argument("--penalty", metavar="GAMMA", type=float, help="instead of, or above what, the boundary gradient gives")
-    parser.add_argument("--strong-convexity", metavar="LAMBDA", type=float, help="needed for MidTouch")
+    parser.add_argument(
+        "--constraint-lipschitz",
+        metavar="L_G",
+        type=float,
+        help="of the constraints (default: the constraint gradient)",
+    )
+    parser.add_argument(
+        "--objective-lipschitz",
+        metavar="L_F",
+        type=float,
+        help="of the objective (default: the objective gradient)",
+    )
+    parser.add_argument(
+        "--boundary-gradient",
+        metavar="RHO",
+        type=float,
+        help="least slope of max g on the boundary; gives the penalty",
+    )
+    parser.add_argument(
+        "--penalty",
+        metavar="GAMMA",
+        type=float,
+        help="instead of, or above what, the boundary gradient gives",
+    )
+    parser.add_argument(
+        "--strong-convexity", metavar="LAMBDA", type=float, help="needed for MidTouch"
+    )
     parser.add_argument("--epsilon", type=float, required=True, help="the accuracy wanted")
-    parser.add_argument("--failure-probability", metavar="DELTA", type=float, default=0.05, help="(default: 0.05)")
+    parser.add_argument(
+        "--failure-probability", metavar="DELTA", type=float, default=0.05, help="(default: 0.05)"
+    )
     parser.add_argument("--algorithm", choices=("all", "full", "light", "mid"), default="all")
 
 
 def _reproduce(commands: Any) -> None:
     parser = _command(
-        commands, "reproduce", "run the paper's experiments and judge its claims", "example:\n  lighttouch reproduce --scale small\n"
+        commands,
+        "reproduce",
+        "run the paper's experiments and judge its claims",
+        "example:\n  lighttouch reproduce --scale small\n",
     )
     parser.add_argument("--scale", choices=("full", "small"), default="full")
     parser.add_argument(
-        "--only", nargs="+", metavar="NAME", choices=("figure1", "figure2", "figure3", "tables"), help="figure1, figure2, figure3 or tables"
+        "--only",
+        nargs="+",
+        metavar="NAME",
+        choices=("figure1", "figure2", "figure3", "tables"),
+        help="figure1, figure2, figure3 or tables",
     )
     parser.add_argument("--data", help="your own pairs: one file, or two joined by a comma")
-    parser.add_argument("-o", "--output", type=Path, default=Path("results/reproduce"), help="folder (default: results/reproduce)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("results/reproduce"),
+        help="folder (default: results/reproduce)",
+    )
     parser.add_argument("--seeds", type=int, help="permutations to average over")
     parser.add_argument("--workers", type=int, help="processes for runs whose time is not measured")
-    parser.add_argument("--fresh", action="store_true", help="measure again what was measured before")
+    parser.add_argument(
+        "--fresh", action="store_true", help="measure again what was measured before"
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress")

@@ -1,4 +1,6 @@
-"""`lighttouch predict` and `lighttouch check`: a saved model on a table of any size, a chunk at a time."""
+"""`lighttouch predict` and `lighttouch check`: a saved model on a table of any size, a chunk at a
+time.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def predict(options: argparse.Namespace) -> int:
     if options.output is not None:
         outputs.refuse(options.output, "output", options.overwrite, [options.model, options.data])
         if options.output.suffix.lower() == ".zip":
-            raise FileProblem("predictions cannot be written to .zip; name a .csv, .csv.gz or .parquet file")
+            raise FileProblem(
+                "predictions cannot be written to .zip; name a .csv, .csv.gz or .parquet file"
+            )
     model = load(options.model)
     parts = _predictions(model, options)
     if options.output is None:
@@ -57,7 +61,9 @@ def _predictions(model: Any, options: argparse.Namespace) -> Iterator[Any]:
             tables.place(name, part, "--keep", options.data)
         out = part[list(options.keep)].reset_index(drop=True)
         for name, values in _columns(model, features(model, part, options.data)).items():
-            out.insert(out.shape[1], name, values, allow_duplicates=False) if name not in out else _refuse_clash(name)
+            out.insert(
+                out.shape[1], name, values, allow_duplicates=False
+            ) if name not in out else _refuse_clash(name)
         yield out if options.raw else tables.harmless(out)
 
 
@@ -68,7 +74,11 @@ def _refuse_clash(name: str) -> None:
 def _columns(model: Any, X: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"prediction": model.predict(X)}
     if hasattr(model, "classes_"):
-        found |= {"probability": model.predict_proba(X)[:, 1]} if hasattr(model, "predict_proba") else {"score": model.decision_function(X)}
+        found |= (
+            {"probability": model.predict_proba(X)[:, 1]}
+            if hasattr(model, "predict_proba")
+            else {"score": model.decision_function(X)}
+        )
     return found
 
 
@@ -76,7 +86,10 @@ def features(model: Any, part: Any, path: Path) -> Any:
     """The model's columns of a part of a table, in the model's order."""
     if not hasattr(model, "feature_names_in_"):
         if part.shape[1] != model.n_features_in_:
-            raise DataError(f"the model was trained without column names on {model.n_features_in_} columns; {path} has {part.shape[1]}")
+            raise DataError(
+                f"the model was trained without column names on {model.n_features_in_} "
+                f"columns; {path} has {part.shape[1]}"
+            )
         return part.to_numpy()
     for name in model.feature_names_in_:
         tables.place(str(name), part, "the model needs a column that is missing:", path)
@@ -91,7 +104,11 @@ def _text_columns(model: Any) -> list[str]:
     """A chunk in which a text column happens to hold numbers only must not be read as numbers."""
     columns = getattr(model, "columns_", None)
     listed = [] if columns is None else columns.columns
-    return [column.name for column in listed if column.categories and all(isinstance(each, str) for each in column.categories)]
+    return [
+        column.name
+        for column in listed
+        if column.categories and all(isinstance(each, str) for each in column.categories)
+    ]
 
 
 def _number_columns(model: Any) -> list[str]:
@@ -113,21 +130,31 @@ def check(options: argparse.Namespace) -> int:
     return OK if worst == 0.0 else RULES_BROKEN
 
 
-def _check_predictions(model: Any, options: argparse.Namespace, rules: dict[str, tuple[int, int, float]]) -> None:
+def _check_predictions(
+    model: Any, options: argparse.Namespace, rules: dict[str, tuple[int, int, float]]
+) -> None:
     dialect = Dialect(options.separator, options.decimal, tuple(options.missing), options.encoding)
     fixed = set(rules)
     for part in tables.chunks(options.data, dialect, as_text=_text_columns(model)):
         for rule in model.check_constraints(features(model, part, options.data)).rules:
             if rule.rule not in fixed:
                 rows, binding, violation = rules.get(rule.rule, (0, 0, 0.0))
-                rules[rule.rule] = (rows + rule.rows, binding + rule.binding.size, max(violation, rule.violation))
+                rules[rule.rule] = (
+                    rows + rule.rows,
+                    binding + rule.binding.size,
+                    max(violation, rule.violation),
+                )
 
 
-def _show(options: argparse.Namespace, rules: dict[str, tuple[int, int, float]], worst: float) -> None:
+def _show(
+    options: argparse.Namespace, rules: dict[str, tuple[int, int, float]], worst: float
+) -> None:
     width = max([len(one_line(name)) for name in rules] + [4])
     say(f"{'rule':<{width}}  {'rows':>10}  largest violation")
     for name, (rows, _, violation) in rules.items():
-        say(f"{one_line(name):<{width}}  {rows:>10,}  {violation:g}{'' if violation == 0.0 else '   BROKEN'}")
+        say(
+            f"{one_line(name):<{width}}  {rows:>10,}  {violation:g}{'' if violation == 0.0 else '   BROKEN'}"
+        )
     total = sum(rows for rows, _, _ in rules.values())
     if not rules:
         say("the model was trained without rules")
@@ -136,4 +163,7 @@ def _show(options: argparse.Namespace, rules: dict[str, tuple[int, int, float]],
     else:
         broken = sum(violation > 0.0 for _, _, violation in rules.values())
         named = one_line(str(options.model))
-        say(f"\n{broken} of {len(rules)} rules are broken in {named}: the largest violation is {worst:g}. Train it again")
+        say(
+            f"\n{broken} of {len(rules)} rules are broken in {named}: the largest "
+            f"violation is {worst:g}. Train it again"
+        )

@@ -33,7 +33,9 @@ class Rules:
     def add(self, names: list[str], sign: int) -> None:
         for name in names:
             if self.monotonic.get(name, sign) != sign:
-                raise ConstraintError(f"column {name!r} cannot be both increasing and decreasing; keep one of the two")
+                raise ConstraintError(
+                    f"column {name!r} cannot be both increasing and decreasing; keep one of the two"
+                )
             self.monotonic[name] = sign
 
 
@@ -79,12 +81,21 @@ def _shape(given: dict[str, Any], number: int, path: Path) -> ShapeConstraint:
     place = f"{path}, rule {number}"
     kind = given.get("kind")
     if kind not in KINDS:
-        raise ConstraintError(f"{place}: kind must be one of {', '.join(KINDS)}; got {kind!r}{_close(str(kind), KINDS)}")
+        raise ConstraintError(
+            f"{place}: kind must be one of {', '.join(KINDS)}; got "
+            f"{kind!r}{_close(str(kind), KINDS)}"
+        )
     known = {each.name: each for each in dataclasses.fields(KINDS[kind])}
     for name in given:
         if name != "kind" and name not in known:
-            raise ConstraintError(f"{place}: {kind} has no {name!r}{_close(name, known)}; it has {', '.join(known)}")
-    needed = [n for n, each in known.items() if each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING]
+            raise ConstraintError(
+                f"{place}: {kind} has no {name!r}{_close(name, known)}; it has {', '.join(known)}"
+            )
+    needed = [
+        n
+        for n, each in known.items()
+        if each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
+    ]
     lacking = [name for name in needed if name not in given]
     if lacking:
         raise ConstraintError(f"{place}: {kind} also needs {', '.join(lacking)}")

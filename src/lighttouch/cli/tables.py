@@ -1,4 +1,6 @@
-"""Tables in and out: CSV and Parquet, compressed too, whole or in chunks; every complaint names the column, the cell and the line."""
+"""Tables in and out: CSV and Parquet, compressed too, whole or in chunks; every complaint names the
+column, the cell and the line.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ def frames() -> Any:
     try:
         import pandas
     except ImportError:
-        raise DataError("reading tables needs pandas and pyarrow, which are not installed: pip install 'lighttouch[frames]'") from None
+        raise DataError(
+            "reading tables needs pandas and pyarrow, which are not installed: pip install "
+            "'lighttouch[frames]'"
+        ) from None
     return pandas
 
 
@@ -52,10 +57,18 @@ def read(path: Path, dialect: Dialect) -> Any:
     return parts[0]
 
 
-def chunks(path: Path, dialect: Dialect, rows: int | None = CHUNK, as_text: Sequence[str] = ()) -> Iterator[Any]:
-    """The table in pieces of `rows` rows (None: at once); columns named in `as_text` stay text whatever they look like."""
+def chunks(
+    path: Path, dialect: Dialect, rows: int | None = CHUNK, as_text: Sequence[str] = ()
+) -> Iterator[Any]:
+    """The table in pieces of `rows` rows (None: at once); columns named in `as_text` stay text
+    whatever they look like.
+    """
     readable(path)
-    read_parts = _parquet_chunks(path, rows) if is_parquet(path) else _csv_chunks(path, dialect, rows, as_text)
+    read_parts = (
+        _parquet_chunks(path, rows)
+        if is_parquet(path)
+        else _csv_chunks(path, dialect, rows, as_text)
+    )
     count = 0
     for part in read_parts:
         count += len(part)
@@ -69,7 +82,11 @@ def readable(path: Path) -> None:
     if path.is_dir():
         raise FileProblem(f"{path} is a folder, not a table; name a CSV or Parquet file")
     if not path.exists():
-        close = nearest(path.name, [each.name for each in path.parent.iterdir()]) if path.parent.is_dir() else ""
+        close = (
+            nearest(path.name, [each.name for each in path.parent.iterdir()])
+            if path.parent.is_dir()
+            else ""
+        )
         raise FileProblem(f"there is no file {path}{close if 'did you mean' in close else ''}")
 
 
@@ -79,7 +96,10 @@ def _parquet_chunks(path: Path, rows: int | None) -> Iterator[Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise DataError("reading Parquet needs pyarrow, which is not installed: pip install 'lighttouch[frames]'") from None
+        raise DataError(
+            "reading Parquet needs pyarrow, which is not installed: pip install "
+            "'lighttouch[frames]'"
+        ) from None
     try:
         file = pyarrow.parquet.ParquetFile(path)
     except pyarrow.ArrowInvalid as error:
@@ -92,11 +112,22 @@ def _parquet_chunks(path: Path, rows: int | None) -> Iterator[Any]:
         yield batch.to_pandas()
 
 
-def _csv_chunks(path: Path, dialect: Dialect, rows: int | None, as_text: Sequence[str]) -> Iterator[Any]:
+def _csv_chunks(
+    path: Path, dialect: Dialect, rows: int | None, as_text: Sequence[str]
+) -> Iterator[Any]:
     pandas = frames()
     separator, names = _header(path, dialect)
-    options: dict[str, Any] = {"sep": separator, "decimal": dialect.decimal, "encoding": dialect.encoding, "index_col": False}
-    options |= {"na_values": list(dialect.missing), "low_memory": False, "skipinitialspace": True} | _exact(pandas)
+    options: dict[str, Any] = {
+        "sep": separator,
+        "decimal": dialect.decimal,
+        "encoding": dialect.encoding,
+        "index_col": False,
+    }
+    options |= {
+        "na_values": list(dialect.missing),
+        "low_memory": False,
+        "skipinitialspace": True,
+    } | _exact(pandas)
     options["dtype"] = {name: str for name in as_text if name in names}
     try:
         with warnings.catch_warnings():
@@ -107,15 +138,25 @@ def _csv_chunks(path: Path, dialect: Dialect, rows: int | None, as_text: Sequenc
                 with pandas.read_csv(path, chunksize=rows, **options) as parts:
                     yield from parts
     except pandas.errors.ParserWarning:
-        raise DataError(f"{path}: rows have more cells than the header has names ({len(names)}); check the separator and quotes") from None
+        raise DataError(
+            f"{path}: rows have more cells than the header has names ({len(names)}); check "
+            "the separator and quotes"
+        ) from None
     except pandas.errors.EmptyDataError:
         raise DataError(f"{path} is empty; a header and at least one row are needed") from None
     except pandas.errors.ParserError as error:
-        raise DataError(f"{path} is not a well-formed table: {str(error).removeprefix('Error tokenizing data. ')}") from None
+        raise DataError(
+            f"{path} is not a well-formed table: "
+            f"{str(error).removeprefix('Error tokenizing data. ')}"
+        ) from None
     except UnicodeError:
-        raise DataError(f"{path} is not {dialect.encoding} text; name its encoding, such as --encoding latin-1") from None
+        raise DataError(
+            f"{path} is not {dialect.encoding} text; name its encoding, such as --encoding latin-1"
+        ) from None
     except LookupError:
-        raise DataError(f"there is no text encoding {dialect.encoding!r}; try utf-8 or latin-1") from None
+        raise DataError(
+            f"there is no text encoding {dialect.encoding!r}; try utf-8 or latin-1"
+        ) from None
 
 
 def _exact(pandas: Any) -> dict[str, Any]:
@@ -127,24 +168,41 @@ def _exact(pandas: Any) -> dict[str, Any]:
 def _header(path: Path, dialect: Dialect) -> tuple[str, list[str]]:
     """The separator and the names as they stand: pandas would rename duplicates in silence."""
     pandas = frames()
-    options = {"header": None, "nrows": 1, "dtype": str, "encoding": dialect.encoding, "keep_default_na": False, "index_col": False}
+    options = {
+        "header": None,
+        "nrows": 1,
+        "dtype": str,
+        "encoding": dialect.encoding,
+        "keep_default_na": False,
+        "index_col": False,
+    }
     try:
         whole_line = str(pandas.read_csv(path, sep="\x01", quoting=3, **options).iloc[0, 0])
         separator = dialect.separator or max(",;\t", key=whole_line.count)
-        names = [str(name) for name in pandas.read_csv(path, sep=separator, skipinitialspace=True, **options).iloc[0]]
+        names = [
+            str(name)
+            for name in pandas.read_csv(path, sep=separator, skipinitialspace=True, **options).iloc[
+                0
+            ]
+        ]
     except pandas.errors.EmptyDataError:
         raise DataError(f"{path} is empty; a header and at least one row are needed") from None
     except pandas.errors.ParserError as error:
         raise DataError(f"{path} is not a well-formed table: {error}") from None
     except UnicodeError:
-        raise DataError(f"{path} is not {dialect.encoding} text; name its encoding, such as --encoding latin-1") from None
+        raise DataError(
+            f"{path} is not {dialect.encoding} text; name its encoding, such as --encoding latin-1"
+        ) from None
     except LookupError:
-        raise DataError(f"there is no text encoding {dialect.encoding!r}; try utf-8 or latin-1") from None
+        raise DataError(
+            f"there is no text encoding {dialect.encoding!r}; try utf-8 or latin-1"
+        ) from None
     refuse_same_names(names)
     return separator, names
 
 
-# --- what a table holds -------------------------------------------------------------------------------------------------------
+# --- what a table holds ---------------------------------------------------------------------------
+# ----------------------------
 
 
 def place(name: str, frame: Any, what: str, path: Path) -> str:
@@ -156,7 +214,9 @@ def place(name: str, frame: Any, what: str, path: Path) -> str:
 
 
 def refuse_doubtful_text(frame: Any, path: Path, categorical: Sequence[str]) -> None:
-    """Numbers spoilt by a few cells, decimal commas and dates would silently become thousands of categories."""
+    """Numbers spoilt by a few cells, decimal commas and dates would silently become thousands of
+    categories.
+    """
     for name in frame.columns:
         if name in categorical or not _is_text(frame[name]):
             continue
@@ -164,12 +224,21 @@ def refuse_doubtful_text(frame: Any, path: Path, categorical: Sequence[str]) -> 
         if len(cells) == 0:
             continue
         _refuse_pattern(cells, name, path, DECIMAL_COMMA, "decimal commas", "pass --decimal ,")
-        _refuse_pattern(cells, name, path, DATE, "dates", f"turn them into numbers, or leave the column out: --drop {name}")
+        _refuse_pattern(
+            cells,
+            name,
+            path,
+            DATE,
+            "dates",
+            f"turn them into numbers, or leave the column out: --drop {name}",
+        )
         _refuse_spoilt_numbers(cells, name, path)
         if len(cells) > 100 and cells.nunique() > len(cells) // 2:
             raise DataError(
-                f"column {name!r} of {path} holds {cells.nunique():,} different texts in {len(cells):,} rows, such as {cells.iloc[0]!r}: "
-                f"it looks like an identifier. Leave it out (--drop {name}), or insist (--categorical {name})"
+                f"column {name!r} of {path} holds {cells.nunique():,} different texts in "
+                f"{len(cells):,} rows, such as {cells.iloc[0]!r}: "
+                f"it looks like an identifier. Leave it out (--drop {name}), or insist "
+                f"(--categorical {name})"
             )
 
 
@@ -177,11 +246,18 @@ def _is_text(series: Any) -> bool:
     return bool(series.dtype == object or str(series.dtype) in ("str", "string"))
 
 
-def _refuse_pattern(cells: Any, name: str, path: Path, pattern: re.Pattern[str], what: str, remedy: str) -> None:
-    fits = np.array([isinstance(cell, str) and pattern.fullmatch(cell) is not None for cell in cells])
+def _refuse_pattern(
+    cells: Any, name: str, path: Path, pattern: re.Pattern[str], what: str, remedy: str
+) -> None:
+    fits = np.array(
+        [isinstance(cell, str) and pattern.fullmatch(cell) is not None for cell in cells]
+    )
     if 2 * fits.sum() > fits.size:
         row = int(fits.argmax())
-        raise DataError(f"column {name!r} of {path} holds {what}, such as {cells.iloc[row]!r} in {where(cells, row)}: {remedy}")
+        raise DataError(
+            f"column {name!r} of {path} holds {what}, such as {cells.iloc[row]!r} in "
+            f"{where(cells, row)}: {remedy}"
+        )
 
 
 def _refuse_spoilt_numbers(cells: Any, name: str, path: Path) -> None:
@@ -190,8 +266,10 @@ def _refuse_spoilt_numbers(cells: Any, name: str, path: Path) -> None:
         return
     row = int(np.argmin(numeric))
     raise DataError(
-        f"column {name!r} of {path} holds numbers, except in {int((~numeric).sum()):,} row(s): the first is {cells.iloc[row]!r} in "
-        f"{where(cells, row)}. Mend the cell, call it missing (--missing {cells.iloc[row]!r}), or declare categories (--categorical {name})"
+        f"column {name!r} of {path} holds numbers, except in {int((~numeric).sum()):,} "
+        f"row(s): the first is {cells.iloc[row]!r} in "
+        f"{where(cells, row)}. Mend the cell, call it missing (--missing "
+        f"{cells.iloc[row]!r}), or declare categories (--categorical {name})"
     )
 
 
@@ -201,10 +279,16 @@ def require_numbers(frame: Any, name: str, path: Path, what: str) -> None:
     if _is_text(series):
         numeric = frames().to_numeric(series, errors="coerce").notna() | series.isna()
         row = int(np.argmin(numeric.to_numpy()))
-        raise DataError(f"{what} {name!r} must hold numbers; {path} has {series.iloc[row]!r} in {where(series, row)}")
+        raise DataError(
+            f"{what} {name!r} must hold numbers; {path} has {series.iloc[row]!r} in "
+            f"{where(series, row)}"
+        )
     values = np.asarray(series.to_numpy())
     if values.dtype.kind not in "iufb":
-        raise DataError(f"{what} {name!r} must hold numbers; {path} has {series.dtype} data there, such as {series.iloc[0]} in row 1")
+        raise DataError(
+            f"{what} {name!r} must hold numbers; {path} has {series.dtype} data there, "
+            f"such as {series.iloc[0]} in row 1"
+        )
 
 
 def refuse_infinite(frame: Any, path: Path) -> None:
@@ -213,14 +297,20 @@ def refuse_infinite(frame: Any, path: Path) -> None:
         if values.dtype.kind == "f" and np.isinf(values).any():
             row = int(np.isinf(values).argmax())
             count = int(np.isinf(values).sum())
-            raise DataError(f"column {name!r} of {path} holds infinity in {count:,} row(s), first in {where(frame, row)}; drop or cap it")
+            raise DataError(
+                f"column {name!r} of {path} holds infinity in {count:,} row(s), first in "
+                f"{where(frame, row)}; drop or cap it"
+            )
 
 
 def refuse_gaps(series: Any, path: Path, what: str) -> None:
     gaps = series.isna().to_numpy()
     if gaps.any():
         first = where(series, int(gaps.argmax()))
-        raise DataError(f"{what} {series.name!r} is missing in {int(gaps.sum()):,} row(s) of {path}, first in {first}; drop those rows")
+        raise DataError(
+            f"{what} {series.name!r} is missing in {int(gaps.sum()):,} row(s) of {path}, "
+            f"first in {first}; drop those rows"
+        )
 
 
 def where(part: Any, row: int) -> str:
@@ -229,11 +319,14 @@ def where(part: Any, row: int) -> str:
     return f"row {number:,} (line {number + 1:,})"
 
 
-# --- out ----------------------------------------------------------------------------------------------------------------------
+# --- out ------------------------------------------------------------------------------------------
+# ----------------------------
 
 
 def harmless(frame: Any) -> Any:
-    """Text cells and names that a spreadsheet would run as formulas, with an apostrophe in front; numbers stay as they are."""
+    """Text cells and names that a spreadsheet would run as formulas, with an apostrophe in front;
+    numbers stay as they are.
+    """
     safe = frame.copy()
     for name in safe.columns:
         if _is_text(safe[name]):
@@ -250,7 +343,11 @@ class Writer:
 
     def __init__(self, path: Any, kind: Path | None) -> None:
         self.path, self.parquet = path, kind is not None and is_parquet(kind)
-        self.compression = None if kind is None else {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}.get(kind.suffix.lower())
+        self.compression = (
+            None
+            if kind is None
+            else {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}.get(kind.suffix.lower())
+        )
         self.file: Any = None
 
     def append(self, frame: Any) -> None:
@@ -267,7 +364,12 @@ class Writer:
         import gzip
         import lzma
 
-        openers: dict[str | None, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open, None: open}
+        openers: dict[str | None, Any] = {
+            "gzip": gzip.open,
+            "bz2": bz2.open,
+            "xz": lzma.open,
+            None: open,
+        }
         return openers[self.compression](self.path, "wt", encoding="utf-8", newline="")
 
     def _append_parquet(self, frame: Any) -> None:

@@ -18,7 +18,7 @@ from lighttouch.cli.failures import INTERRUPTED, NOT_CONVERGED, OK, one_line, sa
 from lighttouch.cli.rules import Rules, read_rules
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
-from lighttouch.progress import Interrupts
+from lighttouch.running.interrupts import Interrupts
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ def run(options: argparse.Namespace) -> int:
     model_path, report_path = _paths(options)
     began = time.perf_counter()
     job = _read(options, model_path, report_path)
-    speak(f"Read {len(job.train):,} {'pairs' if job.train.worse is not None else 'rows'} of {job.train.X.shape[1]} columns "
+    speak(f"Read {len(job.train):,} {'pairs' if job.train.worse is not None else 'rows'} of "
+f"{job.train.X.shape[1]} columns "
           f"in {time.perf_counter() - began:.1f} s; task: {job.task}")  # fmt: skip
     estimator = _estimator(options, job)
     speak(f"Training a {type(estimator).__name__} under {_told_rules(job.rules)}")
@@ -67,7 +68,9 @@ def _paths(options: argparse.Namespace) -> tuple[Path, Path | None]:
 
 def _read(options: argparse.Namespace, model: Path, report: Path | None) -> Job:
     if options.test is not None and options.holdout is not None:
-        raise DataError("--test and --holdout both say where accuracy is measured; pass one of them")
+        raise DataError(
+            "--test and --holdout both say where accuracy is measured; pass one of them"
+        )
     rules = read_rules(options.rules, options.increasing, options.decreasing)
     wanted = Wanted(options.target, options.qid, options.pairs, options.drop, options.categorical)
     dialect = Dialect(options.separator, options.decimal, tuple(options.missing), options.encoding)
@@ -86,7 +89,9 @@ def _read(options: argparse.Namespace, model: Path, report: Path | None) -> Job:
 def _check_rule_columns(rules: Rules, examples: Examples, wanted: Wanted, path: Path) -> None:
     for name in rules.columns:
         if name == wanted.target:
-            raise DataError(f"a rule names the target {name!r}; rules are about the columns that predict it")
+            raise DataError(
+                f"a rule names the target {name!r}; rules are about the columns that predict it"
+            )
         tables.place(name, examples.X, "a rule names a column that does not exist:", path)
     for name in rules.monotonic:
         tables.require_numbers(examples.X, name, path, "the increasing or decreasing column")
@@ -95,14 +100,20 @@ def _check_rule_columns(rules: Rules, examples: Examples, wanted: Wanted, path: 
 def _estimator(options: argparse.Namespace, job: Job) -> Any:
     from lighttouch import estimators
 
-    settings: dict[str, Any] = {"monotonic_cst": job.rules.monotonic or None, "shape_constraints": job.rules.shapes or None}
+    settings: dict[str, Any] = {
+        "monotonic_cst": job.rules.monotonic or None,
+        "shape_constraints": job.rules.shapes or None,
+    }
     settings |= {"time_limit": options.time_limit, "canonical_margin": job.rules.canonical_margin}
     settings["canonical_examples"] = _canonical(options, job)
     if options.linear:
         if job.task == "ranking":
             raise DataError("there is no linear ranker; leave --linear out")
         _require_plain_numbers(job.train.X, options.data)
-        linear = {"classification": estimators.ConstrainedLinearClassifier, "regression": estimators.ConstrainedLinearRegressor}
+        linear = {
+            "classification": estimators.ConstrainedLinearClassifier,
+            "regression": estimators.ConstrainedLinearRegressor,
+        }
         return linear[job.task](**settings)
     kinds = {
         "classification": estimators.LatticeClassifier,
@@ -117,7 +128,9 @@ def _canonical(options: argparse.Namespace, job: Job) -> Any:
     if job.rules.canonical_examples is None:
         return None
     if job.task == "ranking":
-        raise DataError("canonical_examples are rows with targets, which a ranker does not have; leave them out")
+        raise DataError(
+            "canonical_examples are rows with targets, which a ranker does not have; leave them out"
+        )
     wanted = Wanted(options.target, None, False, [], options.categorical)
     dialect = Dialect(options.separator, options.decimal, tuple(options.missing), options.encoding)
     given = wanted.read(job.rules.canonical_examples, dialect)
@@ -132,7 +145,9 @@ def _same_columns(X: Any, like: Any, path: Path) -> Any:
 
 def _require_plain_numbers(X: Any, path: Path) -> None:
     for name in X.columns:
-        tables.require_numbers(X, name, path, "with --linear every column must hold numbers; the column")
+        tables.require_numbers(
+            X, name, path, "with --linear every column must hold numbers; the column"
+        )
         tables.refuse_gaps(X[name], path, "with --linear no cell may be missing; the column")
 
 
@@ -159,24 +174,45 @@ def _fit(estimator: Any, job: Job) -> None:
             say(f"warning: {one_line(str(warning.message))}", sys.stderr)
 
 
-def _conclude(options: argparse.Namespace, job: Job, estimator: Any, seconds: float, speak: Callable[[str], None]) -> None:
+def _conclude(
+    options: argparse.Namespace,
+    job: Job,
+    estimator: Any,
+    seconds: float,
+    speak: Callable[[str], None],
+) -> None:
     from lighttouch.report import Data, accuracy, write_report
 
     train = Data("training rows", job.train.X, job.train.y, job.train.qid, job.train.worse)
-    test = None if job.test is None else Data(job.test_name, _test_features(job), job.test.y, job.test.qid, _test_worse(job))
+    test = (
+        None
+        if job.test is None
+        else Data(job.test_name, _test_features(job), job.test.y, job.test.qid, _test_worse(job))
+    )
     measured = [accuracy(estimator, each) for each in (train, test) if each is not None]
     speak(f"\n{estimator.constraint_report_}\n")
     for each in measured:
         speak(one_line(str(each)))
-    speak(f"\n{type(estimator).__name__} {estimator.status_} after {seconds:.1f} s; saved as {one_line(str(job.model))}")
+    speak(
+        f"\n{type(estimator).__name__} {estimator.status_} after {seconds:.1f} s; saved as "
+        f"{one_line(str(job.model))}"
+    )
     if job.report is not None:
         command = f"lighttouch {shlex.join(options.words)}"
-        asked = {"data": options.data.name, "target": options.target, "task": job.task, "command": command}
+        asked = {
+            "data": options.data.name,
+            "target": options.target,
+            "task": job.task,
+            "command": command,
+        }
         with outputs.whole(job.report) as beside:
             write_report(estimator, beside, train, measured, asked, seconds)
         speak(f"The report: {one_line(str(job.report))} (open it in a browser)")
     if job.test is None:
-        speak("Accuracy on training rows flatters: pass --test FILE or --holdout 0.2 to measure it on rows the model has not seen")
+        speak(
+            "Accuracy on training rows flatters: pass --test FILE or --holdout 0.2 to "
+            "measure it on rows the model has not seen"
+        )
 
 
 def _test_features(job: Job) -> Any:
@@ -186,22 +222,39 @@ def _test_features(job: Job) -> Any:
 
 def _test_worse(job: Job) -> Any:
     assert job.test is not None
-    return None if job.test.worse is None else _same_columns(job.test.worse, job.train.X, Path(job.test_name))
+    return (
+        None
+        if job.test.worse is None
+        else _same_columns(job.test.worse, job.train.X, Path(job.test_name))
+    )
 
 
 def _told_rules(rules: Rules) -> str:
     count = len(rules.monotonic) + len(rules.shapes) + (rules.canonical_examples is not None)
-    return "no rules (pass --increasing, --decreasing or --rules)" if count == 0 else f"{count} rule{'s' * (count > 1)}"
+    return (
+        "no rules (pass --increasing, --decreasing or --rules)"
+        if count == 0
+        else f"{count} rule{'s' * (count > 1)}"
+    )
 
 
 def _ending(estimator: Any, job: Job) -> int:
     if estimator.status_ == "converged":
         return OK
     if estimator.status_ == "interrupted":
-        say(f"interrupted: {one_line(str(job.model))} holds the best model so far, and it obeys every rule", sys.stderr)
+        say(
+            (
+                f"interrupted: {one_line(str(job.model))} holds the best model so far, and it "
+                "obeys every rule"
+            ),
+            sys.stderr,
+        )
         return INTERRUPTED
     say(
-        f"training ended at its {estimator.status_}: the model is saved and obeys every rule, but more training would improve it",
+        (
+            f"training ended at its {estimator.status_}: the model is saved and obeys every "
+            "rule, but more training would improve it"
+        ),
         sys.stderr,
     )
     return NOT_CONVERGED

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.checks import finite_vector, positive_int
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.compiled import interpreted
-from lighttouch.kernels.constraints import group_values
+from lighttouch.arrays import Vector
+from lighttouch.kernels.compiler.compiled import interpreted
+from lighttouch.kernels.verbs.constraints import group_values
+from lighttouch.validation import finite_vector, positive_int
 
 
 class RecordConstraints:
@@ -43,7 +43,9 @@ class RecordConstraints:
         return float((self.values(w) / self.row_scales()).max())
 
     def aggregated(self, size: int) -> Aggregated:
-        """The maxima over consecutive groups of `size` constraints (Section 5.1): fewer, dearer constraints, the same set."""
+        """The maxima over consecutive groups of `size` constraints (Section 5.1): fewer, dearer
+        constraints, the same set.
+        """
         return Aggregated(self, positive_int(size, "size"))
 
     def row_scales(self) -> Vector:
@@ -82,4 +84,7 @@ class Aggregated(RecordConstraints):
         return np.minimum.reduceat(scales, starts) if scales.size else scales
 
     def describe(self, j: int) -> str:
-        return f"the worst of constraints {j * self.group_size} to {min((j + 1) * self.group_size, self.members) - 1}"
+        return (
+            f"the worst of constraints {j * self.group_size} to "
+            f"{min((j + 1) * self.group_size, self.members) - 1}"
+        )

@@ -7,12 +7,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lighttouch.checks import finite_matrix, finite_vector, positive_int, refuse_if_too_large, refuse_non_finite, to_float
+from lighttouch.arrays import Vector
 from lighttouch.constraints.linear import LinearConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.interfaces import Vector
+from lighttouch.validation import (
+    finite_matrix,
+    finite_vector,
+    positive_int,
+    refuse_if_too_large,
+    refuse_non_finite,
+    to_float,
+)
 
 BYTES_A_ROW = 60  # of a row with two entries, while it is built
+
 
 def ordering(dimension: int) -> LinearConstraints:
     """w_0 <= w_1 <= ... <= w_{d-1}."""
@@ -21,17 +29,26 @@ def ordering(dimension: int) -> LinearConstraints:
     return order(places[:-1], places[1:], dimension=dimension)
 
 
-def order(lower: Any, upper: Any, margin: float | Any = 0.0, *, dimension: int | None = None) -> LinearConstraints:
+def order(
+    lower: Any, upper: Any, margin: float | Any = 0.0, *, dimension: int | None = None
+) -> LinearConstraints:
     """w[lower_j] + margin <= w[upper_j] for every j; `margin` is one number, or one each.
 
     The dimension is the largest index plus one unless given.
     """
-    smaller, larger = (_indices(values, name) for values, name in ((lower, "lower"), (upper, "upper")))
+    smaller, larger = (
+        _indices(values, name) for values, name in ((lower, "lower"), (upper, "upper"))
+    )
     if smaller.size != larger.size:
-        raise ConstraintError(f"lower and upper must have the same length, got {smaller.size} and {larger.size}")
+        raise ConstraintError(
+            f"lower and upper must have the same length, got {smaller.size} and {larger.size}"
+        )
     if np.any(smaller == larger):
         place = int(np.argmax(smaller == larger))
-        raise ConstraintError(f"a parameter cannot be ordered against itself: pair {place} is ({smaller[place]}, {larger[place]})")
+        raise ConstraintError(
+            f"a parameter cannot be ordered against itself: pair {place} is "
+            f"({smaller[place]}, {larger[place]})"
+        )
     largest = int(max(smaller.max(initial=-1), larger.max(initial=-1)))
     dimension = largest + 1 if dimension is None else positive_int(dimension, "dimension")
     if largest >= dimension:
@@ -42,11 +59,15 @@ def order(lower: Any, upper: Any, margin: float | Any = 0.0, *, dimension: int |
     rows = np.repeat(np.arange(count), 2)
     columns = np.column_stack([smaller, larger]).ravel()
     values = np.tile([1.0, -1.0], count)
-    return LinearConstraints(scipy.sparse.csr_matrix((values, (rows, columns)), shape=(count, dimension)), 0.0 - margins)
+    return LinearConstraints(
+        scipy.sparse.csr_matrix((values, (rows, columns)), shape=(count, dimension)), 0.0 - margins
+    )
 
 
 def bounds(dimension: int, lower: Any = None, upper: Any = None) -> LinearConstraints:
-    """lower <= w <= upper as constraints: numbers, or one a coordinate; None or an infinite side asks for nothing."""
+    """lower <= w <= upper as constraints: numbers, or one a coordinate; None or an infinite side
+    asks for nothing.
+    """
     dimension = positive_int(dimension, "dimension")
     _refuse_too_many(2 * dimension, "bounds")
     sides = []
@@ -55,34 +76,56 @@ def bounds(dimension: int, lower: Any = None, upper: Any = None) -> LinearConstr
             continue
         values = _one_or_each(limit, name, dimension, infinite=True)
         kept = np.flatnonzero(np.isfinite(values))
-        matrix = scipy.sparse.csr_matrix((np.full(kept.size, sign), (np.arange(kept.size), kept)), shape=(kept.size, dimension))
+        matrix = scipy.sparse.csr_matrix(
+            (np.full(kept.size, sign), (np.arange(kept.size), kept)), shape=(kept.size, dimension)
+        )
         sides.append((matrix, sign * values[kept]))
     if not sides:
         return LinearConstraints(scipy.sparse.csr_matrix((0, dimension)), np.zeros(0))
-    return LinearConstraints(scipy.sparse.vstack([matrix for matrix, _ in sides], format="csr"), np.concatenate([b for _, b in sides]))
+    return LinearConstraints(
+        scipy.sparse.vstack([matrix for matrix, _ in sides], format="csr"),
+        np.concatenate([b for _, b in sides]),
+    )
 
 
 def canonical_examples(X: Any, y: Any, margin: float = 1.0) -> LinearConstraints:
-    """y_i <w, x_i> >= margin for every row: these examples must always be classified right (y in {-1, +1})."""
+    """y_i <w, x_i> >= margin for every row: these examples must always be classified right (y in
+    {-1, +1}).
+    """
     rows = finite_matrix(X, "X", ConstraintError)
     labels = finite_vector(y, "y", rows.shape[0], ConstraintError)
     if not np.all(np.abs(labels) == 1.0):
         bad = int(np.argmax(np.abs(labels) != 1.0))
         raise ConstraintError(f"y must hold only -1 and +1, got {labels[bad]} in row {bad}")
-    signed = scipy.sparse.diags(-labels) @ rows if scipy.sparse.issparse(rows) else -labels[:, None] * rows
+    signed = (
+        scipy.sparse.diags(-labels) @ rows
+        if scipy.sparse.issparse(rows)
+        else -labels[:, None] * rows
+    )
     return LinearConstraints(signed, 0.0 - _one_or_each(margin, "margin", rows.shape[0]))
 
 
 def _refuse_too_many(count: int, what: str) -> None:
-    refuse_if_too_large(count * BYTES_A_ROW, f"{count:,} {what}", "use fewer, or a family without stored rows", ConstraintError)
+    refuse_if_too_large(
+        count * BYTES_A_ROW,
+        f"{count:,} {what}",
+        "use fewer, or a family without stored rows",
+        ConstraintError,
+    )
 
 
 def _one_or_each(values: Any, name: str, count: int, infinite: bool = False) -> Vector:
     """A number for all, or one each, none of them NaN (or infinite, unless allowed)."""
     array = to_float(values, name, ConstraintError)
     if array.shape not in ((), (count,)):
-        raise ConstraintError(f"{name} must be a number or hold {count} of them, got shape {array.shape}")
-    refuse_non_finite(np.atleast_1d(np.where(np.isinf(array), 0.0, array) if infinite else array), name, ConstraintError)
+        raise ConstraintError(
+            f"{name} must be a number or hold {count} of them, got shape {array.shape}"
+        )
+    refuse_non_finite(
+        np.atleast_1d(np.where(np.isinf(array), 0.0, array) if infinite else array),
+        name,
+        ConstraintError,
+    )
     return np.broadcast_to(array, (count,))
 
 
@@ -91,7 +134,10 @@ def _indices(values: Any, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
     if array.size == 0:
         return np.zeros(0, np.int64)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ConstraintError(f"{name} must hold whole numbers (indices of parameters), got {array.dtype} of shape {array.shape}")
+        raise ConstraintError(
+            f"{name} must hold whole numbers (indices of parameters), got {array.dtype} of "
+            f"shape {array.shape}"
+        )
     if array.min() < 0:
         raise ConstraintError(f"{name} must hold indices of at least 0, got {array.min()}")
     return array.astype(np.int64)

@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lighttouch.checks import Matrix, finite_matrix, finite_vector
+from lighttouch.arrays import Matrix, Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.constraints.nested import NestedRows
 from lighttouch.errors import ConstraintError
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.constraints import DenseRows, OrderRows, SparseRows
+from lighttouch.kernels.verbs.constraints import DenseRows, OrderRows, SparseRows
+from lighttouch.validation import finite_matrix, finite_vector
 
 
 class LinearConstraints(RecordConstraints):
-    """A w <= b, with A dense or scipy sparse, one row a constraint; zero rows (no constraint at all) are allowed."""
+    """A w <= b, with A dense or scipy sparse, one row a constraint; zero rows (no constraint at
+    all) are allowed.
+    """
 
     nested: tuple[NestedRows, ...] = ()  # rows that builders know how to say with fewer
 
@@ -29,10 +31,14 @@ class LinearConstraints(RecordConstraints):
             raise ConstraintError("A must have at least one column, one for each parameter")
         self.b = finite_vector(b, "b", self.count, ConstraintError)
         if names is not None and len(names) != self.count:
-            raise ConstraintError(f"names must hold one name for each of the {self.count} rows, got {len(names)}")
+            raise ConstraintError(
+                f"names must hold one name for each of the {self.count} rows, got {len(names)}"
+            )
         self.names = None if names is None else tuple(names)
         self.sparse = scipy.sparse.issparse(self.A)
-        self.cost = max(1.0, self.A.nnz / max(1, self.count)) if self.sparse else float(self.dimension)
+        self.cost = (
+            max(1.0, self.A.nnz / max(1, self.count)) if self.sparse else float(self.dimension)
+        )
 
     @cached_property
     def record(self) -> Any:
@@ -48,7 +54,9 @@ class LinearConstraints(RecordConstraints):
         data, indices = self.A.data.reshape(-1, 2), self.A.indices.reshape(-1, 2)
         if not np.all((data[:, 0] == -data[:, 1]) & (data[:, 0] != 0.0)):
             return None
-        ends = np.where(data[:, :1] > 0.0, indices, indices[:, ::-1])  # side by side, so that a check reads both at once
+        ends = np.where(
+            data[:, :1] > 0.0, indices, indices[:, ::-1]
+        )  # side by side, so that a check reads both at once
         scale = np.abs(data[:, 0])
         return OrderRows(ends[:, 0], ends[:, 1], _once_if_equal(scale), _once_if_equal(self.b))
 
@@ -60,14 +68,21 @@ class LinearConstraints(RecordConstraints):
 
     def row_scales(self) -> Vector:
         """The norm of each row; 1 for a row of zeros."""
-        squares = np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel() if self.sparse else np.einsum("ij,ij->i", self.A, self.A)
+        squares = (
+            np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel()
+            if self.sparse
+            else np.einsum("ij,ij->i", self.A, self.A)
+        )
         return np.where(squares > 0.0, np.sqrt(squares), 1.0)
 
     def describe(self, j: int) -> str:
         if self.names:
             return self.names[j]
         row = self.A.getrow(j) if self.sparse else scipy.sparse.csr_matrix(self.A[j : j + 1])
-        terms = [f"{value:+.6g} w[{index}]" for index, value in zip(row.indices[:6], row.data[:6], strict=True)]
+        terms = [
+            f"{value:+.6g} w[{index}]"
+            for index, value in zip(row.indices[:6], row.data[:6], strict=True)
+        ]
         more = " ..." if row.nnz > 6 else ""
         return f"row {j}: {' '.join(terms) or '0'}{more} <= {self.b[j]:.6g}"
 

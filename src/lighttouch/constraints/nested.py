@@ -1,8 +1,10 @@
-"""Families of rows that compare every member of one set with every larger or smaller member of another, said with few rows.
+"""Families of rows that compare every member of one set with every larger or smaller member of
+another, said with few rows.
 
-Rows below[s](w) - above[t](w) <= right for every s and t that a path of an order joins are as many as the order has pairs. Numbers M, one
-a node of the order, say the same with as many rows as the order has nodes and edges: below - right <= M <= above, M rising along
-the edges. (M = the largest `below` so far is such a choice wherever the rows hold.)
+Rows below[s](w) - above[t](w) <= right for every s and t that a path of an order joins are as many
+as the order has pairs. Numbers M, one a node of the order, say the same with as many rows as the
+order has nodes and edges: below - right <= M <= above, M rising along the edges. (M = the largest
+`below` so far is such a choice wherever the rows hold.)
 """
 
 from __future__ import annotations
@@ -15,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Indices = NDArray[np.int64]
+from lighttouch.arrays import Indices
 
 
 @dataclass(frozen=True)
 class NestedForms:
-    """below[s](w) - right <= M[below_at[s]], M[above_at[t]] <= above[t](w), and M[lower] <= M[upper] for every edge."""
+    """below[s](w) - right <= M[below_at[s]], M[above_at[t]] <= above[t](w), and M[lower] <=
+    M[upper] for every edge.
+    """
 
     below: Any  # CSR, one form a row
     above: Any
@@ -33,17 +37,23 @@ class NestedForms:
     @property
     def scale(self) -> float:
         """The length of a typical form."""
-        squares = [part.multiply(part).sum() / max(1, part.shape[0]) for part in (self.below, self.above)]
+        squares = [
+            part.multiply(part).sum() / max(1, part.shape[0]) for part in (self.below, self.above)
+        ]
         return float(np.sqrt(max(np.mean(squares), 1e-300)))
 
     def wide(self, start: int, dimension: int) -> NestedForms:
         """The same about parameters start, start + 1, ... of more."""
-        return replace(self, below=wide(self.below, start, dimension), above=wide(self.above, start, dimension))
+        return replace(
+            self, below=wide(self.below, start, dimension), above=wide(self.above, start, dimension)
+        )
 
 
 @dataclass(frozen=True)
 class NestedRows:
-    """Rows first .. first + count - 1 of a family, all with the same right side, and the forms that say the same."""
+    """Rows first .. first + count - 1 of a family, all with the same right side, and the forms that
+    say the same.
+    """
 
     first: int
     count: int
@@ -53,7 +63,9 @@ class NestedRows:
         return replace(self, first=self.first + rows)
 
     def wide(self, start: int, dimension: int) -> NestedRows:
-        return replace(self, families=tuple(forms.wide(start, dimension) for forms in self.families))
+        return replace(
+            self, families=tuple(forms.wide(start, dimension) for forms in self.families)
+        )
 
     def right(self, b: NDArray[np.float64]) -> float | None:
         """The right side that all rows share; None where they do not."""
@@ -64,7 +76,9 @@ class NestedRows:
 def wide(rows: Any, start: int, dimension: int) -> Any:
     """Rows about the first parameters as rows about parameters start, start + 1, ... of more."""
     rows = sparse.csr_matrix(rows)
-    return sparse.csr_matrix((rows.data, rows.indices + start, rows.indptr), shape=(rows.shape[0], dimension))
+    return sparse.csr_matrix(
+        (rows.data, rows.indices + start, rows.indptr), shape=(rows.shape[0], dimension)
+    )
 
 
 def one_after_another(parts: Sequence[Any]) -> tuple[NestedRows, ...]:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from lighttouch.arrays import Vector
 from lighttouch.constraints.base import Aggregated, RecordConstraints
 from lighttouch.constraints.linear import LinearConstraints
 from lighttouch.constraints.nested import one_after_another
 from lighttouch.errors import ConstraintError
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.constraints import Joined
+from lighttouch.kernels.verbs.constraints import Joined
 
 
 def stack(*parts: RecordConstraints) -> RecordConstraints:
@@ -24,8 +24,13 @@ def stack(*parts: RecordConstraints) -> RecordConstraints:
     if len(dimensions) > 1:
         raise ConstraintError(f"all parts must have the same dimension, got {sorted(dimensions)}")
     if any(isinstance(part, Aggregated) for part in parts):
-        raise ConstraintError("stack the single constraints first, then aggregate the whole: stack(a, b).aggregated(size)")
-    flat = [inner for part in parts for inner in (part.parts if isinstance(part, Stacked) else (part,))]
+        raise ConstraintError(
+            "stack the single constraints first, then aggregate the whole: stack(a, "
+            "b).aggregated(size)"
+        )
+    flat = [
+        inner for part in parts for inner in (part.parts if isinstance(part, Stacked) else (part,))
+    ]
     if len(flat) == 1:
         return flat[0]
     if all(isinstance(part, LinearConstraints) for part in flat):
@@ -69,7 +74,11 @@ def _one_matrix(parts: list[Any]) -> LinearConstraints:
         names = [part.describe(j) for part in parts for j in range(part.count)]
     b = np.concatenate([part.b for part in parts])
     sparse = any(part.sparse for part in parts)
-    A = scipy.sparse.vstack([part.A for part in parts], format="csr") if sparse else np.vstack([part.A for part in parts])
+    A = (
+        scipy.sparse.vstack([part.A for part in parts], format="csr")
+        if sparse
+        else np.vstack([part.A for part in parts])
+    )
     whole = LinearConstraints(A, b, names)
     whole.nested = one_after_another(parts)
     return whole

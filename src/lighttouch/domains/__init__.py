@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.checks import finite_vector, positive, refuse_non_finite, to_float
+from lighttouch.arrays import Vector
 from lighttouch.errors import DataError
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.domains import BALL, BOX, EVERYWHERE, DomainRecord
+from lighttouch.kernels.verbs.domains import BALL, BOX, EVERYWHERE, DomainRecord
+from lighttouch.validation import finite_vector, positive, refuse_non_finite, to_float
 
 __all__ = ["Ball", "Box", "Everywhere"]
 
@@ -47,15 +47,32 @@ class Box:
         for name in ("lower", "upper"):
             values = to_float(getattr(self, name), name)
             if values.ndim > 1:
-                raise DataError(f"{name} must be a number or one number a coordinate, got shape {values.shape}")
+                raise DataError(
+                    f"{name} must be a number or one number a coordinate, got shape {values.shape}"
+                )
             refuse_non_finite(np.atleast_1d(np.where(np.isinf(values), 0.0, values)), name)
-            object.__setattr__(self, name, float(values) if values.ndim == 0 else np.ascontiguousarray(values))
-        if np.ndim(self.lower) and np.ndim(self.upper) and np.size(self.lower) != np.size(self.upper):
-            raise DataError(f"lower and upper must have the same length, got {np.size(self.lower)} and {np.size(self.upper)}")
+            object.__setattr__(
+                self, name, float(values) if values.ndim == 0 else np.ascontiguousarray(values)
+            )
+        if (
+            np.ndim(self.lower)
+            and np.ndim(self.upper)
+            and np.size(self.lower) != np.size(self.upper)
+        ):
+            raise DataError(
+                f"lower and upper must have the same length, got {np.size(self.lower)} and "
+                f"{np.size(self.upper)}"
+            )
         if np.any(np.greater(self.lower, self.upper)):
             place = int(np.argmax(np.greater(self.lower, self.upper)))
-            low, high = (np.broadcast_to(v, max(np.size(self.lower), np.size(self.upper)))[place] for v in (self.lower, self.upper))
-            raise DataError(f"lower must not exceed upper: at coordinate {place} lower is {low} and upper {high}")
+            low, high = (
+                np.broadcast_to(v, max(np.size(self.lower), np.size(self.upper)))[place]
+                for v in (self.lower, self.upper)
+            )
+            raise DataError(
+                f"lower must not exceed upper: at coordinate {place} lower is {low} and "
+                f"upper {high}"
+            )
         if np.any(np.equal(self.lower, np.inf)) or np.any(np.equal(self.upper, -np.inf)):
             raise DataError("lower must be below infinity and upper above minus infinity")
 
@@ -73,7 +90,9 @@ class Box:
         return None
 
     def diameter(self, dimension: int) -> float:
-        return float(np.linalg.norm(np.broadcast_to(np.subtract(self.upper, self.lower), dimension)))
+        return float(
+            np.linalg.norm(np.broadcast_to(np.subtract(self.upper, self.lower), dimension))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +114,11 @@ class Ball:
         center = self._center(len(w))
         away = np.asarray(w, dtype=np.float64) - center
         distance = float(np.linalg.norm(away))
-        return np.array(w, dtype=np.float64) if distance <= self.radius else center + away * (self.radius / distance)
+        return (
+            np.array(w, dtype=np.float64)
+            if distance <= self.radius
+            else center + away * (self.radius / distance)
+        )
 
     def record(self, dimension: int) -> DomainRecord:
         return DomainRecord(BALL, _LOWEST, _HIGHEST, self._center(dimension), self.radius)

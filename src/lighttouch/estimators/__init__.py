@@ -2,7 +2,10 @@
 
 from lighttouch.estimators import shapes
 from lighttouch.estimators.lattice_models import LatticeClassifier, LatticeRanker, LatticeRegressor
-from lighttouch.estimators.linear_models import ConstrainedLinearClassifier, ConstrainedLinearRegressor
+from lighttouch.estimators.linear_models import (
+    ConstrainedLinearClassifier,
+    ConstrainedLinearRegressor,
+)
 from lighttouch.estimators.report import ConstraintReport
 from lighttouch.estimators.saving import load
 

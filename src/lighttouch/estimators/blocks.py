@@ -1,7 +1,9 @@
-"""Training of medium-sized models: quadratic blocks, each solved under the rules with exact projections.
+"""Training of medium-sized models: quadratic blocks, each solved under the rules with exact
+projections.
 
-Every block replaces the loss by a quadratic that touches it, minimises that over the parameters that obey the rules, and is
-accepted only if the objective falls. A block alternates between the quadratic (one Cholesky factor) and `project`.
+Every block replaces the loss by a quadratic that touches it, minimises that over the parameters
+that obey the rules, and is accepted only if the objective falls. A block alternates between the
+quadratic (one Cholesky factor) and `project`.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.estimators.losses import PointLoss
-from lighttouch.kernels.gram import weighted_gram
+from lighttouch.kernels.numerics.gram import weighted_gram
 from lighttouch.projections import project
 from lighttouch.projections.nested import told_apart
 from lighttouch.projections.splitting import Standing, conjugate_gradients
@@ -33,7 +35,9 @@ INNER_STEPS = 400
 STEPS_OF_MANY = 80  # of a block that another one follows, which goes on from there
 NARROWING = 0.25
 NARROWEST = 1e-3
-asked_to_stop: ContextVar[Callable[[], bool] | None] = ContextVar("asked_to_stop", default=None)  # set by the command line, for Ctrl-C
+asked_to_stop: ContextVar[Callable[[], bool] | None] = ContextVar(
+    "asked_to_stop", default=None
+)  # set by the command line, for Ctrl-C
 
 
 @dataclass
@@ -45,7 +49,9 @@ class Deadline:
 
     @property
     def passed(self) -> bool:
-        return self.interrupted or (self.seconds is not None and time.perf_counter() - self.began >= self.seconds)
+        return self.interrupted or (
+            self.seconds is not None and time.perf_counter() - self.began >= self.seconds
+        )
 
     @property
     def interrupted(self) -> bool:
@@ -58,7 +64,11 @@ class Deadline:
 
     @property
     def left(self) -> float | None:
-        return None if self.seconds is None else max(1e-3, self.seconds - (time.perf_counter() - self.began))
+        return (
+            None
+            if self.seconds is None
+            else max(1e-3, self.seconds - (time.perf_counter() - self.began))
+        )
 
 
 @dataclass(frozen=True)
@@ -77,7 +87,12 @@ class Penalised:
 
     def value_at(self, z: Floats, w: Floats, width: float = 0.0) -> float:
         pulled = 0.0 if self.pull is None else float(self.pull @ w)
-        return float(self.weights @ self.loss.values(z, self.y, width) + 0.5 * (w @ (self.penalty @ w))) - pulled
+        return (
+            float(
+                self.weights @ self.loss.values(z, self.y, width) + 0.5 * (w @ (self.penalty @ w))
+            )
+            - pulled
+        )
 
     def gradient(self, slopes: Floats, w: Floats) -> Floats:
         """With the slopes of the loss at every example."""
@@ -120,7 +135,11 @@ class FeatureBowl:
 
     @cached_property
     def diagonal(self) -> Floats:
-        squares = self.features.multiply(self.features) if sparse.issparse(self.features) else np.square(self.features)
+        squares = (
+            self.features.multiply(self.features)
+            if sparse.issparse(self.features)
+            else np.square(self.features)
+        )
         return np.asarray(np.asarray(squares.T @ self.weights).ravel() + self.penalty.diagonal())
 
     @cached_property
@@ -128,11 +147,15 @@ class FeatureBowl:
         return self.features.T.tocsr() if sparse.issparse(self.features) else self.features.T
 
     def apply(self, w: Floats) -> Floats:
-        return np.asarray(self._transposed @ (self.weights * np.asarray(self.features @ w)) + self.penalty @ w)
+        return np.asarray(
+            self._transposed @ (self.weights * np.asarray(self.features @ w)) + self.penalty @ w
+        )
 
 
 class QuadraticBlock:
-    """Minimise a quadratic over the rules by alternating directions, remembering where it stood for the next one."""
+    """Minimise a quadratic over the rules by alternating directions, remembering where it stood for
+    the next one.
+    """
 
     settled = True  # whether more steps on the same quadratic would change nothing
 
@@ -142,7 +165,9 @@ class QuadraticBlock:
         self.push = np.zeros(dimension)  # the scaled multiplier, times `strength`
         self.strength = 0.0
         self.warm: Any = None
-        self.checks = 0  # rows looked at: all of them in every projection and in every look at a free minimum
+        self.checks = (
+            0  # rows looked at: all of them in every projection and in every look at a free minimum
+        )
 
     def nearest(self, w: Floats) -> Floats:
         self.checks += self.rules.count
@@ -154,7 +179,11 @@ class QuadraticBlock:
         H, c = bowl.dense, bowl.c
         free = _solve(H, c)
         self.checks += 0 if self.rules is None else self.rules.count
-        if self.rules is None or self.rules.count == 0 or float(self.rules.values(free).max()) <= 0.0:
+        if (
+            self.rules is None
+            or self.rules.count == 0
+            or float(self.rules.values(free).max()) <= 0.0
+        ):
             self.z = free
             return free
         if self.strength == 0.0:
@@ -169,12 +198,18 @@ class QuadraticBlock:
             blend = RELAXATION * w + (1.0 - RELAXATION) * z
             before, z = z, self.nearest(blend + u)
             u = u + blend - z
-            apart = float(np.linalg.norm(w - z)) / max(1e-12, float(np.linalg.norm(z)), float(np.linalg.norm(w)))
+            apart = float(np.linalg.norm(w - z)) / max(
+                1e-12, float(np.linalg.norm(z)), float(np.linalg.norm(w))
+            )
             size = max(float(np.linalg.norm(c)), self.strength * float(np.linalg.norm(u)), 1e-12)
             moved = self.strength * float(np.linalg.norm(z - before)) / size
             if (apart < tolerance and moved < tolerance) or (step % 8 == 0 and deadline.passed):
                 break
-            if step % 10 == 0 and step < self.steps // 2 and not 0.2 < apart / max(moved, 1e-300) < 5.0:
+            if (
+                step % 10 == 0
+                and step < self.steps // 2
+                and not 0.2 < apart / max(moved, 1e-300) < 5.0
+            ):
                 change = min(10.0, max(0.1, math.sqrt(apart / max(moved, 1e-300))))
                 self.strength, u = self.strength * change, u / change
                 factor = _shifted_factor(H, self.strength)
@@ -183,7 +218,9 @@ class QuadraticBlock:
 
 
 class LargeBlock:
-    """The same where a matrix of all parameters would be too much: conjugate gradients, and the rules told apart (projections)."""
+    """The same where a matrix of all parameters would be too much: conjugate gradients, and the
+    rules told apart (projections).
+    """
 
     def __init__(self, rules: Any, dimension: int, steps: int) -> None:
         self.rules, self.steps, self.checks = rules, steps, 0
@@ -202,7 +239,9 @@ class LargeBlock:
         if self.standing is None:
             self.standing = self.splitting.begin(self.w)
         before = self.standing.steps
-        self.splitting.minimise(bowl, self.standing, 0.01 * tolerance, self.steps, lambda: deadline.passed)
+        self.splitting.minimise(
+            bowl, self.standing, 0.01 * tolerance, self.steps, lambda: deadline.passed
+        )
         self.checks += self.rules.count * (self.standing.steps - before)
         return self.splitting.ordered(self.standing)
 
@@ -215,7 +254,11 @@ def _shifted_factor(H: Floats, shift: float) -> Any:
 
 def _solve(H: Floats, c: Floats) -> Floats:
     try:
-        return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(H, lower=True, check_finite=False), c, check_finite=False))
+        return np.asarray(
+            scipy.linalg.cho_solve(
+                scipy.linalg.cho_factor(H, lower=True, check_finite=False), c, check_finite=False
+            )
+        )
     except scipy.linalg.LinAlgError:
         return np.asarray(np.linalg.lstsq(H, c, rcond=None)[0])
 
@@ -223,12 +266,30 @@ def _solve(H: Floats, c: Floats) -> Floats:
 class BlockTrainer:
     """The outer loop: one quadratic block after the other until the objective settles."""
 
-    def __init__(self, objective: Penalised, rules: Any, tolerance: float, blocks: int, deadline: Deadline, report: Any = None) -> None:
-        self.objective, self.tolerance, self.most, self.deadline, self.report = objective, tolerance, blocks, deadline, report
+    def __init__(
+        self,
+        objective: Penalised,
+        rules: Any,
+        tolerance: float,
+        blocks: int,
+        deadline: Deadline,
+        report: Any = None,
+    ) -> None:
+        self.objective, self.tolerance, self.most, self.deadline, self.report = (
+            objective,
+            tolerance,
+            blocks,
+            deadline,
+            report,
+        )
         steps = INNER_STEPS if objective.loss.name == "squared" else STEPS_OF_MANY
         dimension = objective.features.shape[1]
         large = dimension > LARGEST_FACTORED
-        self.block: Any = LargeBlock(rules, dimension, steps) if large else QuadraticBlock(rules, dimension, steps)
+        self.block: Any = (
+            LargeBlock(rules, dimension, steps)
+            if large
+            else QuadraticBlock(rules, dimension, steps)
+        )
 
     def train(self, start: Floats) -> Trained:
         w = start
@@ -262,22 +323,37 @@ class BlockTrainer:
 
     def _note(self, history: History, done: int, objective: float, w: Floats) -> None:
         rules = self.block.rules
-        violation = 0.0 if rules is None or rules.count == 0 else max(0.0, float(rules.values(w).max()))
+        violation = (
+            0.0 if rules is None or rules.count == 0 else max(0.0, float(rules.values(w).max()))
+        )
         batches = {"loss_batch": self.objective.y.size, "push_batch": 0, "learn_batch": 0}
         seconds, checks = self.deadline.elapsed, self.block.checks
-        history.append(iteration=done, seconds=seconds, constraint_checks=checks, objective=objective, violation=violation, **batches)
+        history.append(
+            iteration=done,
+            seconds=seconds,
+            constraint_checks=checks,
+            objective=objective,
+            violation=violation,
+            **batches,
+        )
 
     def _first_width(self, z: Floats) -> float:
         if not self.objective.loss.kinked:
             return 0.0
-        return max(1e-9, 0.3 * float(np.mean(np.abs(self.objective.loss._residual(z, self.objective.y)))))
+        return max(
+            1e-9, 0.3 * float(np.mean(np.abs(self.objective.loss._residual(z, self.objective.y))))
+        )
 
-    def _one_block(self, w: Floats, z: Floats, value: float, width: float) -> tuple[Floats, Floats, float]:
+    def _one_block(
+        self, w: Floats, z: Floats, value: float, width: float
+    ) -> tuple[Floats, Floats, float]:
         objective = self.objective
         slopes, curvatures = objective.loss.quadratic(z, objective.y, width)
         curved = objective.weights * curvatures
         bend = FeatureBowl(objective.features, curved, objective.penalty, w).apply(w)
-        bowl = FeatureBowl(objective.features, curved, objective.penalty, bend - objective.gradient(slopes, w))
+        bowl = FeatureBowl(
+            objective.features, curved, objective.penalty, bend - objective.gradient(slopes, w)
+        )
         proposed = self.block.minimise(bowl, min(1e-4, 0.1 * self.tolerance**0.5), self.deadline)
         z_proposed = np.asarray(objective.features @ proposed)
         share = 1.0

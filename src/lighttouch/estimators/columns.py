@@ -1,4 +1,6 @@
-"""Tables of any kind (NumPy, pandas, polars) as one table of numbers: values as they are, categories as codes, missing cells as NaN."""
+"""Tables of any kind (NumPy, pandas, polars) as one table of numbers: values as they are,
+categories as codes, missing cells as NaN.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,11 @@ class Columns:
         """Decide for every column of a training table whether it holds numbers or categories."""
         names, cells = split(X)
         named = hasattr(X, "columns")
-        forced = set() if categorical is None else {place_of(column, names, named) for column in _listed(categorical)}
+        forced = (
+            set()
+            if categorical is None
+            else {place_of(column, names, named) for column in _listed(categorical)}
+        )
         columns = []
         for place, (name, values) in enumerate(zip(names, cells, strict=True)):
             if place in forced or _is_text(values, name):
@@ -60,11 +66,17 @@ class Columns:
         return cls(tuple(columns), named)
 
     def read(self, X: Any) -> Floats:
-        """One column of doubles each: numbers, or codes of categories; NaN for a missing cell or an unseen category."""
+        """One column of doubles each: numbers, or codes of categories; NaN for a missing cell or an
+        unseen category.
+        """
         _, cells = split(X)
         table = np.empty((_row_count(X), len(self.columns)))
         for place, (column, values) in enumerate(zip(self.columns, cells, strict=True)):
-            table[:, place] = _codes(values, column.categories) if column.categories is not None else numbers(values, column.name)
+            table[:, place] = (
+                _codes(values, column.categories)
+                if column.categories is not None
+                else numbers(values, column.name)
+            )
         return table
 
     def place(self, column: Any, what: str = "column") -> int:
@@ -79,21 +91,39 @@ def split(X: Any) -> tuple[list[str], list[NDArray[Any]]]:
         return names, [_frame_column(X, place) for place in range(len(names))]
     table = np.asarray(X)
     if table.ndim != 2:
-        hint = "Reshape your data: X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a single row."
-        raise DataError(f"Expected 2D array, got {'scalar' if table.ndim == 0 else f'{table.ndim}D'} array instead. {hint}")
+        hint = (
+            "Reshape your data: X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a "
+            "single row."
+        )
+        raise DataError(
+            f"Expected 2D array, got {'scalar' if table.ndim == 0 else f'{table.ndim}D'} "
+            f"array instead. {hint}"
+        )
     if np.iscomplexobj(table):
-        raise DataError("Complex data not supported: every column must hold real numbers or categories")
-    return [f"x{place}" for place in range(table.shape[1])], [table[:, place] for place in range(table.shape[1])]
+        raise DataError(
+            "Complex data not supported: every column must hold real numbers or categories"
+        )
+    return [f"x{place}" for place in range(table.shape[1])], [
+        table[:, place] for place in range(table.shape[1])
+    ]
 
 
 def _frame_column(X: Any, place: int) -> NDArray[Any]:
-    series = X.iloc[:, place] if hasattr(X, "iloc") else X[:, place] if not hasattr(X, "to_series") else X.to_series(place)
+    series = (
+        X.iloc[:, place]
+        if hasattr(X, "iloc")
+        else X[:, place]
+        if not hasattr(X, "to_series")
+        else X.to_series(place)
+    )
     kind = str(getattr(series, "dtype", ""))
     if kind == "category" or kind.startswith(("Categorical", "Enum", "String", "str", "string")):
         return _objects(series)
     if hasattr(series, "to_numpy"):
         values = series.to_numpy()
-        if values.dtype == object and kind[:1] in "IUFb" and kind != "object":  # pandas' nullable numbers
+        if (
+            values.dtype == object and kind[:1] in "IUFb" and kind != "object"
+        ):  # pandas' nullable numbers
             return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
         return np.asarray(values)
     return np.asarray(series)
@@ -114,18 +144,28 @@ def refuse_same_names(names: list[str]) -> None:
     seen: dict[str, int] = {}
     for place, name in enumerate(names):
         if name in seen:
-            raise DataError(f"column names must differ: {name!r} is the name of columns {seen[name]} and {place}")
+            raise DataError(
+                f"column names must differ: {name!r} is the name of columns {seen[name]} "
+                f"and {place}"
+            )
         seen[name] = place
 
 
 def missing_cell(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, float) and math.isnan(cell)) or type(cell).__name__ in ("NAType", "NaTType")
+    return (
+        cell is None
+        or (isinstance(cell, float) and math.isnan(cell))
+        or type(cell).__name__ in ("NAType", "NaTType")
+    )
 
 
 def _is_text(values: NDArray[Any], name: str) -> bool:
     """Whether a column holds categories; text and numbers mixed are refused."""
     if values.dtype.kind in NOT_NUMBERS:
-        raise DataError(f"column {name!r} holds {values.dtype} data, which is neither numbers nor categories; turn it into numbers first")
+        raise DataError(
+            f"column {name!r} holds {values.dtype} data, which is neither numbers nor "
+            "categories; turn it into numbers first"
+        )
     if values.dtype.kind in "US":
         return True
     if values.dtype.kind != "O":
@@ -139,9 +179,14 @@ def _is_text(values: NDArray[Any], name: str) -> bool:
         elif isinstance(cell, int | float | np.number | np.bool_):
             number = (row, cell) if number is None else number
         else:
-            raise TypeError(f"column {name!r}, row {row}: argument must be a string or a number, got {cell!r}")
+            raise TypeError(
+                f"column {name!r}, row {row}: argument must be a string or a number, got {cell!r}"
+            )
     if number is not None and text is not None:
-        raise DataError(f"column {name!r} mixes numbers and text: row {text[0]} holds {text[1]!r}, row {number[0]} holds {number[1]!r}")
+        raise DataError(
+            f"column {name!r} mixes numbers and text: row {text[0]} holds {text[1]!r}, row "
+            f"{number[0]} holds {number[1]!r}"
+        )
     return text is not None
 
 
@@ -157,7 +202,10 @@ def _plain(cell: Any) -> Any:
 
 def _codes(values: NDArray[Any], categories: tuple[Any, ...]) -> Floats:
     codes = {category: float(code) for code, category in enumerate(categories)}
-    return np.array([np.nan if missing_cell(cell) else codes.get(_plain(cell), np.nan) for cell in values], dtype=np.float64)
+    return np.array(
+        [np.nan if missing_cell(cell) else codes.get(_plain(cell), np.nan) for cell in values],
+        dtype=np.float64,
+    )
 
 
 def numbers(values: NDArray[Any], name: str) -> Floats:
@@ -173,13 +221,21 @@ def numbers(values: NDArray[Any], name: str) -> Floats:
     if bad.any():
         row = int(bad.argmax())
         given = values[row]
-        cast = " once cast to float64" if isinstance(given, np.floating) and np.isfinite(given) else ""
-        raise DataError(f"column {name!r} holds infinity (inf){cast} in {int(bad.sum())} row(s), first at row {row}; drop or cap it")
+        cast = (
+            " once cast to float64" if isinstance(given, np.floating) and np.isfinite(given) else ""
+        )
+        raise DataError(
+            f"column {name!r} holds infinity (inf){cast} in {int(bad.sum())} row(s), first "
+            f"at row {row}; drop or cap it"
+        )
     with np.errstate(invalid="ignore"):
         large = np.abs(column) > LARGEST_VALUE
     if large.any():
         row = int(large.argmax())
-        raise DataError(f"column {name!r} must lie within ±{LARGEST_VALUE:g}, got {column[row]:g} in row {row}; rescale the column")
+        raise DataError(
+            f"column {name!r} must lie within ±{LARGEST_VALUE:g}, got {column[row]:g} in "
+            f"row {row}; rescale the column"
+        )
     return column
 
 
@@ -203,7 +259,9 @@ def place_of(column: Any, names: list[str], named: bool, what: str = "column") -
     if isinstance(column, bool) or not isinstance(column, int | np.integer):
         raise ConstraintError(f"a {what} must be a name or a position, got {column!r}")
     if not 0 <= column < len(names):
-        raise ConstraintError(f"{what} {column} does not exist: X has the columns 0 .. {len(names) - 1}")
+        raise ConstraintError(
+            f"{what} {column} does not exist: X has the columns 0 .. {len(names) - 1}"
+        )
     return int(column)
 
 
@@ -234,7 +292,9 @@ def refuse_other_columns(X: Any, fitted: Columns) -> None:
         return
     parts = ["The feature names should match those that were passed during fit."]
     if extra:
-        parts.append("Feature names unseen at fit time:\n" + "".join(f"- {name}\n" for name in extra[:5]))
+        parts.append(
+            "Feature names unseen at fit time:\n" + "".join(f"- {name}\n" for name in extra[:5])
+        )
     if missing:
         close = [f"- {name}{nearest(name, extra) if extra else ''}\n" for name in missing[:5]]
         parts.append("Feature names seen at fit time, yet now missing:\n" + "".join(close))

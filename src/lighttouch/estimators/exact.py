@@ -15,9 +15,11 @@ MARGINS = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # relative to the parameters' size
 
 
 def exactly_feasible(w: Floats, rules: LinearConstraints) -> tuple[Floats, float]:
-    """The nearest point without violation, and the violation that is left where rules leave no room to remove it.
+    """The nearest point without violation, and the violation that is left where rules leave no room
+    to remove it.
 
-    Orders are projected exactly. Other rows are met to rounding errors; asking for a hair more than they ask removes those.
+    Orders are projected exactly. Other rows are met to rounding errors; asking for a hair more than
+    they ask removes those.
     """
     if rules.count == 0 or violation(w, rules) == 0.0:
         return w, 0.0
@@ -29,7 +31,9 @@ def exactly_feasible(w: Floats, rules: LinearConstraints) -> tuple[Floats, float
             if left == 0.0:
                 return best, left
             try:
-                asked = LinearConstraints(rules.A, rules.b - np.where(rows, margin * scale * rules.row_scales(), 0.0))
+                asked = LinearConstraints(
+                    rules.A, rules.b - np.where(rows, margin * scale * rules.row_scales(), 0.0)
+                )
                 closer = project(best, asked).w
             except InfeasibleConstraintsError:
                 continue
@@ -39,7 +43,9 @@ def exactly_feasible(w: Floats, rules: LinearConstraints) -> tuple[Floats, float
 
 
 def violation(w: Floats, rules: LinearConstraints) -> float:
-    """The largest, by both ways of adding up a row: long rows round differently, and reports use the other one."""
+    """The largest, by both ways of adding up a row: long rows round differently, and reports use
+    the other one.
+    """
     if not rules.count:
         return 0.0
     return max(0.0, float(rules.values(w).max()), float(np.max(rules.A @ w - rules.b)))

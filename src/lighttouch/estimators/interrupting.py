@@ -1,4 +1,6 @@
-"""Ctrl-C and SIGTERM while a model is fitted: the best model so far is kept, and the signal goes on its way."""
+"""Ctrl-C and SIGTERM while a model is fitted: the best model so far is kept, and the signal goes on
+its way.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lighttouch.estimators.blocks import asked_to_stop
-from lighttouch.progress import Interrupts
+from lighttouch.running.interrupts import Interrupts
 
 
 @contextmanager
 def usable_when_interrupted() -> Iterator[None]:
-    """Training inside the block ends early when a signal comes; after it, with a usable model, the signal is raised as if it came then.
+    """Training inside the block ends early when a signal comes; after it, with a usable model, the
+    signal is raised as if it came then.
 
     Where someone else listens already (the command line), that is left to them.
     """

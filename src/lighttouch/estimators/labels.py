@@ -12,7 +12,9 @@ from sklearn.utils.validation import column_or_1d
 from lighttouch.errors import DataError
 
 
-def read_labels(y: Any, estimator: Any, sample_weight: Any = None) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def read_labels(
+    y: Any, estimator: Any, sample_weight: Any = None
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """The two classes in order, and -1 or +1 for every row."""
     name = type(estimator).__name__
     if y is None:
@@ -28,11 +30,16 @@ def read_labels(y: Any, estimator: Any, sample_weight: Any = None) -> tuple[NDAr
     if weights is not None and weights.shape == labels.shape:
         kept = np.unique(labels[weights != 0])
     if kept.size < 2:
-        raise DataError(f"{name} needs samples of 2 classes; y (where its weights are not zero) holds {kept.size} class: {list(kept)}")
+        raise DataError(
+            f"{name} needs samples of 2 classes; y (where its weights are not zero) holds "
+            f"{kept.size} class: {list(kept)}"
+        )
     if classes.size > 2:
         raise DataError(
-            f"Only binary classification is supported. The type of the target is {type_of_target(labels)}: y holds {classes.size} classes. "
-            f"Rules on probabilities of more classes are not convex; fit one {name} for each class against the rest"
+            "Only binary classification is supported. The type of the target is "
+            f"{type_of_target(labels)}: y holds {classes.size} classes. "
+            f"Rules on probabilities of more classes are not convex; fit one {name} for "
+            "each class against the rest"
         )
     return classes, np.where(labels == classes[1], 1.0, -1.0)
 
@@ -42,23 +49,38 @@ def read_classes(classes: Any, known: Any, estimator: Any) -> NDArray[Any]:
     name = type(estimator).__name__
     if classes is None:
         if known is None:
-            raise ValueError("classes must be passed on the first call to partial_fit: a batch need not hold both")
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: a batch need not "
+                "hold both"
+            )
         return np.asarray(known)
     given = np.unique(np.asarray(classes))
     if given.size != 2:
-        raise DataError(f"{name} needs exactly 2 classes, got {given.size}: {given.tolist()[:8]}. Only binary classification is supported")
+        raise DataError(
+            f"{name} needs exactly 2 classes, got {given.size}: {given.tolist()[:8]}. Only "
+            "binary classification is supported"
+        )
     if known is not None and not np.array_equal(given, known):
-        raise ValueError(f"classes={given.tolist()} is not the same as on the first call to partial_fit: {np.asarray(known).tolist()}")
+        raise ValueError(
+            f"classes={given.tolist()} is not the same as on the first call to "
+            f"partial_fit: {np.asarray(known).tolist()}"
+        )
     return given
 
 
 def signs_of(y: Any, classes: NDArray[Any], estimator: Any) -> NDArray[np.float64]:
     """-1 or +1 for every row of a batch."""
     if y is None:
-        raise DataError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.")
+        raise DataError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the "
+            "target y is None."
+        )
     labels = column_or_1d(y, warn=True)
     unknown = ~np.isin(labels, classes)
     if unknown.any():
         row = int(unknown.argmax())
-        raise DataError(f"y holds {labels[row : row + 1].tolist()[0]!r} in row {row}, which is not one of the classes {classes.tolist()}")
+        raise DataError(
+            f"y holds {labels[row : row + 1].tolist()[0]!r} in row {row}, which is not one "
+            f"of the classes {classes.tolist()}"
+        )
     return np.where(labels == classes[1], 1.0, -1.0)

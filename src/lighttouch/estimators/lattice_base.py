@@ -14,10 +14,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from lighttouch.checks import one_of, positive, positive_int
 from lighttouch.errors import DataError, ModelFileError
 from lighttouch.estimators.blocks import Deadline
-from lighttouch.estimators.checks import as_table, learn_columns, read_monotonic, read_shapes, read_table
+from lighttouch.estimators.checks import (
+    as_table,
+    learn_columns,
+    read_monotonic,
+    read_shapes,
+    read_table,
+)
 from lighttouch.estimators.columns import Columns
 from lighttouch.estimators.fitting import Examples, Fitted, Settings, fit
 from lighttouch.estimators.interrupting import usable_when_interrupted
@@ -26,15 +31,27 @@ from lighttouch.estimators.pieces import Piece, PieceModel
 from lighttouch.estimators.planning import Plan
 from lighttouch.estimators.report import ConstraintReport, check_rule
 from lighttouch.estimators.rules import RuleRows, all_rules
-from lighttouch.estimators.saving import SavedEstimator, bound_from, bound_state, columns_from, columns_state, rows_from, rows_state
-from lighttouch.progress import ProgressBar
+from lighttouch.estimators.saving import (
+    SavedEstimator,
+    bound_from,
+    bound_state,
+    columns_from,
+    columns_state,
+    rows_from,
+    rows_state,
+)
+from lighttouch.running.progress import ProgressBar
+from lighttouch.validation import one_of, positive, positive_int
 
 Floats = NDArray[np.float64]
-ROUNDING = 1e-9  # canonical examples are asked for this much more, so that predictions keep them to the last bit
+# canonical examples are asked for this much more, so that predictions keep them to the last bit
+ROUNDING = 1e-9
 
 
 class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
-    """Calibrators and lattices fitted together under the rules; subclasses say what is minimised."""
+    """Calibrators and lattices fitted together under the rules; subclasses say what is
+    minimised.
+    """
 
     columns_: Columns
     model_: PieceModel
@@ -45,7 +62,11 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         columns = learn_columns(self, X, self.categorical_features)
         monotonic = read_monotonic(self.monotonic_cst, columns)
         shapes = read_shapes(self.shape_constraints, columns, monotonic)
-        size = self.lattice_size if self.lattice_size == "auto" else positive_int(self.lattice_size, "lattice_size", least=2)
+        size = (
+            self.lattice_size
+            if self.lattice_size == "auto"
+            else positive_int(self.lattice_size, "lattice_size", least=2)
+        )
         return Plan(
             columns=columns,
             monotonic=monotonic,
@@ -53,12 +74,20 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             keypoints=positive_int(self.keypoints, "keypoints", least=2),
             lattices=0 if self.lattices is None else self.lattices,
             lattice_size=size,
-            columns_per_lattice=positive_int(self.columns_per_lattice, "columns_per_lattice", least=2),
-            interpolation=one_of(self.interpolation, ("auto", "simplex", "hypercube"), "interpolation"),
+            columns_per_lattice=positive_int(
+                self.columns_per_lattice, "columns_per_lattice", least=2
+            ),
+            interpolation=one_of(
+                self.interpolation, ("auto", "simplex", "hypercube"), "interpolation"
+            ),
         )
 
     def _settings(self, loss: PointLoss) -> Settings:
-        seed = check_random_state(self.random_state).randint(2**31 - 1) if self.random_state is not None else 0
+        seed = (
+            check_random_state(self.random_state).randint(2**31 - 1)
+            if self.random_state is not None
+            else 0
+        )
         limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
         return Settings(
             loss=loss,
@@ -70,14 +99,20 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             report=_progress(type(self).__name__) if self.verbose else None,
         )
 
-    def _train(self, plan: Plan, examples: Examples, loss: PointLoss, canonical: Any = None) -> None:
+    def _train(
+        self, plan: Plan, examples: Examples, loss: PointLoss, canonical: Any = None
+    ) -> None:
         _warn_about_constant_columns(plan, examples.table)
         with usable_when_interrupted():
             self._train_until_stopped(plan, examples, loss, canonical)
 
-    def _train_until_stopped(self, plan: Plan, examples: Examples, loss: PointLoss, canonical: Any) -> None:
+    def _train_until_stopped(
+        self, plan: Plan, examples: Examples, loss: PointLoss, canonical: Any
+    ) -> None:
         settings = self._settings(loss)
-        with threadpool_limits(1, user_api="blas"):  # the same bits for any number of threads, and small matrices are faster so
+        with threadpool_limits(
+            1, user_api="blas"
+        ):  # the same bits for any number of threads, and small matrices are faster so
             fitted: Fitted = fit(plan, examples, settings, canonical)
         if settings.report is not None:
             settings.report.close()
@@ -87,24 +122,40 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = fitted.blocks
         self.status_ = fitted.status
         self.history_ = fitted.history
-        self._rules = (plan.monotonic, plan.shapes, [] if canonical is None else canonical(fitted.model))
+        self._rules = (
+            plan.monotonic,
+            plan.shapes,
+            [] if canonical is None else canonical(fitted.model),
+        )
         if fitted.status == "interrupted":
-            warnings.warn("training was interrupted; the model obeys its rules but could fit better", ConvergenceWarning, stacklevel=5)
+            warnings.warn(
+                "training was interrupted; the model obeys its rules but could fit better",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
         elif fitted.status != "converged":
-            warnings.warn(f"training ended at its {fitted.status}; raise max_iter or time_limit", ConvergenceWarning, stacklevel=5)
+            warnings.warn(
+                f"training ended at its {fitted.status}; raise max_iter or time_limit",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self, "parameters_")
         return self.model_.evaluate(read_table(self, X, self.columns_), self.parameters_)
 
     def check_constraints(self, X: Any = None) -> ConstraintReport:
-        """Check every rule again on the stored parameters; with X, also that predictions keep monotonicity from row to row of X.
+        """Check every rule again on the stored parameters; with X, also that predictions keep
+        monotonicity from row to row of X.
 
-        X's rows are each compared with the same row, one monotonic column raised to the column's largest value in X.
+        X's rows are each compared with the same row, one monotonic column raised to the column's
+        largest value in X.
         """
         check_is_fitted(self, "parameters_")
         monotonic, shapes, canonical = self._rules
-        rules: list[RuleRows] = all_rules(self.model_, self.columns_.names, monotonic, shapes) + canonical
+        rules: list[RuleRows] = (
+            all_rules(self.model_, self.columns_.names, monotonic, shapes) + canonical
+        )
         checked = [check_rule(rule, self.parameters_) for rule in rules]
         if X is not None:
             checked += self._swept(read_table(self, X, self.columns_), monotonic)
@@ -120,7 +171,12 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             raised[present, column] = table[present, column].max(initial=-np.inf)
             falls = sign * (before - self.model_.evaluate(raised, self.parameters_))
             label = f"predictions on X monotone in {self.columns_[column].name}"
-            rows.append(check_rule(RuleRows(label, sparse.csr_matrix(falls.reshape(-1, 1)), np.zeros(falls.size)), np.ones(1)))
+            rows.append(
+                check_rule(
+                    RuleRows(label, sparse.csr_matrix(falls.reshape(-1, 1)), np.zeros(falls.size)),
+                    np.ones(1),
+                )
+            )
         return rows
 
     def _canonical_rows(self, plan: Plan, X: Any, label: str) -> tuple[Floats, str]:
@@ -146,11 +202,18 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         self.columns_ = columns_from(state["columns"])
         self.model_ = PieceModel([Piece.from_state(piece) for piece in state["pieces"]])
         self.parameters_ = state["parameters"]
-        if self.parameters_.shape != (self.model_.dimension,) or not np.isfinite(self.parameters_).all():
+        if (
+            self.parameters_.shape != (self.model_.dimension,)
+            or not np.isfinite(self.parameters_).all()
+        ):
             raise ModelFileError("the parameters do not belong to the model")
         self.smoothing_ = (float(state["smoothing"][0]), float(state["smoothing"][1]))
         monotonic = {int(column): int(sign) for column, sign in state["monotonic"]}
-        self._rules = (monotonic, [bound_from(shape) for shape in state["shapes"]], [rows_from(rule) for rule in state["canonical"]])
+        self._rules = (
+            monotonic,
+            [bound_from(shape) for shape in state["shapes"]],
+            [rows_from(rule) for rule in state["canonical"]],
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -180,11 +243,19 @@ def _warn_about_constant_columns(plan: Plan, table: Floats) -> None:
         if present.size == 0 or (table.shape[0] > 1 and present.min() == present.max()):
             constant.append(column.name)
     if constant and table.shape[0] > 1:
-        shown = ", ".join(repr(name) for name in constant[:5]) + (" ..." if len(constant) > 5 else "")
-        warnings.warn(f"columns without two different values have no effect: {shown}", UserWarning, stacklevel=4)
+        shown = ", ".join(repr(name) for name in constant[:5]) + (
+            " ..." if len(constant) > 5 else ""
+        )
+        warnings.warn(
+            f"columns without two different values have no effect: {shown}",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
-def limits(label: str, model: PieceModel, table: Floats, least: Floats | None, most: Floats | None) -> RuleRows:
+def limits(
+    label: str, model: PieceModel, table: Floats, least: Floats | None, most: Floats | None
+) -> RuleRows:
     """least <= prediction <= most for every row of a table."""
     features = model.features(table)
     parts: list[tuple[Any, Floats]] = []
@@ -192,4 +263,8 @@ def limits(label: str, model: PieceModel, table: Floats, least: Floats | None, m
         parts.append((-features, -(least + ROUNDING * (1.0 + np.abs(least)))))
     if most is not None:
         parts.append((features, most - ROUNDING * (1.0 + np.abs(most))))
-    return RuleRows(label, sparse.vstack([A for A, _ in parts], format="csr"), np.concatenate([b for _, b in parts]))
+    return RuleRows(
+        label,
+        sparse.vstack([A for A, _ in parts], format="csr"),
+        np.concatenate([b for _, b in parts]),
+    )

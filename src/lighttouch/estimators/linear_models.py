@@ -14,11 +14,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from lighttouch.checks import positive, positive_int
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import DataError, InfeasibleConstraintsError, ModelFileError
 from lighttouch.estimators.blocks import BlockTrainer, Deadline, Penalised
-from lighttouch.estimators.checks import centre_and_scale, read_monotonic, read_targets, read_weights, same_length
+from lighttouch.estimators.checks import (
+    centre_and_scale,
+    read_monotonic,
+    read_targets,
+    read_weights,
+    same_length,
+)
 from lighttouch.estimators.columns import Column, Columns, refuse_other_columns
 from lighttouch.estimators.exact import exactly_feasible
 from lighttouch.estimators.fitting import named
@@ -31,14 +36,19 @@ from lighttouch.estimators.report import ConstraintReport, check_rule, make_repo
 from lighttouch.estimators.rules import RuleRows, stacked
 from lighttouch.estimators.saving import SavedEstimator, rows_from, rows_state
 from lighttouch.projections import project
+from lighttouch.validation import positive, positive_int
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-9
-MOST_REMEMBERED = 1000  # columns whose examples `fit` keeps a summary of, for partial_fit to go on from
+MOST_REMEMBERED = (
+    1000  # columns whose examples `fit` keeps a summary of, for partial_fit to go on from
+)
 
 
 class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
-    """intercept + x . coef, with rules on coef in the user's units; columns are scaled for training and the rules with them."""
+    """intercept + x . coef, with rules on coef in the user's units; columns are scaled for training
+    and the rules with them.
+    """
 
     coef_: Floats
     intercept_: float
@@ -48,30 +58,57 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any, reset: bool) -> Any:
         if not reset and hasattr(self, "_columns"):
             refuse_other_columns(X, self._columns)
-        return validate_data(self, X=X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=True)
+        return validate_data(
+            self, X=X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=True
+        )
 
     def _names(self, X: Any) -> Columns:
         named = hasattr(self, "feature_names_in_")
-        names = [str(n) for n in self.feature_names_in_] if named else [f"x{k}" for k in range(self.n_features_in_)]
+        names = (
+            [str(n) for n in self.feature_names_in_]
+            if named
+            else [f"x{k}" for k in range(self.n_features_in_)]
+        )
         return Columns(tuple(Column(name) for name in names), named)
 
     def _train(
-        self, X: Any, y: Floats, weights: Floats, worth: float, loss: PointLoss, units: tuple[float, float], canonical: Any
+        self,
+        X: Any,
+        y: Floats,
+        weights: Floats,
+        worth: float,
+        loss: PointLoss,
+        units: tuple[float, float],
+        canonical: Any,
     ) -> None:
         self._past = None
         rules = self._read_rules(X, ranges(X), canonical)
         scale, shift = units
         sizes = column_sizes(X, weights)
         objective = Penalised(scaled(X, sizes), y, weights, loss, self._ridge(sizes.size, y.size))
-        stretch = np.concatenate([[1.0], sizes]) / scale  # user's (intercept - shift, coef) times this are the training parameters
+        stretch = (
+            np.concatenate([[1.0], sizes]) / scale
+        )  # user's (intercept - shift, coef) times this are the training parameters
         self._minimise(objective, rules, stretch, shift)
         if sizes.size <= MOST_REMEMBERED:
             moved = np.concatenate([[self.intercept_ - shift], self.coef_])
             unused = Past.nothing(sizes, *units).with_ranges(X)
-            self._past = unused.with_examples(objective.features, y, worth * weights, loss, moved * stretch)
+            self._past = unused.with_examples(
+                objective.features, y, worth * weights, loss, moved * stretch
+            )
 
-    def _train_more(self, X: Any, y: Floats, weights: Floats, loss: PointLoss, units: tuple[float, float], canonical: Any) -> None:
-        """Rows X with targets in the user's units and weights that add up to what they are worth, besides what came before."""
+    def _train_more(
+        self,
+        X: Any,
+        y: Floats,
+        weights: Floats,
+        loss: PointLoss,
+        units: tuple[float, float],
+        canonical: Any,
+    ) -> None:
+        """Rows X with targets in the user's units and weights that add up to what they are worth,
+        besides what came before.
+        """
         past = self._past
         if past is None:
             past = Past.nothing(column_sizes(X, weights / weights.sum()), *units)
@@ -89,39 +126,66 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _read_rules(self, X: Any, ranges: Floats, canonical: Any) -> list[RuleRows]:
         self._columns = self._names(X)
         monotonic = read_monotonic(self.monotonic_cst, self._columns)
-        rules = linear_rules(self._columns, monotonic, self.shape_constraints, self.constraints, ranges)
+        rules = linear_rules(
+            self._columns, monotonic, self.shape_constraints, self.constraints, ranges
+        )
         return rules + (canonical() if canonical else [])
 
     def _ridge(self, columns: int, examples: float) -> Any:
-        pull = np.concatenate([[0.0], np.full(columns, positive(self.alpha, "alpha", zero=True) / examples)])
+        pull = np.concatenate(
+            [[0.0], np.full(columns, positive(self.alpha, "alpha", zero=True) / examples)]
+        )
         return sparse.csr_matrix(sparse.diags(pull + 1e-10))
 
-    def _minimise(self, objective: Penalised, rules: list[RuleRows], stretch: Floats, shift: float) -> None:
+    def _minimise(
+        self, objective: Penalised, rules: list[RuleRows], stretch: Floats, shift: float
+    ) -> None:
         with usable_when_interrupted(), threadpool_limits(1, user_api="blas"):
             w, trained = self._solve(objective, rules, stacked(rules, stretch.size), stretch, shift)
             self.intercept_, self.coef_ = float(w[0]), w[1:].copy()
-            self.n_iter_, self.status_, self.history_ = trained.blocks, trained.status, trained.history
+            self.n_iter_, self.status_, self.history_ = (
+                trained.blocks,
+                trained.status,
+                trained.history,
+            )
             self._rules = rules
             self.constraint_report_ = self._report(objective, rules, w, stretch, shift)
         if trained.status != "converged":
-            warnings.warn(f"training ended at its {trained.status}; raise max_iter or time_limit", ConvergenceWarning, stacklevel=4)
+            warnings.warn(
+                f"training ended at its {trained.status}; raise max_iter or time_limit",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _first_part(self) -> bool:
-        """Whether there is nothing to go on from; refused where something was learnt that is not remembered."""
+        """Whether there is nothing to go on from; refused where something was learnt that is not
+        remembered.
+        """
         if self._past is None and hasattr(self, "coef_"):
             raise ValueError(
-                f"partial_fit cannot go on from a loaded model, or from fit with more than {MOST_REMEMBERED} columns, which keep no "
+                "partial_fit cannot go on from a loaded model, or from fit with more than "
+                f"{MOST_REMEMBERED} columns, which keep no "
                 "summary of their examples; call partial_fit from the first batch on, or on a clone"
             )
         return self._past is None
 
-    def _solve(self, objective: Penalised, rules: list[RuleRows], rows: Any, stretch: Floats, shift: float) -> tuple[Floats, Any]:
+    def _solve(
+        self, objective: Penalised, rules: list[RuleRows], rows: Any, stretch: Floats, shift: float
+    ) -> tuple[Floats, Any]:
         limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
         in_training = _stretched(rows, stretch, shift)
         try:
-            start = project(np.zeros(stretch.size), in_training).w if rows.count else np.zeros(stretch.size)
+            start = (
+                project(np.zeros(stretch.size), in_training).w
+                if rows.count
+                else np.zeros(stretch.size)
+            )
             trainer = BlockTrainer(
-                objective, in_training, positive(self.tol, "tol"), positive_int(self.max_iter, "max_iter"), Deadline(limit)
+                objective,
+                in_training,
+                positive(self.tol, "tol"),
+                positive_int(self.max_iter, "max_iter"),
+                Deadline(limit),
             )
             trained = trainer.train(start)
             w = trained.w / stretch
@@ -130,39 +194,57 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         except InfeasibleConstraintsError as error:
             raise named(error, rules) from None
 
-    def _report(self, objective: Penalised, rules: list[RuleRows], w: Floats, stretch: Floats, shift: float) -> ConstraintReport:
+    def _report(
+        self, objective: Penalised, rules: list[RuleRows], w: Floats, stretch: Floats, shift: float
+    ) -> ConstraintReport:
         moved = w.copy()
         moved[0] -= shift
         with_rules = objective.value(moved * stretch)
         if not rules:
             return make_report(rules, w, with_rules, with_rules)
         with threadpool_limits(1, user_api="blas"):
-            free = BlockTrainer(objective, None, float(self.tol), int(self.max_iter), Deadline(self.time_limit)).train(moved * stretch)
+            free = BlockTrainer(
+                objective, None, float(self.tol), int(self.max_iter), Deadline(self.time_limit)
+            ).train(moved * stretch)
         without = free.w / stretch
         without[0] += shift
         return make_report(rules, w, with_rules, min(with_rules, free.objective), without)
 
     def _scores(self, X: Any) -> Floats:
-        """Column after column, so that every row is added up in the same order and rounding keeps order."""
+        """Column after column, so that every row is added up in the same order and rounding keeps
+        order.
+        """
         check_is_fitted(self, "coef_")
         table = self._read(X, reset=False)
         total = np.full(table.shape[0], self.intercept_)
         if sparse.issparse(table):
             table = sparse.csc_matrix(table)
         for column, weight in enumerate(self.coef_):
-            values = table[:, [column]].toarray().ravel() if sparse.issparse(table) else table[:, column]
+            values = (
+                table[:, [column]].toarray().ravel() if sparse.issparse(table) else table[:, column]
+            )
             total = total + values * weight
         return total
 
     def check_constraints(self, X: Any = None) -> ConstraintReport:
-        """Check every rule again on the stored coefficients (for a linear model that says all there is to say about predictions)."""
+        """Check every rule again on the stored coefficients (for a linear model that says all there
+        is to say about predictions).
+        """
         check_is_fitted(self, "coef_")
         w = np.concatenate([[self.intercept_], self.coef_])
         known = self.constraint_report_
-        return ConstraintReport(tuple(check_rule(rule, w) for rule in self._rules), known.objective, known.objective_without_rules)
+        return ConstraintReport(
+            tuple(check_rule(rule, w) for rule in self._rules),
+            known.objective,
+            known.objective_without_rules,
+        )
 
     def _fitted_state(self) -> dict[str, Any]:
-        return {"coef": self.coef_, "intercept": self.intercept_, "rules": [rows_state(rule) for rule in self._rules]}
+        return {
+            "coef": self.coef_,
+            "intercept": self.intercept_,
+            "rules": [rows_state(rule) for rule in self._rules],
+        }
 
     def _restore_fitted(self, state: dict[str, Any]) -> None:
         self.coef_, self.intercept_ = state["coef"], float(state["intercept"])
@@ -196,11 +278,14 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
     loss : "squared", "absolute", "huber" (threshold: one standard deviation of y) or "quantile"
     quantile : the level of the quantile loss
     alpha : ridge, in examples' worth of pull on coefficients of standardised columns
-    monotonic_cst : dict of column name (or position) to -1, 0 or 1, or one number a column: the signs of coefficients
-    shape_constraints : lt.Dominates(a, b): coef[a] >= coef[b] >= 0 · lt.RangeDominates(a, b): the same, times the columns' ranges ·
-        lt.JointlyMonotonic(a, b): coef[a] + coef[b] >= 0 · lt.SlopeBound(a, limit): abs(coef[a]) <= limit
+    monotonic_cst : dict of column name (or position) to -1, 0 or 1, or one number a column: the
+    signs of coefficients
+    shape_constraints : lt.Dominates(a, b): coef[a] >= coef[b] >= 0 · lt.RangeDominates(a, b): the
+        same, times the columns' ranges · lt.JointlyMonotonic(a, b): coef[a] + coef[b] >= 0 ·
+        lt.SlopeBound(a, limit): abs(coef[a]) <= limit
     constraints : (A, b) or lt.LinearConstraints: A @ coef <= b
-    canonical_examples : (X, y): the prediction for these rows must lie within `canonical_margin` of y
+    canonical_examples : (X, y): the prediction for these rows must lie within `canonical_margin` of
+    y
     canonical_margin : in units of y; None: a tenth of the standard deviation of y
     max_iter, tol, time_limit : when to stop: quadratic blocks, relative gain of a block, seconds
 
@@ -245,14 +330,22 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         weights = read_weights(sample_weight, X, targets.size)
         shift, scale = centre_and_scale(targets, weights)
         count = worth(sample_weight, targets.size)
-        self._train(table, (targets - shift) / scale, weights, count, loss, (scale, shift), self._canonical(scale))
+        self._train(
+            table,
+            (targets - shift) / scale,
+            weights,
+            count,
+            loss,
+            (scale, shift),
+            self._canonical(scale),
+        )
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedLinearRegressor:
         """Learn from some more rows; the model obeys every rule after every call.
 
-        Earlier rows are remembered by the quadratic that their loss was where they were learnt: exactly, for squared errors. Columns and
-        targets are scaled as the first rows ask.
+        Earlier rows are remembered by the quadratic that their loss was where they were learnt:
+        exactly, for squared errors. Columns and targets are scaled as the first rows ask.
         """
         loss = regression_loss(self.loss, self.quantile)
         table = self._read(X, reset=self._first_part())
@@ -262,7 +355,14 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         shift, scale = centre_and_scale(targets, weights)
         if self._past is not None:
             scale, shift = self._past.scale, self._past.shift
-        self._train_more(table, targets, weights * worth(sample_weight, targets.size), loss, (scale, shift), self._canonical(scale))
+        self._train_more(
+            table,
+            targets,
+            weights * worth(sample_weight, targets.size),
+            loss,
+            (scale, shift),
+            self._canonical(scale),
+        )
         return self
 
     def _canonical(self, scale: float) -> Any:
@@ -270,14 +370,24 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
             return None
         rows, y = self.canonical_examples
         wanted = read_targets(y, self)
-        margin = 0.1 * scale if self.canonical_margin is None else positive(self.canonical_margin, "canonical_margin")
+        margin = (
+            0.1 * scale
+            if self.canonical_margin is None
+            else positive(self.canonical_margin, "canonical_margin")
+        )
 
         def rules() -> list[RuleRows]:
             features = _with_intercept(self._read(rows, reset=False))
             same_length(features, wanted)
             b = np.concatenate([wanted + margin, margin - wanted])
             room = ROUNDING * (1.0 + np.abs(b))
-            return [RuleRows("canonical examples", sparse.vstack([features, -features], format="csr"), b - room)]
+            return [
+                RuleRows(
+                    "canonical examples",
+                    sparse.vstack([features, -features], format="csr"),
+                    b - room,
+                )
+            ]
 
         return rules
 
@@ -287,20 +397,25 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
 
 
 def _with_intercept(table: Any) -> Any:
-    return sparse.csr_matrix(sparse.hstack([np.ones((table.shape[0], 1)), sparse.csr_matrix(table)]))
+    return sparse.csr_matrix(
+        sparse.hstack([np.ones((table.shape[0], 1)), sparse.csr_matrix(table)])
+    )
 
 
 def _has_probabilities(estimator: Any) -> bool:
     if estimator.loss != "logistic":
-        raise AttributeError("predict_proba needs loss='logistic'; the hinge loss gives no probabilities")
+        raise AttributeError(
+            "predict_proba needs loss='logistic'; the hinge loss gives no probabilities"
+        )
     return True
 
 
 class ConstrainedLinearClassifier(ClassifierMixin, LinearBase):  # type: ignore[misc]
     """Linear classification into two classes under rules on its coefficients.
 
-    Parameters are those of ConstrainedLinearRegressor, except `loss`: "logistic" or "hinge". Canonical examples are rows X with
-    labels y that the model must classify right, with a score of at least `canonical_margin` (None: 0.001) on the right side.
+    Parameters are those of ConstrainedLinearRegressor, except `loss`: "logistic" or "hinge".
+    Canonical examples are rows X with labels y that the model must classify right, with a score of
+    at least `canonical_margin` (None: 0.001) on the right side.
     """
 
     def __init__(
@@ -335,11 +450,22 @@ class ConstrainedLinearClassifier(ClassifierMixin, LinearBase):  # type: ignore[
         same_length(table, *([] if y is None else [y]))
         self.classes_, signs = read_labels(y, self, sample_weight)
         weights = read_weights(sample_weight, X, signs.size)
-        self._train(table, signs, weights, worth(sample_weight, signs.size), loss, (1.0, 0.0), self._canonical())
+        self._train(
+            table,
+            signs,
+            weights,
+            worth(sample_weight, signs.size),
+            loss,
+            (1.0, 0.0),
+            self._canonical(),
+        )
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ConstrainedLinearClassifier:
-        """Learn from some more rows; the model obeys every rule after every call. The first call must name the two `classes`.
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> ConstrainedLinearClassifier:
+        """Learn from some more rows; the model obeys every rule after every call. The first call
+        must name the two `classes`.
 
         Earlier rows are remembered by the quadratic that touches their loss where they were learnt.
         """
@@ -361,14 +487,27 @@ class ConstrainedLinearClassifier(ClassifierMixin, LinearBase):  # type: ignore[
         labels = np.asarray(y)
         unknown = ~np.isin(labels, self.classes_)
         if unknown.any():
-            raise DataError(f"canonical examples: {labels[unknown][0]!r} is not one of the classes {list(self.classes_)}")
-        margin = 1e-3 if self.canonical_margin is None else positive(self.canonical_margin, "canonical_margin")
+            raise DataError(
+                f"canonical examples: {labels[unknown][0]!r} is not one of the classes "
+                f"{list(self.classes_)}"
+            )
+        margin = (
+            1e-3
+            if self.canonical_margin is None
+            else positive(self.canonical_margin, "canonical_margin")
+        )
 
         def rules() -> list[RuleRows]:
             features = _with_intercept(self._read(rows, reset=False))
             same_length(features, labels)
             signed = sparse.diags(np.where(labels == self.classes_[1], -1.0, 1.0)) @ features
-            return [RuleRows("canonical examples", sparse.csr_matrix(signed), np.full(labels.size, -margin - ROUNDING))]
+            return [
+                RuleRows(
+                    "canonical examples",
+                    sparse.csr_matrix(signed),
+                    np.full(labels.size, -margin - ROUNDING),
+                )
+            ]
 
         return rules
 

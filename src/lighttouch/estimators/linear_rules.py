@@ -17,14 +17,18 @@ from lighttouch.estimators.rules import BoundShape, RuleRows
 Floats = NDArray[np.float64]
 
 
-def linear_rules(columns: Columns, monotonic: dict[int, int], shapes: Any, constraints: Any, ranges: Floats) -> list[RuleRows]:
+def linear_rules(
+    columns: Columns, monotonic: dict[int, int], shapes: Any, constraints: Any, ranges: Floats
+) -> list[RuleRows]:
     """Signs, shape constraints and the user's own rows."""
     count = len(columns)
     bound = read_shapes(shapes, columns, monotonic)
     found = []
     for column, sign in monotonic.items():
         word = "increasing" if sign > 0 else "decreasing"
-        found.append(_rule(f"{word} in {columns[column].name}", [({column: -float(sign)}, 0.0)], count))
+        found.append(
+            _rule(f"{word} in {columns[column].name}", [({column: -float(sign)}, 0.0)], count)
+        )
     for shape in bound:
         label = f"{shape.kind}({', '.join(columns[place].name for place in shape.places)})"
         found.append(_rule(label, _shape_rows(shape, ranges), count))
@@ -44,7 +48,10 @@ def _shape_rows(bound: BoundShape, ranges: Floats) -> list[tuple[dict[int, float
     if bound.kind == "SlopeBound":
         limit = float(bound.shape.limit)  # type: ignore[attr-defined]
         return [({first: 1.0}, limit), ({first: -1.0}, limit)]
-    raise ConstraintError(f"{bound.shape} says nothing about a linear model; use a lattice model, or Dominates, RangeDominates, SlopeBound")
+    raise ConstraintError(
+        f"{bound.shape} says nothing about a linear model; use a lattice model, or "
+        "Dominates, RangeDominates, SlopeBound"
+    )
 
 
 def _rule(label: str, rows: list[tuple[dict[int, float], float]], count: int) -> RuleRows:
@@ -60,9 +67,16 @@ def _given(constraints: Any, count: int) -> RuleRows:
         try:
             A, b = constraints
         except (TypeError, ValueError):
-            raise ConstraintError(f"constraints must be (A, b) or LinearConstraints, got {type(constraints).__name__}") from None
+            raise ConstraintError(
+                f"constraints must be (A, b) or LinearConstraints, got {type(constraints).__name__}"
+            ) from None
         constraints = LinearConstraints(A, b)
     if constraints.dimension != count:
-        raise ConstraintError(f"constraints must have one column for each of the {count} columns of X, got {constraints.dimension}")
-    wide = sparse.hstack([sparse.csr_matrix((constraints.count, 1)), sparse.csr_matrix(constraints.A)], format="csr")
+        raise ConstraintError(
+            f"constraints must have one column for each of the {count} columns of X, got "
+            f"{constraints.dimension}"
+        )
+    wide = sparse.hstack(
+        [sparse.csr_matrix((constraints.count, 1)), sparse.csr_matrix(constraints.A)], format="csr"
+    )
     return RuleRows("given rows", wide, constraints.b)

@@ -1,4 +1,6 @@
-"""Losses as a sequence of quadratic models: value, slope and curvature of every example at the current predictions."""
+"""Losses as a sequence of quadratic models: value, slope and curvature of every example at the
+current predictions.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lighttouch.checks import one_of
 from lighttouch.objectives.losses import Quantile
+from lighttouch.validation import one_of
 
 Floats = NDArray[np.float64]
 REGRESSION = ("squared", "absolute", "huber", "quantile")
@@ -19,8 +21,8 @@ CLASSIFICATION = ("logistic", "hinge")
 class PointLoss:
     """One of the library's losses, its kinks rounded over `width` where it has any.
 
-    Slope and curvature make a quadratic that lies above the rounded loss and touches it (for logistic loss: its Taylor polynomial),
-    so that minimising the quadratic lowers the loss.
+    Slope and curvature make a quadratic that lies above the rounded loss and touches it (for
+    logistic loss: its Taylor polynomial), so that minimising the quadratic lowers the loss.
     """
 
     def __init__(self, name: str, level: float = 0.5) -> None:
@@ -42,7 +44,9 @@ class PointLoss:
             return np.logaddexp(0.0, -y * z)
         residual = self._residual(z, y)
         if self.name == "huber":
-            return np.where(np.abs(residual) <= 1.0, 0.5 * np.square(residual), np.abs(residual) - 0.5)
+            return np.where(
+                np.abs(residual) <= 1.0, 0.5 * np.square(residual), np.abs(residual) - 0.5
+            )
         straight, bent = self._slopes()
         return straight * residual + bent * _rounded_size(residual, width)
 
@@ -83,8 +87,9 @@ def _rounded_size(residual: Floats, width: float) -> Floats:
 def chance(z: Floats) -> Floats:
     """1 / (1 + e^-z), never falling in z to the last bit.
 
-    z is rounded to a multiple of 2^-32 (which changes a probability by less than 1e-10): neighbours on that grid give values that
-    differ by far more than the rounding errors of `exp`, so the computed values keep their order.
+    z is rounded to a multiple of 2^-32 (which changes a probability by less than 1e-10): neighbours
+    on that grid give values that differ by far more than the rounding errors of `exp`, so the
+    computed values keep their order.
     """
     steps = np.round(np.clip(z, -740.0, 740.0) * 2.0**32) / 2.0**32
     small = np.exp(-np.abs(steps))
@@ -96,7 +101,9 @@ def regression_loss(loss: Any, quantile: float) -> PointLoss:
     if isinstance(loss, Quantile):
         return PointLoss("quantile", loss.level)
     name = one_of(loss, REGRESSION, "loss")
-    if name == "quantile" and not (isinstance(quantile, int | float) and math.isfinite(quantile) and 0.0 < quantile < 1.0):
+    if name == "quantile" and not (
+        isinstance(quantile, int | float) and math.isfinite(quantile) and 0.0 < quantile < 1.0
+    ):
         raise ValueError(f"quantile must lie strictly between 0 and 1, got {quantile!r}")
     return PointLoss(name, float(quantile))
 

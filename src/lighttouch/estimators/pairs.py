@@ -8,17 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from lighttouch.checks import positive_int
+from lighttouch.arrays import Indices
 from lighttouch.errors import DataError
+from lighttouch.validation import positive_int
 
-Indices = NDArray[np.int64]
 
-
-def pairs_within_queries(relevance: NDArray[np.float64], qid: Any, most: int, random_state: Any) -> tuple[Indices, Indices]:
-    """Rows (better, worse) of the same query with different relevance; at most `most` pairs a query, drawn evenly."""
+def pairs_within_queries(
+    relevance: NDArray[np.float64], qid: Any, most: int, random_state: Any
+) -> tuple[Indices, Indices]:
+    """Rows (better, worse) of the same query with different relevance; at most `most` pairs a
+    query, drawn evenly.
+    """
     limit = positive_int(most, "pairs_per_query")
     rng = check_random_state(0 if random_state is None else random_state)
-    queries = np.zeros(relevance.size, dtype=np.int64) if qid is None else _query_numbers(qid, relevance.size)
+    queries = (
+        np.zeros(relevance.size, dtype=np.int64)
+        if qid is None
+        else _query_numbers(qid, relevance.size)
+    )
     by_query = np.argsort(queries, kind="stable")
     better: list[Indices] = []
     worse: list[Indices] = []
@@ -38,11 +45,15 @@ def pairs_of_the_same_query(better: Indices, qid: Any, rows: int) -> Indices:
 def _query_numbers(qid: Any, rows: int) -> Indices:
     given = np.asarray(qid)
     if given.shape != (rows,):
-        raise DataError(f"qid must hold one query for each of the {rows} rows, got shape {given.shape}")
+        raise DataError(
+            f"qid must hold one query for each of the {rows} rows, got shape {given.shape}"
+        )
     return np.unique(given, return_inverse=True)[1].astype(np.int64)
 
 
-def _pairs_of(rows: Indices, relevance: NDArray[np.float64], limit: int, rng: Any) -> tuple[Indices, Indices]:
+def _pairs_of(
+    rows: Indices, relevance: NDArray[np.float64], limit: int, rng: Any
+) -> tuple[Indices, Indices]:
     count = rows.size
     if count * (count - 1) // 2 <= 20 * limit:
         i, j = np.triu_indices(count, 1)

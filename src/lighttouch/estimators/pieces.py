@@ -17,7 +17,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Piece:
-    """A calibrator (one column, with one vertex past the last for missing cells) or a lattice over several columns."""
+    """A calibrator (one column, with one vertex past the last for missing cells) or a lattice over
+    several columns.
+    """
 
     columns: tuple[int, ...]
     maps: tuple[InputMap, ...]
@@ -37,7 +39,9 @@ class Piece:
         return (self.lattice.sizes[0] - 1,) if self.calibrator else self.lattice.sizes
 
     def positions(self, table: Floats) -> Floats:
-        return np.column_stack([each(table[:, column]) for column, each in zip(self.columns, self.maps, strict=True)])
+        return np.column_stack(
+            [each(table[:, column]) for column, each in zip(self.columns, self.maps, strict=True)]
+        )
 
     def features(self, table: Floats) -> sparse.csr_matrix:
         return self.lattice.features(self.positions(table))
@@ -52,7 +56,9 @@ class Piece:
     def vertices(self, axis: int) -> Floats:
         """The column's values at the vertices along an axis whose map is ascending."""
         each = self.maps[axis]
-        return np.interp(np.arange(self.grid[axis], dtype=np.float64), each.positions, each.keypoints)
+        return np.interp(
+            np.arange(self.grid[axis], dtype=np.float64), each.positions, each.keypoints
+        )
 
     def state(self) -> dict[str, Any]:
         maps = [each.state() for each in self.maps]
@@ -66,7 +72,11 @@ class Piece:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Piece:
         lattice = Lattice(tuple(state["sizes"]), state["interpolation"])
-        return cls(tuple(state["columns"]), tuple(InputMap.from_state(each) for each in state["maps"]), lattice)
+        return cls(
+            tuple(state["columns"]),
+            tuple(InputMap.from_state(each) for each in state["maps"]),
+            lattice,
+        )
 
 
 class PieceModel:
@@ -86,13 +96,17 @@ class PieceModel:
 
     def features(self, table: Floats) -> sparse.csr_matrix:
         """One row an example, one column a parameter."""
-        blocks = [sparse.csr_matrix(np.ones((table.shape[0], 1)))] + [piece.features(table) for piece in self.pieces]
+        blocks = [sparse.csr_matrix(np.ones((table.shape[0], 1)))] + [
+            piece.features(table) for piece in self.pieces
+        ]
         matrix = sparse.hstack(blocks, format="csr")
         matrix.sort_indices()
         return matrix
 
     def evaluate(self, table: Floats, w: Floats) -> Floats:
-        """Predictions: every piece to the last bit monotone where its parameters are, added up in one order, so the sum is too."""
+        """Predictions: every piece to the last bit monotone where its parameters are, added up in
+        one order, so the sum is too.
+        """
         total = np.full(table.shape[0], w[0])
         for place, piece in enumerate(self.pieces):
             total = total + piece.evaluate(table, w[self.part(place)])
@@ -100,10 +114,14 @@ class PieceModel:
 
     def calibrator_of(self, column: int) -> int | None:
         """The place of a column's own calibrator."""
-        return next((place for place, piece in enumerate(self.pieces) if piece.columns == (column,)), None)
+        return next(
+            (place for place, piece in enumerate(self.pieces) if piece.columns == (column,)), None
+        )
 
     def wide(self, place: int, rows: Any) -> sparse.csr_matrix:
         """Rows about the first parameters of one piece as rows about all parameters."""
         rows = sparse.csr_matrix(rows)
         shape = (rows.shape[0], self.dimension)
-        return sparse.csr_matrix((rows.data, rows.indices + int(self.starts[place]), rows.indptr), shape=shape)
+        return sparse.csr_matrix(
+            (rows.data, rows.indices + int(self.starts[place]), rows.indptr), shape=shape
+        )

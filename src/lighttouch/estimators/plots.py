@@ -1,4 +1,6 @@
-"""Pictures of lattice models: curves of single columns, slices along one or two columns, and which rules bind. Needs matplotlib."""
+"""Pictures of lattice models: curves of single columns, slices along one or two columns, and which
+rules bind. Needs matplotlib.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,15 @@ GRID = 121
 
 
 def plot_calibrators(estimator: Any, columns: Any = None) -> Any:
-    """One panel a column: its own effect on the prediction, the other columns left out; returns the figure."""
+    """One panel a column: its own effect on the prediction, the other columns left out; returns the
+    figure.
+    """
     check_is_fitted(estimator, "parameters_")
-    places = range(len(estimator.columns_)) if columns is None else [estimator.columns_.place(column) for column in columns]
+    places = (
+        range(len(estimator.columns_))
+        if columns is None
+        else [estimator.columns_.place(column) for column in columns]
+    )
     drawn = [place for place in places if estimator.model_.calibrator_of(place) is not None]
     figure, axes = _panels(len(drawn))
     for axis, place in zip(axes, drawn, strict=True):
@@ -28,7 +36,9 @@ def plot_calibrators(estimator: Any, columns: Any = None) -> Any:
 
 
 def plot_slice(estimator: Any, X: Any, columns: Any, rows: int = 30) -> Any:
-    """The prediction along one column (for some rows of X, and their mean) or over two (a map, other columns at one typical row)."""
+    """The prediction along one column (for some rows of X, and their mean) or over two (a map,
+    other columns at one typical row).
+    """
     check_is_fitted(estimator, "parameters_")
     listed = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
     places = [estimator.columns_.place(column) for column in listed]
@@ -56,7 +66,13 @@ def plot_constraints(estimator: Any) -> Any:
     axis.barh(names, [1.0] * len(rules), color=FREE, label="free")
     axis.barh(names, share, color=MARK, label="binding")
     for place, rule in enumerate(rules):
-        axis.text(1.02, place, f"{rule.binding.size:,} of {rule.rows:,} bind, violation {rule.violation:g}", va="center", fontsize=9)
+        axis.text(
+            1.02,
+            place,
+            f"{rule.binding.size:,} of {rule.rows:,} bind, violation {rule.violation:g}",
+            va="center",
+            fontsize=9,
+        )
     axis.invert_yaxis()
     axis.set_xlim(0, 1)
     axis.set_xlabel("share of the rule's rows that hold with equality")
@@ -95,7 +111,9 @@ def _draw_calibrator(axis: Any, estimator: Any, place: int) -> None:
         ascending = np.argsort(theta[:-1])
         order = [*ascending, theta.size - 1]
         axis.barh(np.arange(len(order)), theta[order], color=[LINE] * ascending.size + [FREE])
-        axis.set_yticks(np.arange(len(order)), [names[k] for k in order], fontsize=8 if len(order) < 12 else 6)
+        axis.set_yticks(
+            np.arange(len(order)), [names[k] for k in order], fontsize=8 if len(order) < 12 else 6
+        )
         axis.set_xlabel("effect", fontsize=9)
         return
     axis.plot(piece.maps[0].keypoints, theta[:-1], color=LINE, marker="o", markersize=3)
@@ -121,13 +139,21 @@ def _draw_curves(axis: Any, estimator: Any, table: Floats, place: int, grid: Flo
         curves.append(estimator.model_.evaluate(moved, estimator.parameters_))
     for curve in curves:
         axis.plot(grid, curve, color=FREE, linewidth=0.8)
-    axis.plot(grid, np.mean(curves, axis=0), color=LINE, linewidth=2.2, label=f"mean of {len(curves)} rows")
+    axis.plot(
+        grid,
+        np.mean(curves, axis=0),
+        color=LINE,
+        linewidth=2.2,
+        label=f"mean of {len(curves)} rows",
+    )
     _name_axis(axis.xaxis, estimator, place, grid)
     axis.set_ylabel("score" if hasattr(estimator, "classes_") else "prediction")
     axis.legend(frameon=False, fontsize=9)
 
 
-def _draw_map(figure: Any, axis: Any, estimator: Any, table: Floats, first: int, second: int) -> None:
+def _draw_map(
+    figure: Any, axis: Any, estimator: Any, table: Floats, first: int, second: int
+) -> None:
     xs, ys = _along(estimator, table, first), _along(estimator, table, second)
     moved = np.repeat(_typical(table)[None, :], xs.size * ys.size, axis=0)
     moved[:, first], moved[:, second] = np.tile(xs, ys.size), np.repeat(ys, xs.size)
@@ -135,7 +161,9 @@ def _draw_map(figure: Any, axis: Any, estimator: Any, table: Floats, first: int,
     shown = axis.pcolormesh(xs, ys, values, cmap="viridis", shading="nearest", rasterized=True)
     if values.max() > values.min() and min(values.shape) > 2:
         axis.contour(xs, ys, values, colors="white", linewidths=0.7, alpha=0.8)
-    figure.colorbar(shown, ax=axis, label="score" if hasattr(estimator, "classes_") else "prediction")
+    figure.colorbar(
+        shown, ax=axis, label="score" if hasattr(estimator, "classes_") else "prediction"
+    )
     _name_axis(axis.xaxis, estimator, first, xs)
     _name_axis(axis.yaxis, estimator, second, ys)
 

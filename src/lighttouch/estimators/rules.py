@@ -60,21 +60,30 @@ class Part:
         return int(self.b.size)
 
 
-def all_rules(model: PieceModel, names: list[str], monotonic: dict[int, int], shapes: list[BoundShape]) -> list[RuleRows]:
+def all_rules(
+    model: PieceModel, names: list[str], monotonic: dict[int, int], shapes: list[BoundShape]
+) -> list[RuleRows]:
     """Every rule the user asked for; sufficient, piece by piece, for the sum of the pieces."""
     found = []
     for column, sign in monotonic.items():
         word = "increasing" if sign > 0 else "decreasing"
-        found.append(_joined(f"{word} in {names[column]}", _monotone(model, column, sign), model.dimension))
+        found.append(
+            _joined(f"{word} in {names[column]}", _monotone(model, column, sign), model.dimension)
+        )
     for bound in shapes:
-        found.append(_joined(_label(bound, names), _BUILDERS[bound.kind](model, bound), model.dimension))
+        found.append(
+            _joined(_label(bound, names), _BUILDERS[bound.kind](model, bound), model.dimension)
+        )
     return found
 
 
 def stacked(rules: list[RuleRows], dimension: int) -> LinearConstraints:
     if not rules:
         return LinearConstraints(sparse.csr_matrix((0, dimension)), np.zeros(0))
-    rows = LinearConstraints(sparse.vstack([rule.A for rule in rules], format="csr"), np.concatenate([rule.b for rule in rules]))
+    rows = LinearConstraints(
+        sparse.vstack([rule.A for rule in rules], format="csr"),
+        np.concatenate([rule.b for rule in rules]),
+    )
     rows.nested = one_after_another(rules)
     return rows
 
@@ -86,7 +95,10 @@ def _label(bound: BoundShape, names: list[str]) -> str:
 def _joined(label: str, parts: list[Part], dimension: int) -> RuleRows:
     if not parts:
         return RuleRows(label, sparse.csr_matrix((0, dimension)), np.zeros(0))
-    A, b = sparse.vstack([part.A for part in parts], format="csr"), np.concatenate([part.b for part in parts])
+    A, b = (
+        sparse.vstack([part.A for part in parts], format="csr"),
+        np.concatenate([part.b for part in parts]),
+    )
     return RuleRows(label, A, b, one_after_another(parts))
 
 
@@ -105,27 +117,38 @@ def _with(model: PieceModel, *columns: int) -> Iterator[tuple[int, Piece, list[i
 def _calibrator(model: PieceModel, column: int) -> tuple[int, Piece] | None:
     """A column's calibrator, if it can bend or rise at all."""
     place = model.calibrator_of(column)
-    return None if place is None or model.pieces[place].grid[0] < 2 else (place, model.pieces[place])
+    return (
+        None if place is None or model.pieces[place].grid[0] < 2 else (place, model.pieces[place])
+    )
 
 
 def _monotone(model: PieceModel, column: int, sign: int) -> list[Part]:
     build = lattice.increasing if sign > 0 else lattice.decreasing
-    parts = [_from(model, place, build(piece.grid, axis)) for place, piece, (axis,) in _with(model, column)]
+    parts = [
+        _from(model, place, build(piece.grid, axis))
+        for place, piece, (axis,) in _with(model, column)
+    ]
     own = _calibrator(model, column)
     return ([_from(model, own[0], build(own[1].grid, 0))] if own else []) + parts
 
 
-def _curved(build: Callable[..., LinearConstraints], at_size_two: Callable[..., LinearConstraints]) -> Callable[..., list[Part]]:
+def _curved(
+    build: Callable[..., LinearConstraints], at_size_two: Callable[..., LinearConstraints]
+) -> Callable[..., list[Part]]:
     def rows(model: PieceModel, bound: BoundShape) -> list[Part]:
         (column,) = bound.places
         own = _calibrator(model, column)
         parts = []
         if own and own[1].grid[0] > 2:
-            parts.append(_from(model, own[0], build(own[1].grid, 0, own[1].vertices(0), "hypercube")))
+            parts.append(
+                _from(model, own[0], build(own[1].grid, 0, own[1].vertices(0), "hypercube"))
+            )
         for place, piece, (axis,) in _with(model, column):
             kind = piece.lattice.interpolation
             if piece.grid[axis] > 2:
-                parts.append(_from(model, place, build(piece.grid, axis, piece.vertices(axis), kind)))
+                parts.append(
+                    _from(model, place, build(piece.grid, axis, piece.vertices(axis), kind))
+                )
             elif kind == "simplex":
                 pairs = [(axis, other) for other in range(len(piece.grid)) if other != axis]
                 parts.append(_from(model, place, at_size_two(piece.grid, pairs)))
@@ -139,13 +162,21 @@ def _unimodal(model: PieceModel, bound: BoundShape) -> list[Part]:
     mode, shape = bound.shape.mode, bound.shape.shape  # type: ignore[attr-defined]
     parts = []
     own = _calibrator(model, column)
-    for place, piece, axis in ([(*own, 0)] if own else []) + [(p, q, axes[0]) for p, q, axes in _with(model, column)]:
+    for place, piece, axis in ([(*own, 0)] if own else []) + [
+        (p, q, axes[0]) for p, q, axes in _with(model, column)
+    ]:
         turn = int(np.searchsorted(piece.vertices(axis), mode))
         if 0 < turn < piece.grid[axis] - 1:
             parts.append(_from(model, place, lattice.unimodal(piece.grid, axis, turn, shape)))
         else:
             rising = (turn == 0) == (shape == "valley")
-            parts.append(_from(model, place, (lattice.increasing if rising else lattice.decreasing)(piece.grid, axis)))
+            parts.append(
+                _from(
+                    model,
+                    place,
+                    (lattice.increasing if rising else lattice.decreasing)(piece.grid, axis),
+                )
+            )
     return parts
 
 
@@ -154,9 +185,13 @@ def _slope(model: PieceModel, bound: BoundShape) -> list[Part]:
     limit = float(bound.shape.limit)  # type: ignore[attr-defined]
     own = _calibrator(model, column)
     parts = []
-    for place, piece, axis in ([(*own, 0)] if own else []) + [(p, q, axes[0]) for p, q, axes in _with(model, column)]:
+    for place, piece, axis in ([(*own, 0)] if own else []) + [
+        (p, q, axes[0]) for p, q, axes in _with(model, column)
+    ]:
         falls = lattice.increasing(piece.grid, axis).A
-        cells = np.moveaxis(np.broadcast_to(piece.spacings(axis), _cells(piece.grid, axis)), -1, axis).ravel()
+        cells = np.moveaxis(
+            np.broadcast_to(piece.spacings(axis), _cells(piece.grid, axis)), -1, axis
+        ).ravel()
         for sign in (1.0, -1.0):
             parts.append(Part(model.wide(place, sign * falls), limit * cells))
     return parts
@@ -166,9 +201,14 @@ def _cells(grid: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return (*(size for other, size in enumerate(grid) if other != axis), grid[axis] - 1)
 
 
-def _pair_rows(build: Callable[[Piece, list[int], BoundShape], LinearConstraints]) -> Callable[..., list[Part]]:
+def _pair_rows(
+    build: Callable[[Piece, list[int], BoundShape], LinearConstraints],
+) -> Callable[..., list[Part]]:
     def rows(model: PieceModel, bound: BoundShape) -> list[Part]:
-        return [_from(model, place, build(piece, axes, bound)) for place, piece, axes in _with(model, *bound.places)]
+        return [
+            _from(model, place, build(piece, axes, bound))
+            for place, piece, axes in _with(model, *bound.places)
+        ]
 
     return rows
 
@@ -188,18 +228,26 @@ def _every_pair(first: sparse.csr_matrix, second: sparse.csr_matrix) -> Part:
     rows = first[s] + second[t]
     one = np.zeros(first.shape[0], dtype=np.int64), np.zeros(second.shape[0], dtype=np.int64)
     nothing = np.zeros(0, dtype=np.int64)
-    forms = NestedForms(sparse.csr_matrix(first), sparse.csr_matrix(-second), *one, 1, nothing, nothing)
+    forms = NestedForms(
+        sparse.csr_matrix(first), sparse.csr_matrix(-second), *one, 1, nothing, nothing
+    )
     return Part(rows, np.zeros(rows.shape[0]), (NestedRows(0, rows.shape[0], (forms,)),))
 
 
 def _dominates(model: PieceModel, bound: BoundShape) -> list[Part]:
     dominant, weak = bound.places
-    return [_every_pair(_slopes(model, weak), -_slopes(model, dominant)), *_dominates_in_lattices(model, bound)]
+    return [
+        _every_pair(_slopes(model, weak), -_slopes(model, dominant)),
+        *_dominates_in_lattices(model, bound),
+    ]
 
 
 def _jointly(model: PieceModel, bound: BoundShape) -> list[Part]:
     first, second = bound.places
-    return [_every_pair(-_slopes(model, first), -_slopes(model, second)), *_jointly_in_lattices(model, bound)]
+    return [
+        _every_pair(-_slopes(model, first), -_slopes(model, second)),
+        *_jointly_in_lattices(model, bound),
+    ]
 
 
 def _range_dominates(model: PieceModel, bound: BoundShape) -> list[Part]:
@@ -209,20 +257,29 @@ def _range_dominates(model: PieceModel, bound: BoundShape) -> list[Part]:
         if own:
             start = int(model.starts[own[0]])
             shape = (1, model.dimension)
-            ends = ends + sparse.csr_matrix(([sign, -sign], ([0, 0], [start + own[1].grid[0] - 1, start])), shape=shape)
+            ends = ends + sparse.csr_matrix(
+                ([sign, -sign], ([0, 0], [start + own[1].grid[0] - 1, start])), shape=shape
+            )
     return [Part(sparse.csr_matrix(ends), np.zeros(1)), *_range_dominates_in_lattices(model, bound)]
 
 
 def _categories(model: PieceModel, bound: BoundShape) -> list[Part]:
     (column,) = bound.places
     place = model.calibrator_of(column)
-    parts = [_from(model, p, lattice.increasing(piece.grid, axis)) for p, piece, (axis,) in _with(model, column)]
+    parts = [
+        _from(model, p, lattice.increasing(piece.grid, axis))
+        for p, piece, (axis,) in _with(model, column)
+    ]
     if place is not None and bound.pairs:
-        low, high = (int(model.starts[place]) + np.array([pair[k] for pair in bound.pairs]) for k in (0, 1))
+        low, high = (
+            int(model.starts[place]) + np.array([pair[k] for pair in bound.pairs]) for k in (0, 1)
+        )
         count = len(bound.pairs)
         rows = np.repeat(np.arange(count), 2)
         columns = np.column_stack([low, high]).ravel()
-        A = sparse.csr_matrix((np.tile([1.0, -1.0], count), (rows, columns)), shape=(count, model.dimension))
+        A = sparse.csr_matrix(
+            (np.tile([1.0, -1.0], count), (rows, columns)), shape=(count, model.dimension)
+        )
         parts.insert(0, Part(A, np.zeros(count)))
     return parts
 
@@ -235,15 +292,31 @@ def _kind(piece: Piece) -> str:
     return piece.lattice.interpolation
 
 
-_dominates_in_lattices = _pair_rows(lambda piece, axes, bound: lattice.dominance(piece.grid, axes[0], axes[1], _kind(piece)))
-_jointly_in_lattices = _pair_rows(lambda piece, axes, bound: lattice.joint_monotonicity(piece.grid, axes[0], axes[1], _kind(piece)))
-_range_dominates_in_lattices = _pair_rows(lambda piece, axes, bound: lattice.range_dominance(piece.grid, axes[0], axes[1], _kind(piece)))
+_dominates_in_lattices = _pair_rows(
+    lambda piece, axes, bound: lattice.dominance(piece.grid, axes[0], axes[1], _kind(piece))
+)
+_jointly_in_lattices = _pair_rows(
+    lambda piece, axes, bound: lattice.joint_monotonicity(
+        piece.grid, axes[0], axes[1], _kind(piece)
+    )
+)
+_range_dominates_in_lattices = _pair_rows(
+    lambda piece, axes, bound: lattice.range_dominance(piece.grid, axes[0], axes[1], _kind(piece))
+)
 
 _BUILDERS: dict[str, Callable[[PieceModel, BoundShape], list[Part]]] = {
-    "EdgeworthTrust": _pair_rows(lambda piece, axes, bound: lattice.edgeworth(piece.grid, axes[0], axes[1], _sign(bound))),
-    "TrapezoidTrust": _pair_rows(lambda piece, axes, bound: lattice.trapezoid(piece.grid, axes[0], axes[1], _sign(bound))),
-    "Supermodular": _pair_rows(lambda piece, axes, bound: lattice.supermodular(piece.grid, [(axes[0], axes[1])])),
-    "Submodular": _pair_rows(lambda piece, axes, bound: lattice.submodular(piece.grid, [(axes[0], axes[1])])),
+    "EdgeworthTrust": _pair_rows(
+        lambda piece, axes, bound: lattice.edgeworth(piece.grid, axes[0], axes[1], _sign(bound))
+    ),
+    "TrapezoidTrust": _pair_rows(
+        lambda piece, axes, bound: lattice.trapezoid(piece.grid, axes[0], axes[1], _sign(bound))
+    ),
+    "Supermodular": _pair_rows(
+        lambda piece, axes, bound: lattice.supermodular(piece.grid, [(axes[0], axes[1])])
+    ),
+    "Submodular": _pair_rows(
+        lambda piece, axes, bound: lattice.submodular(piece.grid, [(axes[0], axes[1])])
+    ),
     "Dominates": _dominates,
     "RangeDominates": _range_dominates,
     "JointlyMonotonic": _jointly,
@@ -262,6 +335,8 @@ def check_places(bound: BoundShape, categorical: list[bool], names: list[str]) -
         if categorical[place] != wants_categories:
             given = "categories" if categorical[place] else "numbers"
             wanted = "categories (see categorical_features)" if wants_categories else "numbers"
-            raise ConstraintError(f"{bound.shape} needs a column of {wanted}; column {names[place]!r} holds {given}")
+            raise ConstraintError(
+                f"{bound.shape} needs a column of {wanted}; column {names[place]!r} holds {given}"
+            )
     if len(set(bound.places)) < len(bound.places):
         raise ConstraintError(f"{bound.shape} must name two different columns")

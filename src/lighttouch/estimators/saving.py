@@ -30,13 +30,18 @@ class SavedEstimator:
         _SAVEABLE[cls.__name__] = cls
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a plain file (JSON, arrays, checksum; no pickle); `lt.load` reads it."""
+        """Write the fitted model to a plain file (JSON, arrays, checksum; no pickle); `lt.load`
+        reads it.
+        """
         check_is_fitted(self)
-        params = {name: _parameter(name, value) for name, value in self.get_params(deep=False).items()}  # type: ignore[attr-defined]
+        given = self.get_params(deep=False)  # type: ignore[attr-defined]
+        params = {name: _parameter(name, value) for name, value in given.items()}
         common = {
             "params": params,
             "n_features_in": int(self.n_features_in_),  # type: ignore[attr-defined]
-            "names": [str(name) for name in self.feature_names_in_] if hasattr(self, "feature_names_in_") else None,
+            "names": [str(name) for name in self.feature_names_in_]
+            if hasattr(self, "feature_names_in_")
+            else None,
             "classes": _classes(getattr(self, "classes_", None)),
             "n_iter": int(getattr(self, "n_iter_", 0)),
             "status": str(getattr(self, "status_", "")),
@@ -52,7 +57,9 @@ class SavedEstimator:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """A fitted estimator from a file that `save` wrote; any damage to the file is a ModelFileError."""
+    """A fitted estimator from a file that `save` wrote; any damage to the file is a
+    ModelFileError.
+    """
     kind, state = read_state(path)
     if kind not in _SAVEABLE:
         raise ModelFileError(f"{path} holds a {kind!r}, which this lighttouch does not know")
@@ -61,7 +68,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     except ModelFileError:
         raise
     except Exception as error:
-        raise ModelFileError(f"{path} is not a whole model: {type(error).__name__}: {error}") from None
+        raise ModelFileError(
+            f"{path} is not a whole model: {type(error).__name__}: {error}"
+        ) from None
 
 
 def _rebuilt(kind: type[Any], state: dict[str, Any]) -> Any:
@@ -86,7 +95,9 @@ def _classes(classes: Any) -> Any:
 
 
 def _parameter(name: str, value: Any) -> Any:
-    """A parameter as plain values. Of a random generator only the fact that it was none is kept: it has moved on since."""
+    """A parameter as plain values. Of a random generator only the fact that it was none is kept: it
+    has moved on since.
+    """
     if value is None or name not in ("canonical_examples", "constraints", "random_state"):
         return _plain(value)
     if name == "random_state":
@@ -150,35 +161,58 @@ def _living(value: Any) -> Any:
 
 
 def shape_state(shape: ShapeConstraint) -> dict[str, Any]:
-    return {"__shape__": type(shape).__name__} | {f.name: _plain(getattr(shape, f.name)) for f in dataclasses.fields(shape)}
+    return {"__shape__": type(shape).__name__} | {
+        f.name: _plain(getattr(shape, f.name)) for f in dataclasses.fields(shape)
+    }
 
 
 def shape_from(state: dict[str, Any]) -> ShapeConstraint:
-    return KINDS[state["__shape__"]](**{name: value for name, value in state.items() if name != "__shape__"})
+    return KINDS[state["__shape__"]](
+        **{name: value for name, value in state.items() if name != "__shape__"}
+    )
 
 
 def bound_state(bound: BoundShape) -> dict[str, Any]:
-    return {"shape": shape_state(bound.shape), "places": list(bound.places), "pairs": [list(pair) for pair in bound.pairs]}
+    return {
+        "shape": shape_state(bound.shape),
+        "places": list(bound.places),
+        "pairs": [list(pair) for pair in bound.pairs],
+    }
 
 
 def bound_from(state: dict[str, Any]) -> BoundShape:
     pairs = tuple((int(low), int(high)) for low, high in state["pairs"])
-    return BoundShape(shape_from(state["shape"]), tuple(int(place) for place in state["places"]), pairs)
+    return BoundShape(
+        shape_from(state["shape"]), tuple(int(place) for place in state["places"]), pairs
+    )
 
 
 def columns_state(columns: Columns) -> dict[str, Any]:
-    listed = [[column.name, None if column.categories is None else list(column.categories)] for column in columns.columns]
+    listed = [
+        [column.name, None if column.categories is None else list(column.categories)]
+        for column in columns.columns
+    ]
     return {"columns": listed, "named": columns.named}
 
 
 def columns_from(state: dict[str, Any]) -> Columns:
-    listed = (Column(str(name), None if categories is None else tuple(categories)) for name, categories in state["columns"])
+    listed = (
+        Column(str(name), None if categories is None else tuple(categories))
+        for name, categories in state["columns"]
+    )
     return Columns(tuple(listed), bool(state["named"]))
 
 
 def rows_state(rule: RuleRows) -> dict[str, Any]:
     A = sparse.csr_matrix(rule.A)
-    return {"label": rule.label, "data": A.data, "indices": A.indices, "indptr": A.indptr, "width": A.shape[1], "b": rule.b}
+    return {
+        "label": rule.label,
+        "data": A.data,
+        "indices": A.indices,
+        "indptr": A.indptr,
+        "width": A.shape[1],
+        "b": rule.b,
+    }
 
 
 def rows_from(state: dict[str, Any]) -> RuleRows:
@@ -190,14 +224,35 @@ def rows_from(state: dict[str, Any]) -> RuleRows:
 
 def report_state(report: ConstraintReport) -> dict[str, Any]:
     rules = [
-        {"rule": r.rule, "rows": r.rows, "violation": r.violation, "binding": r.binding, "without": [r.broken_without, r.violation_without]}
+        {
+            "rule": r.rule,
+            "rows": r.rows,
+            "violation": r.violation,
+            "binding": r.binding,
+            "without": [r.broken_without, r.violation_without],
+        }
         for r in report.rules
     ]
-    return {"rules": rules, "objective": report.objective, "without": report.objective_without_rules}
+    return {
+        "rules": rules,
+        "objective": report.objective,
+        "without": report.objective_without_rules,
+    }
 
 
 def report_from(state: dict[str, Any]) -> ConstraintReport:
     rules = tuple(
-        RuleReport(str(r["rule"]), int(r["rows"]), float(r["violation"]), r["binding"], *r.get("without", [])) for r in state["rules"]
+        RuleReport(
+            str(r["rule"]),
+            int(r["rows"]),
+            float(r["violation"]),
+            r["binding"],
+            *r.get("without", []),
+        )
+        for r in state["rules"]
     )
-    return ConstraintReport(rules, float(state["objective"]), None if state["without"] is None else float(state["without"]))
+    return ConstraintReport(
+        rules,
+        float(state["objective"]),
+        None if state["without"] is None else float(state["without"]),
+    )

@@ -16,8 +16,12 @@ Name = str | int
 class ShapeConstraint:
     """A rule about one or two columns, each given by name or position."""
 
-    together: ClassVar[bool] = False  # both columns must share a lattice for the rule to say anything
-    same_unit: ClassVar[bool] = False  # the rule compares amounts of the two columns, in their own units
+    together: ClassVar[bool] = (
+        False  # both columns must share a lattice for the rule to say anything
+    )
+    same_unit: ClassVar[bool] = (
+        False  # the rule compares amounts of the two columns, in their own units
+    )
     both_increasing: ClassVar[bool] = False
     column_fields: ClassVar[tuple[str, ...]] = ("column",)
 
@@ -26,7 +30,11 @@ class ShapeConstraint:
         return tuple(getattr(self, name) for name in self.column_fields)
 
     def __str__(self) -> str:
-        given = ", ".join(repr(getattr(self, each.name)) for each in fields(self) if getattr(self, each.name) != each.default)
+        given = ", ".join(
+            repr(getattr(self, each.name))
+            for each in fields(self)
+            if getattr(self, each.name) != each.default
+        )
         return f"{type(self).__name__}({given})"
 
 
@@ -51,12 +59,16 @@ class EdgeworthTrust(_Trust):
 
 @dataclass(frozen=True)
 class TrapezoidTrust(_Trust):
-    """The higher `conditional`, the lower the prediction where `main` is lowest and the higher where `main` is highest."""
+    """The higher `conditional`, the lower the prediction where `main` is lowest and the higher
+    where `main` is highest.
+    """
 
 
 @dataclass(frozen=True)
 class Dominates(ShapeConstraint):
-    """One more unit of `dominant` is worth at least one more unit of `weak`, everywhere; both are increasing."""
+    """One more unit of `dominant` is worth at least one more unit of `weak`, everywhere; both are
+    increasing.
+    """
 
     dominant: Name
     weak: Name
@@ -69,7 +81,9 @@ class Dominates(ShapeConstraint):
 
 @dataclass(frozen=True)
 class RangeDominates(ShapeConstraint):
-    """The whole range of `dominant` is worth at least the whole range of `weak`, from everywhere; both are increasing."""
+    """The whole range of `dominant` is worth at least the whole range of `weak`, from everywhere;
+    both are increasing.
+    """
 
     dominant: Name
     weak: Name
@@ -129,7 +143,9 @@ class Concave(ShapeConstraint):
 
 @dataclass(frozen=True)
 class Unimodal(ShapeConstraint):
-    """The prediction falls until the column reaches `mode` and rises after it ("valley"), or the other way round ("peak")."""
+    """The prediction falls until the column reaches `mode` and rises after it ("valley"), or the
+    other way round ("peak").
+    """
 
     column: Name
     mode: float
@@ -140,7 +156,8 @@ class Unimodal(ShapeConstraint):
             raise ConstraintError(f"shape must be 'valley' or 'peak', got {self.shape!r}")
         if not isinstance(self.mode, int | float) or not math.isfinite(self.mode):
             raise ConstraintError(
-                f"Unimodal needs a known mode, a value of the column, got {self.mode!r}: with a learned mode the allowed models are not a "
+                f"Unimodal needs a known mode, a value of the column, got {self.mode!r}: "
+                "with a learned mode the allowed models are not a "
                 "convex set; fit once for each mode and keep the best, or ask for Convex"
             )
 
@@ -153,13 +170,21 @@ class SlopeBound(ShapeConstraint):
     limit: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.limit, int | float) or not math.isfinite(self.limit) or self.limit < 0.0:
-            raise ConstraintError(f"limit must be a finite number of at least 0, got {self.limit!r}")
+        if (
+            not isinstance(self.limit, int | float)
+            or not math.isfinite(self.limit)
+            or self.limit < 0.0
+        ):
+            raise ConstraintError(
+                f"limit must be a finite number of at least 0, got {self.limit!r}"
+            )
 
 
 @dataclass(frozen=True)
 class CategoryOrder(ShapeConstraint):
-    """Predictions never fall from the first to the second category of each pair, everything else equal."""
+    """Predictions never fall from the first to the second category of each pair, everything else
+    equal.
+    """
 
     column: Name
     pairs: Sequence[tuple[Any, Any]] = field(default=())
@@ -168,7 +193,9 @@ class CategoryOrder(ShapeConstraint):
         try:
             plain = tuple((low, high) for low, high in self.pairs)
         except (TypeError, ValueError):
-            raise ConstraintError(f"pairs must be pairs of categories such as [('low', 'high')], got {self.pairs!r}") from None
+            raise ConstraintError(
+                f"pairs must be pairs of categories such as [('low', 'high')], got {self.pairs!r}"
+            ) from None
         object.__setattr__(self, "pairs", plain)
 
 

@@ -1,4 +1,6 @@
-"""How strongly to smooth, chosen by generalised cross-validation on squared errors: no data are held out, nothing is random."""
+"""How strongly to smooth, chosen by generalised cross-validation on squared errors: no data are
+held out, nothing is random.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from lighttouch.estimators.pieces import Piece, PieceModel
 Floats = NDArray[np.float64]
 STRENGTHS = tuple(10.0 ** (power / 2.0) for power in range(-11, 3))
 FIRST_CHOICE = (1e-3, 1e-2)
-CAUTION = 1.2  # above 1: freedom counts more than the formula says, against choosing too little smoothing
+CAUTION = (
+    1.2  # above 1: freedom counts more than the formula says, against choosing too little smoothing
+)
 SLOPE_SHARE = 0.03
 RIDGE = 2.0  # examples' worth of pull towards 0 for parameters without neighbours
 
@@ -30,7 +34,9 @@ class Penalties:
     ridge: Any
 
     def total(self, strengths: tuple[float, float]) -> Any:
-        return sparse.csr_matrix(strengths[0] * self.calibrators + strengths[1] * self.lattices + self.ridge)
+        return sparse.csr_matrix(
+            strengths[0] * self.calibrators + strengths[1] * self.lattices + self.ridge
+        )
 
 
 def penalties(model: PieceModel, categorical: list[bool], examples: float) -> Penalties:
@@ -45,11 +51,15 @@ def penalties(model: PieceModel, categorical: list[bool], examples: float) -> Pe
         if piece.calibrator:
             pull[-1] = RIDGE / examples
         ridge.append(sparse.diags(pull, format="csr"))
-    return Penalties(*(sparse.block_diag(parts, format="csr") for parts in (curves, lattices, ridge)))
+    return Penalties(
+        *(sparse.block_diag(parts, format="csr") for parts in (curves, lattices, ridge))
+    )
 
 
 def _curve_roughness(piece: Piece) -> Any:
-    """Squared second differences, and a little of the first, over the vertices that are not for missing cells."""
+    """Squared second differences, and a little of the first, over the vertices that are not for
+    missing cells.
+    """
     count = piece.grid[0]
     first = np.diff(np.eye(count), axis=0)
     second = np.diff(np.eye(count), n=2, axis=0)
@@ -59,10 +69,16 @@ def _curve_roughness(piece: Piece) -> Any:
 
 
 def _lattice_roughness(piece: Piece) -> Any:
-    """How far the lattice is from a sum of straight lines: its bends along each axis, its twists over each pair, a little of its slopes."""
+    """How far the lattice is from a sum of straight lines: its bends along each axis, its twists
+    over each pair, a little of its slopes.
+    """
     grid = piece.grid
     twists, slopes = lattice.supermodular(grid).A, lattice.increasing(grid).A
-    total = twists.T @ twists + SLOPE_SHARE * (slopes.T @ slopes) + SLOPE_SHARE * sparse.identity(piece.size, format="csr")
+    total = (
+        twists.T @ twists
+        + SLOPE_SHARE * (slopes.T @ slopes)
+        + SLOPE_SHARE * sparse.identity(piece.size, format="csr")
+    )
     for axis, size in enumerate(grid):
         if size > 2:
             bends = lattice.convex(grid, axis, interpolation="hypercube").A
@@ -84,11 +100,16 @@ class SquaredProblem:
         total = self.gram + np.asarray(penalty.todense())
         factor = _factor(total)
         w = scipy.linalg.cho_solve(factor, self.moment, check_finite=False)
-        error = max(self.energy - 2.0 * float(w @ self.moment) + float(w @ (self.gram @ w)), 1e-12 * self.energy)
+        error = max(
+            self.energy - 2.0 * float(w @ self.moment) + float(w @ (self.gram @ w)),
+            1e-12 * self.energy,
+        )
         inverse = scipy.linalg.lapack.dpotri(factor[0], lower=1)[0]
         entries = penalty.tocoo()
         low, high = np.maximum(entries.row, entries.col), np.minimum(entries.row, entries.col)
-        freedom = w.size - float(inverse[low, high] @ entries.data)  # the trace of gram times inverse
+        freedom = w.size - float(
+            inverse[low, high] @ entries.data
+        )  # the trace of gram times inverse
         room = max(1.0 - CAUTION * freedom / self.examples, 0.02)
         return w, error / room**2
 
@@ -104,10 +125,14 @@ def _factor(H: Floats) -> Any:
             lift = max(10.0 * lift, 1e-300)
 
 
-def choose(problem: SquaredProblem, roughness: Penalties, known: float | None = None) -> tuple[float, float]:
-    """Strengths for calibrators and lattices with the smallest error: down the hill on a grid of half powers of ten.
+def choose(
+    problem: SquaredProblem, roughness: Penalties, known: float | None = None
+) -> tuple[float, float]:
+    """Strengths for calibrators and lattices with the smallest error: down the hill on a grid of
+    half powers of ten.
 
-    With `known`, the strength for calibrators, only the one for lattices is looked for; without it, only the one for calibrators.
+    With `known`, the strength for calibrators, only the one for lattices is looked for; without it,
+    only the one for calibrators.
     """
     errors: dict[int, float] = {}
 
@@ -123,7 +148,10 @@ def choose(problem: SquaredProblem, roughness: Penalties, known: float | None = 
     place = int(np.argmin([abs(np.log(each / first)) for each in STRENGTHS]))
     stride = 2
     while stride:
-        best = min((k for k in (place, place - stride, place + stride) if 0 <= k < len(STRENGTHS)), key=error)
+        best = min(
+            (k for k in (place, place - stride, place + stride) if 0 <= k < len(STRENGTHS)),
+            key=error,
+        )
         stride -= best == place
         place = best
     return pair(place)

@@ -1,4 +1,6 @@
-"""Every experiment of the paper's Section 6, and its Tables 2 and 3, measured: config -> rows -> picture."""
+"""Every experiment of the paper's Section 6, and its Tables 2 and 3, measured: config -> rows ->
+picture.
+"""
 
 from lighttouch.experiments.reproduce import EXPERIMENTS, Reproduction, reproduce
 

@@ -18,12 +18,21 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=Path("results/reproduce"))
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--workers", type=int)
-    parser.add_argument("--fresh", action="store_true", help="measure again what was measured before")
+    parser.add_argument(
+        "--fresh", action="store_true", help="measure again what was measured before"
+    )
     parser.add_argument("--quiet", action="store_true")
     asked = parser.parse_args(words)
     try:
         done = reproduce(
-            asked.scale, asked.only, asked.data, asked.output, not asked.quiet, asked.seeds, resume=not asked.fresh, workers=asked.workers
+            asked.scale,
+            asked.only,
+            asked.data,
+            asked.output,
+            not asked.quiet,
+            asked.seeds,
+            resume=not asked.fresh,
+            workers=asked.workers,
         )
     except DataError as problem:
         sys.stderr.write(f"{problem}\n")

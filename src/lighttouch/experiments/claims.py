@@ -27,12 +27,18 @@ class Claim:
     small: tuple[float | None, float | None] | None = None
 
     def bounds(self, scale: str) -> tuple[float | None, float | None]:
-        return self.small if scale == "small" and self.small is not None else (self.at_least, self.at_most)
+        return (
+            self.small
+            if scale == "small" and self.small is not None
+            else (self.at_least, self.at_most)
+        )
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim beside what was measured: whether the paper's own number holds, and whether this scale's bounds do."""
+    """A claim beside what was measured: whether the paper's own number holds, and whether this
+    scale's bounds do.
+    """
 
     claim: Claim
     measured: float | None
@@ -59,24 +65,43 @@ def _claim(name: str, table: dict[str, Any]) -> Claim:
 
 
 def judge(claims: list[Claim], findings: Findings, scale: str) -> list[Verdict]:
-    """A verdict for every claim whose finding was measured (a finding of None was looked for and not reached)."""
-    return [_verdict(claim, findings[claim.finding], scale) for claim in claims if claim.finding in findings]
+    """A verdict for every claim whose finding was measured (a finding of None was looked for and
+    not reached).
+    """
+    return [
+        _verdict(claim, findings[claim.finding], scale)
+        for claim in claims
+        if claim.finding in findings
+    ]
 
 
 def _verdict(claim: Claim, measured: float | None, scale: str) -> Verdict:
-    return Verdict(claim, measured, _within(measured, claim.at_least, claim.at_most), _within(measured, *claim.bounds(scale)))
+    return Verdict(
+        claim,
+        measured,
+        _within(measured, claim.at_least, claim.at_most),
+        _within(measured, *claim.bounds(scale)),
+    )
 
 
 def _within(measured: float | None, at_least: float | None, at_most: float | None) -> bool:
     if at_least is None and at_most is None:
         return True
-    return measured is not None and (at_least is None or measured >= at_least) and (at_most is None or measured <= at_most)
+    return (
+        measured is not None
+        and (at_least is None or measured >= at_least)
+        and (at_most is None or measured <= at_most)
+    )
 
 
 def wanted(claim: Claim, scale: str = "full") -> str:
     """The bounds in words."""
     at_least, at_most = claim.bounds(scale)
-    words = [f"{sign} {shown(value)}" for sign, value in (("≥", at_least), ("≤", at_most)) if value is not None]
+    words = [
+        f"{sign} {shown(value)}"
+        for sign, value in (("≥", at_least), ("≤", at_most))
+        if value is not None
+    ]
     return " and ".join(words) + claim.unit if words else "-"
 
 

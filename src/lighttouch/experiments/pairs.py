@@ -1,4 +1,6 @@
-"""The pairs the experiments rank: generated, or the user's own from CSV, Parquet or svmlight files."""
+"""The pairs the experiments rank: generated, or the user's own from CSV, Parquet or svmlight
+files.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lighttouch.arrays import Floats
 from lighttouch.datasets import ranking_pairs
 from lighttouch.errors import DataError
 
-Array = NDArray[np.float64]
-Pairs = tuple[Array, Array]
+Pairs = tuple[Floats, Floats]
 
 BETTER, WORSE = "better_", "worse_"
 MOST_FEATURES = 16
@@ -24,13 +26,17 @@ SVMLIGHT = (".svm", ".svmlight", ".libsvm", ".train", ".test", ".dat", ".txt")
 
 
 def load_pairs(data: str | None, count: int, features: int) -> Pairs:
-    """`count` pairs of `features` features: generated when data is None, else the first ones of the user's own.
+    """`count` pairs of `features` features: generated when data is None, else the first ones of the
+    user's own.
 
     `data` is a path, or two joined by a comma (better rows, worse rows in the same order):
 
-    - CSV (.csv, .csv.gz) or Parquet, one file: columns better_NAME and worse_NAME for every feature NAME;
-    - CSV or Parquet, two files: the same columns in both, row i of the first is preferred to row i of the second;
-    - svmlight with qid (as of SVMrank): within a query every row of a larger label is preferred to every row of a smaller one.
+    - CSV (.csv, .csv.gz) or Parquet, one file: columns better_NAME and worse_NAME for every feature
+    NAME;
+    - CSV or Parquet, two files: the same columns in both, row i of the first is preferred to row i
+    of the second;
+    - svmlight with qid (as of SVMrank): within a query every row of a larger label is preferred to
+    every row of a smaller one.
 
     A feature that leaves [0, 1] is rescaled from its own range to it; larger must mean better.
     """
@@ -39,7 +45,8 @@ def load_pairs(data: str | None, count: int, features: int) -> Pairs:
     better, worse = _read(data)
     if better.shape[1] > MOST_FEATURES:
         raise DataError(
-            f"{data} must have at most {MOST_FEATURES} features, got {better.shape[1]}: a lattice doubles with each; keep fewer columns"
+            f"{data} must have at most {MOST_FEATURES} features, got {better.shape[1]}: a "
+            "lattice doubles with each; keep fewer columns"
         )
     return _to_unit(better[:count], worse[:count], data)
 
@@ -60,7 +67,10 @@ def _paths(data: str) -> list[Path]:
     paths = [Path(part.strip()) for part in str(data).split(",")]
     for path in paths:
         if not path.is_file():
-            raise DataError(f"data must name existing files, got {path}; give one file of pairs, or two joined by a comma")
+            raise DataError(
+                f"data must name existing files, got {path}; give one file of pairs, or "
+                "two joined by a comma"
+            )
     if len(paths) > 2:
         raise DataError(f"data must be one file or two (better rows, worse rows), got {len(paths)}")
     return paths
@@ -71,22 +81,27 @@ def _read(data: str) -> Pairs:
     if len(paths) == 1 and _is_svmlight(paths[0]):
         return _pairs_within_queries(paths[0])
     tables = [_table(path) for path in paths]
-    return _two_tables(tables[0], tables[1], data) if len(tables) == 2 else _one_table(tables[0], data)
+    return (
+        _two_tables(tables[0], tables[1], data) if len(tables) == 2 else _one_table(tables[0], data)
+    )
 
 
 def _is_svmlight(path: Path) -> bool:
     return path.suffix in SVMLIGHT or path.with_suffix("").suffix in SVMLIGHT
 
 
-def _table(path: Path) -> tuple[list[str], Array]:
+def _table(path: Path) -> tuple[list[str], Floats]:
     if path.suffix in (".parquet", ".pq"):
         return _parquet(path)
     if ".csv" in path.suffixes:
         return _csv(path)
-    raise DataError(f"{path} must be .csv, .csv.gz, .parquet or svmlight ({', '.join(SVMLIGHT)}), got {path.suffix or 'no suffix'}")
+    raise DataError(
+        f"{path} must be .csv, .csv.gz, .parquet or svmlight ({', '.join(SVMLIGHT)}), got "
+        f"{path.suffix or 'no suffix'}"
+    )
 
 
-def _csv(path: Path) -> tuple[list[str], Array]:
+def _csv(path: Path) -> tuple[list[str], Floats]:
     with gzip.open(path, "rt") if path.suffix == ".gz" else open(path, encoding="utf-8") as file:
         names = [name.strip().strip('"') for name in file.readline().rstrip("\r\n").split(",")]
         try:
@@ -97,38 +112,54 @@ def _csv(path: Path) -> tuple[list[str], Array]:
     if values.size == 0:
         raise DataError(f"{path} must hold at least one row below its header, got none")
     if values.shape[1] != len(names):
-        raise DataError(f"{path} must have as many names as columns, got {len(names)} names and {values.shape[1]} columns")
+        raise DataError(
+            f"{path} must have as many names as columns, got {len(names)} names and "
+            f"{values.shape[1]} columns"
+        )
     return names, values
 
 
-def _parquet(path: Path) -> tuple[list[str], Array]:
+def _parquet(path: Path) -> tuple[list[str], Floats]:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise DataError(f"reading {path} needs pyarrow: pip install 'lighttouch[frames]', or give CSV") from None
+        raise DataError(
+            f"reading {path} needs pyarrow: pip install 'lighttouch[frames]', or give CSV"
+        ) from None
     table = pyarrow.parquet.read_table(path)
     try:
-        columns = [np.asarray(table.column(name).to_numpy(), dtype=np.float64) for name in table.column_names]
+        columns = [
+            np.asarray(table.column(name).to_numpy(), dtype=np.float64)
+            for name in table.column_names
+        ]
     except (TypeError, ValueError) as problem:
         raise DataError(f"{path} must hold numbers only: {problem}") from None
     return list(table.column_names), np.column_stack(columns)
 
 
-def _one_table(table: tuple[list[str], Array], data: str) -> Pairs:
+def _one_table(table: tuple[list[str], Floats], data: str) -> Pairs:
     names, values = table
     features = [name[len(BETTER) :] for name in names if name.startswith(BETTER)]
     missing = [name for name in features if WORSE + name not in names]
     if not features or missing:
         told = f"{WORSE}{missing[0]} is missing" if missing else f"no column begins with {BETTER}"
-        raise DataError(f"{data} must hold columns {BETTER}NAME and {WORSE}NAME for every feature: {told}; or give two files")
+        raise DataError(
+            f"{data} must hold columns {BETTER}NAME and {WORSE}NAME for every feature: "
+            f"{told}; or give two files"
+        )
     place = {name: column for column, name in enumerate(names)}
-    return values[:, [place[BETTER + name] for name in features]], values[:, [place[WORSE + name] for name in features]]
+    return values[:, [place[BETTER + name] for name in features]], values[
+        :, [place[WORSE + name] for name in features]
+    ]
 
 
-def _two_tables(better: tuple[list[str], Array], worse: tuple[list[str], Array], data: str) -> Pairs:
+def _two_tables(
+    better: tuple[list[str], Floats], worse: tuple[list[str], Floats], data: str
+) -> Pairs:
     if better[0] != worse[0] or len(better[1]) != len(worse[1]):
         raise DataError(
-            f"the two files of {data} must have the same columns and rows, got {len(better[0])} and {len(worse[0])} columns, "
+            f"the two files of {data} must have the same columns and rows, got "
+            f"{len(better[0])} and {len(worse[0])} columns, "
             f"{len(better[1])} and {len(worse[1])} rows"
         )
     return better[1], worse[1]
@@ -143,7 +174,10 @@ def _pairs_within_queries(path: Path) -> Pairs:
         raise DataError(f"{path} must be svmlight text with qid: {problem}") from None
     better, worse = preferred_rows(label, query)
     if better.size == 0:
-        raise DataError(f"{path} holds no two rows of one qid with different labels, so no pair; check the qid column")
+        raise DataError(
+            f"{path} holds no two rows of one qid with different labels, so no pair; check "
+            "the qid column"
+        )
     dense = X.toarray()
     return dense[better], dense[worse]
 
@@ -160,7 +194,7 @@ def preferred_rows(label: Any, query: Any) -> tuple[NDArray[np.intp], NDArray[np
     return np.concatenate(better), np.concatenate(worse)
 
 
-def _to_unit(better: Array, worse: Array, data: str) -> Pairs:
+def _to_unit(better: Floats, worse: Floats, data: str) -> Pairs:
     for name, rows in (("better", better), ("worse", worse)):
         if not np.isfinite(rows).all():
             row, column = (int(place) for place in np.argwhere(~np.isfinite(rows))[0])

@@ -1,4 +1,6 @@
-"""The look that the figures share: colours that colour-blind readers can tell apart, a line style each, spread as a band."""
+"""The look that the figures share: colours that colour-blind readers can tell apart, a line style
+each, spread as a band.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +40,21 @@ class Picture:
     def __init__(self, panels: int, title: str) -> None:
         from matplotlib.figure import Figure  # not pyplot: no global state, no display
 
-        self.figure: Any = Figure(figsize=(4.6 * panels + (0.4 if panels > 1 else 1.6), 4.0), layout="constrained")
+        self.figure: Any = Figure(
+            figsize=(4.6 * panels + (0.4 if panels > 1 else 1.6), 4.0), layout="constrained"
+        )
         self.axes: Any = self.figure.subplots(1, panels, squeeze=False)[0]
         self.figure.suptitle(title, fontsize=11)
 
-    def panel(self, place: int, *, xlabel: str, ylabel: str | None, xscale: str = "linear", yscale: str = "linear") -> Any:
+    def panel(
+        self,
+        place: int,
+        *,
+        xlabel: str,
+        ylabel: str | None,
+        xscale: str = "linear",
+        yscale: str = "linear",
+    ) -> Any:
         axes = self.axes[place]
         axes.set(xlabel=xlabel, xscale=xscale, yscale=yscale)
         if ylabel:
@@ -52,18 +64,40 @@ class Picture:
         return axes
 
     def curves(self, axes: Any, table: Table, x: str, y: str) -> None:
-        """Every line of the table: its mean, its spread, and a dot where the default solver ends by itself."""
+        """Every line of the table: its mean, its spread, and a dot where the default solver ends by
+        itself.
+        """
         for line in dict.fromkeys(row["line"] for row in table):
-            rows = [row for row in table if row["line"] == line and (axes.get_xscale() != "log" or row[x] > 0)]
+            rows = [
+                row
+                for row in table
+                if row["line"] == line and (axes.get_xscale() != "log" or row[x] > 0)
+            ]
             colour, style = LOOKS[line]
             across = [row[x] for row in rows]
-            axes.fill_between(across, [row[f"{y}_low"] for row in rows], [row[f"{y}_high"] for row in rows], color=colour, alpha=0.18, lw=0)
-            axes.plot(across, [row[y] for row in rows], color=colour, linestyle=style, linewidth=1.8, label=line)
+            axes.fill_between(
+                across,
+                [row[f"{y}_low"] for row in rows],
+                [row[f"{y}_high"] for row in rows],
+                color=colour,
+                alpha=0.18,
+                lw=0,
+            )
+            axes.plot(
+                across,
+                [row[y] for row in rows],
+                color=colour,
+                linestyle=style,
+                linewidth=1.8,
+                label=line,
+            )
             if line == "default solver":
                 axes.plot(across[-1], rows[-1][y], "o", color=colour, markersize=5)
 
     def near_the_bottom(self, axes: Any, table: Table, x: str, column: str = "objective") -> None:
-        """Show the last part of the way: the start at w = 0 has objective 1 and would flatten the rest."""
+        """Show the last part of the way: the start at w = 0 has objective 1 and would flatten the
+        rest.
+        """
         low = min(row[f"{column}_low"] for row in table)
         top = low + 0.22 * abs(low)
         axes.set_ylim(low - 0.01 * abs(low), top)
@@ -73,7 +107,13 @@ class Picture:
 
     def save(self, path: Path) -> None:
         handles, labels = self.axes[0].get_legend_handles_labels()
-        self.figure.legend(handles, labels, loc="outside lower center", ncols=3 if len(labels) > 4 else len(labels), frameon=False)
+        self.figure.legend(
+            handles,
+            labels,
+            loc="outside lower center",
+            ncols=3 if len(labels) > 4 else len(labels),
+            frameon=False,
+        )
         self.figure.savefig(path.with_suffix(".png"), dpi=110)
         self.figure.savefig(path.with_suffix(".svg"))
 

@@ -10,9 +10,15 @@ from lighttouch.experiments.pairs import load_pairs
 
 
 def ranking_problem(settings: dict[str, Any], aggregate: int = 1) -> lt.Problem:
-    """The problem of these settings (pairs, features, box, data), its constraints in groups of `aggregate`."""
-    objective, constraints, domain = _pieces(settings["pairs"], settings["features"], settings["box"], settings["data"])
-    return lt.Problem(objective, constraints if aggregate == 1 else constraints.aggregated(aggregate), domain)
+    """The problem of these settings (pairs, features, box, data), its constraints in groups of
+    `aggregate`.
+    """
+    objective, constraints, domain = _pieces(
+        settings["pairs"], settings["features"], settings["box"], settings["data"]
+    )
+    return lt.Problem(
+        objective, constraints if aggregate == 1 else constraints.aggregated(aggregate), domain
+    )
 
 
 @lru_cache(maxsize=2)

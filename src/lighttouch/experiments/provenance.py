@@ -19,7 +19,11 @@ def provenance() -> dict[str, Any]:
         "commit": commit(),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in PACKAGES},
-        "machine": {"processor": processor(), "cores": os.cpu_count(), "system": platform.platform()},
+        "machine": {
+            "processor": processor(),
+            "cores": os.cpu_count(),
+            "system": platform.platform(),
+        },
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
@@ -33,7 +37,9 @@ def version(name: str) -> str | None:
 
 
 def commit() -> str | None:
-    """The commit of the source tree, marked where files differ from it; None when installed from a wheel."""
+    """The commit of the source tree, marked where files differ from it; None when installed from a
+    wheel.
+    """
     here = Path(__file__).parent
     found = _git(here, "rev-parse", "HEAD")
     if found is None:
@@ -43,7 +49,13 @@ def commit() -> str | None:
 
 def _git(folder: Path, *words: str) -> str | None:
     try:
-        told = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=True)
+        told = subprocess.run(
+            ["git", "-C", str(folder), *words],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return told.stdout.strip()
@@ -52,6 +64,8 @@ def _git(folder: Path, *words: str) -> str | None:
 def processor() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+            return next(
+                line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+            )
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()

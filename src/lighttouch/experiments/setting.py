@@ -15,7 +15,9 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Setting:
-    """The scale, the problem at that scale, the experiment's config, the number of seeds (None: the config's) and who runs units."""
+    """The scale, the problem at that scale, the experiment's config, the number of seeds (None: the
+    config's) and who runs units.
+    """
 
     scale: str
     problem: dict[str, Any]

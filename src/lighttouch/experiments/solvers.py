@@ -1,17 +1,21 @@
-"""Solvers by name, as the configs write them; one that this version lacks is left out and said to be."""
+"""Solvers by name, as the configs write them; one that this version lacks is left out and said to
+be.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import lighttouch as lt
-from lighttouch.progress import Interrupts
+from lighttouch.running.interrupts import Interrupts
 
 DEFAULT = "default"
 
 
 def build_solver(settings: dict[str, Any]) -> Any:
-    """The solver of these settings, its step size decreasing as eta / sqrt(t); None for the project's default."""
+    """The solver of these settings, its step size decreasing as eta / sqrt(t); None for the
+    project's default.
+    """
     if settings["kind"] == DEFAULT:
         return None
     given = {name: value for name, value in settings.items() if name not in ("kind", "aggregate")}
@@ -20,7 +24,9 @@ def build_solver(settings: dict[str, Any]) -> Any:
 
 
 def solve_or_stop(problem: lt.Problem, solver: Any, **options: Any) -> lt.Result:
-    """`lt.solve`, except that Ctrl-C raises: the good answer it gives when interrupted would be a wrong measurement."""
+    """`lt.solve`, except that Ctrl-C raises: the good answer it gives when interrupted would be a
+    wrong measurement.
+    """
     with Interrupts() as interrupts:
         result = lt.solve(problem, solver, **options)
     if interrupts.raised or result.status is lt.Status.INTERRUPTED:

@@ -16,7 +16,8 @@ NEVER = 10**12
 
 
 def trajectory(unit: dict[str, Any]) -> list[Row]:
-    """Rows at log-spaced iterations up to `iterations`, or until `seconds` of solver time are used, or the solver ends by itself.
+    """Rows at log-spaced iterations up to `iterations`, or until `seconds` of solver time are used,
+    or the solver ends by itself.
 
     Everything in a row beyond the counters is computed off the clock.
     """
@@ -27,12 +28,23 @@ def trajectory(unit: dict[str, Any]) -> list[Row]:
     rows: list[Row] = []
     state = None
     for checkpoint in checkpoints(unit["iterations"] or NEVER, unit["per_decade"]):
-        if rows and checkpoint <= rows[-1]["iteration"]:  # the default solver may take many steps at once
+        if (
+            rows and checkpoint <= rows[-1]["iteration"]
+        ):  # the default solver may take many steps at once
             continue
-        result = solve_or_stop(problem, solver, iterations=checkpoint, seed=unit["seed"], resume=state, project=by_itself)
+        result = solve_or_stop(
+            problem,
+            solver,
+            iterations=checkpoint,
+            seed=unit["seed"],
+            resume=state,
+            project=by_itself,
+        )
         rows.append(_row(problem, result, by_itself, spent))
         state = result.state
-        if result.status is not lt.Status.ITERATION_LIMIT or rows[-1]["seconds"] >= (unit["seconds"] or np.inf):
+        if result.status is not lt.Status.ITERATION_LIMIT or rows[-1]["seconds"] >= (
+            unit["seconds"] or np.inf
+        ):
             break
     return rows
 
@@ -44,7 +56,9 @@ def checkpoints(last: int, per_decade: int) -> list[int]:
 
 
 def _row(problem: lt.Problem, result: lt.Result, by_itself: bool, spent: float) -> Row:
-    """The paper judges the projected iterate; the default solver is judged by the answer it would give."""
+    """The paper judges the projected iterate; the default solver is judged by the answer it would
+    give.
+    """
     projected = lt.project(result.w_last, problem.constraints, problem.domain)
     answer = result.w if by_itself else projected.w
     return {
@@ -61,8 +75,13 @@ def _row(problem: lt.Problem, result: lt.Result, by_itself: bool, spent: float) 
 
 
 def tuning_seconds(problem: lt.Problem, seed: int) -> float:
-    """What the default solver spends before its clock starts, charged to it: its call less the same call of a solver that tunes nothing."""
-    return max(0.0, _off_the_clock(problem, None, seed) - _off_the_clock(problem, lt.FullTouch(1.0, 1.0), seed))
+    """What the default solver spends before its clock starts, charged to it: its call less the same
+    call of a solver that tunes nothing.
+    """
+    return max(
+        0.0,
+        _off_the_clock(problem, None, seed) - _off_the_clock(problem, lt.FullTouch(1.0, 1.0), seed),
+    )
 
 
 def _off_the_clock(problem: lt.Problem, solver: lt.FullTouch | None, seed: int) -> float:

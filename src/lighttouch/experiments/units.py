@@ -1,4 +1,6 @@
-"""Units of work: what one measurement is, its digest, and its rows kept on disk, so that a second call only reads them."""
+"""Units of work: what one measurement is, its digest, and its rows kept on disk, so that a second
+call only reads them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ import lighttouch as lt
 from lighttouch.experiments.provenance import provenance
 from lighttouch.experiments.rates import rates
 from lighttouch.experiments.trajectory import trajectory
-from lighttouch.progress import ProgressBar
+from lighttouch.running.progress import ProgressBar
 
 Unit = dict[str, Any]
 Row = dict[str, Any]
@@ -36,11 +38,18 @@ def measure(unit: Unit) -> dict[str, Any]:
     """Run one unit: its rows, the seconds it took in all, and where."""
     began = time.perf_counter()
     rows = KINDS[unit["kind"]](unit)
-    return {"unit": unit, "rows": rows, "wall_seconds": time.perf_counter() - began, "provenance": provenance()}
+    return {
+        "unit": unit,
+        "rows": rows,
+        "wall_seconds": time.perf_counter() - began,
+        "provenance": provenance(),
+    }
 
 
 def _measure_or_vanish(unit: Unit) -> dict[str, Any]:
-    """In a worker: Ctrl-C reaches it as well as the one who waits for it, and that one has the last word."""
+    """In a worker: Ctrl-C reaches it as well as the one who waits for it, and that one has the last
+    word.
+    """
     try:
         return measure(unit)
     except KeyboardInterrupt:
@@ -49,7 +58,9 @@ def _measure_or_vanish(unit: Unit) -> dict[str, Any]:
 
 @dataclass
 class Laboratory:
-    """Runs units, keeping each as soon as it is finished; an interrupted run goes on with those that are missing."""
+    """Runs units, keeping each as soon as it is finished; an interrupted run goes on with those
+    that are missing.
+    """
 
     folder: Path
     resume: bool = True
@@ -80,8 +91,11 @@ class Laboratory:
             for unit in units:
                 yield unit, measure(unit)
             return
-        # Spawned, not forked: a fork of a process with threads may hang. Leaving the block ends the workers, also after an error.
-        with multiprocessing.get_context("spawn").Pool(workers, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
+        # Spawned, not forked: a fork of a process with threads may hang. Leaving the block ends the
+        # workers, also after an error.
+        with multiprocessing.get_context("spawn").Pool(
+            workers, signal.signal, (signal.SIGINT, signal.SIG_IGN)
+        ) as pool:
             for finished in pool.imap_unordered(_measure_or_vanish, units):
                 yield finished["unit"], finished
 
@@ -112,7 +126,14 @@ class Laboratory:
         """Of every unit: what it was, how long it took and where."""
         kept = [found for unit in units if (found := self._kept(unit))]
         told = ("unit", "wall_seconds")
-        return [{"digest": digest(one["unit"]), **{name: one[name] for name in told}, **one["provenance"]} for one in kept]
+        return [
+            {
+                "digest": digest(one["unit"]),
+                **{name: one[name] for name in told},
+                **one["provenance"],
+            }
+            for one in kept
+        ]
 
 
 def name_of(unit: Unit) -> str:

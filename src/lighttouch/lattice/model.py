@@ -10,10 +10,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from lighttouch.checks import refuse_if_too_large, to_float
+from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
-from lighttouch.kernels.lattice_features import evaluate_rows, fill_features
-from lighttouch.lattice.checks import Floats, checked_inputs, checked_interpolation, checked_sizes, short
+from lighttouch.kernels.numerics.lattice_features import evaluate_rows, fill_features
+from lighttouch.lattice.checks import (
+    checked_inputs,
+    checked_interpolation,
+    checked_sizes,
+    short,
+)
+from lighttouch.validation import refuse_if_too_large, to_float
 
 _LARGEST_INT32 = 2**31 - 1
 _LARGEST_PARAMETER = 1e290  # beyond it the exact products of `evaluate` overflow
@@ -21,9 +27,11 @@ _LARGEST_PARAMETER = 1e290  # beyond it the exact products of `evaluate` overflo
 
 @dataclass(frozen=True)
 class Lattice:
-    """A grid with `sizes[d]` vertices along feature d and one parameter a vertex, numbered in C order (the last feature fastest).
+    """A grid with `sizes[d]` vertices along feature d and one parameter a vertex, numbered in C
+    order (the last feature fastest).
 
-    Feature d lies in 0 .. sizes[d] - 1, vertices at the whole numbers (so [0, 1] for size 2); values outside are clamped exactly.
+    Feature d lies in 0 .. sizes[d] - 1, vertices at the whole numbers (so [0, 1] for size 2);
+    values outside are clamped exactly.
     """
 
     sizes: tuple[int, ...]
@@ -50,7 +58,9 @@ class Lattice:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """How far apart in parameter numbers two vertices are that are neighbours along each feature."""
+        """How far apart in parameter numbers two vertices are that are neighbours along each
+        feature.
+        """
         return tuple(math.prod(self.sizes[feature + 1 :]) for feature in range(len(self.sizes)))
 
     def predicted_bytes(self, examples: int) -> int:
@@ -59,7 +69,8 @@ class Lattice:
         return examples * self.row_width * (8 + index_bytes) + (examples + 1) * index_bytes
 
     def features(self, X: Any) -> sparse.csr_matrix:
-        """The interpolation weights: one row an example, one column a vertex, so that `features(X) @ theta` interpolates.
+        """The interpolation weights: one row an example, one column a vertex, so that `features(X)
+        @ theta` interpolates.
 
         Weights are positive and add up to 1. Refuses, before taking memory, what would not fit.
         """
@@ -71,14 +82,17 @@ class Lattice:
         indices = np.empty(examples * self.row_width, dtype=index_type)
         weights = np.empty(examples * self.row_width)
         filled = fill_features(table, *self._geometry(), self.simplex, indptr, indices, weights)
-        matrix = sparse.csr_matrix((weights[:filled], indices[:filled], indptr), shape=(examples, self.parameter_count))
+        matrix = sparse.csr_matrix(
+            (weights[:filled], indices[:filled], indptr), shape=(examples, self.parameter_count)
+        )
         matrix.has_canonical_format = True
         return matrix
 
     def evaluate(self, X: Any, theta: npt.ArrayLike) -> Floats:
         """The interpolated values, without making features.
 
-        Where theta is monotone, unimodal or bounded, so are these values, to the last bit (why: `docs/lattice.md`).
+        Where theta is monotone, unimodal or bounded, so are these values, to the last bit (why:
+        `docs/lattice.md`).
         """
         table = checked_inputs(X, len(self.sizes))
         parameters = self._checked_parameters(theta)
@@ -102,19 +116,25 @@ class Lattice:
         refuse_if_too_large(
             self.predicted_bytes(examples),
             f"a feature matrix of {examples:,} rows with up to {self.row_width:,} nonzeros each",
-            "give the rows in parts" if self.simplex else "give the rows in parts or use interpolation='simplex'",
+            "give the rows in parts"
+            if self.simplex
+            else "give the rows in parts or use interpolation='simplex'",
         )
 
     def _checked_parameters(self, theta: npt.ArrayLike) -> Floats:
         parameters = np.ascontiguousarray(to_float(theta, "theta"))
         if parameters.shape not in ((self.parameter_count,), self.sizes):
-            raise DataError(f"theta must hold {self.parameter_count} numbers, one a vertex, got shape {parameters.shape}")
+            raise DataError(
+                f"theta must hold {self.parameter_count} numbers, one a vertex, got shape "
+                f"{parameters.shape}"
+            )
         parameters = parameters.ravel()
         wrong = ~(np.abs(parameters) <= _LARGEST_PARAMETER)
         if wrong.any():
             first = int(wrong.argmax())
             raise DataError(
-                f"theta must be finite and at most {_LARGEST_PARAMETER:g} in magnitude, got {parameters[first]} at vertex {first} "
+                f"theta must be finite and at most {_LARGEST_PARAMETER:g} in magnitude, "
+                f"got {parameters[first]} at vertex {first} "
                 f"and {int(wrong.sum())} such values in all"
             )
         return parameters

@@ -20,27 +20,44 @@ from lighttouch.lattice.implicit import LatticeMonotonicity
 from lighttouch.lattice.stencils import Stencil, constraints_from, stencil, steps
 
 
-def increasing(sizes: Sizes, features: int | Iterable[int] | None = None, interpolation: str = "simplex") -> LinearConstraints:
-    """Let f never fall when one of `features` (None: any feature) rises; rows grouped by feature, then in C order of the lower vertex."""
+def increasing(
+    sizes: Sizes, features: int | Iterable[int] | None = None, interpolation: str = "simplex"
+) -> LinearConstraints:
+    """Let f never fall when one of `features` (None: any feature) rises; rows grouped by feature,
+    then in C order of the lower vertex.
+    """
     checked_interpolation(interpolation)
     return _monotone(sizes, features, 1.0)
 
 
-def decreasing(sizes: Sizes, features: int | Iterable[int] | None = None, interpolation: str = "simplex") -> LinearConstraints:
-    """Let f never rise when one of `features` (None: any feature) rises; rows in the order of `increasing`."""
+def decreasing(
+    sizes: Sizes, features: int | Iterable[int] | None = None, interpolation: str = "simplex"
+) -> LinearConstraints:
+    """Let f never rise when one of `features` (None: any feature) rises; rows in the order of
+    `increasing`.
+    """
     checked_interpolation(interpolation)
     return _monotone(sizes, features, -1.0)
 
 
-def _monotone(sizes: Sizes, features: int | Iterable[int] | None, direction: float) -> LinearConstraints:
+def _monotone(
+    sizes: Sizes, features: int | Iterable[int] | None, direction: float
+) -> LinearConstraints:
     # the one place that decides how monotonicity is represented
     grid = checked_sizes(sizes)
     chosen = checked_features(grid, features)
     return LatticeMonotonicity(grid, chosen, [direction] * len(chosen))
 
 
-def bounds(sizes: Sizes, lower: float | None = None, upper: float | None = None, interpolation: str = "simplex") -> LinearConstraints:
-    """Keep lower <= f <= upper everywhere; None or an infinite bound is no bound. Rows: all lower ones, then all upper ones."""
+def bounds(
+    sizes: Sizes,
+    lower: float | None = None,
+    upper: float | None = None,
+    interpolation: str = "simplex",
+) -> LinearConstraints:
+    """Keep lower <= f <= upper everywhere; None or an infinite bound is no bound. Rows: all lower
+    ones, then all upper ones.
+    """
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
     least, most = _one_sided(lower, -math.inf, "lower"), _one_sided(upper, math.inf, "upper")
@@ -54,8 +71,16 @@ def bounds(sizes: Sizes, lower: float | None = None, upper: float | None = None,
     return constraints_from("bounds", grid, stencils)
 
 
-def unimodal(sizes: Sizes, feature: int, mode: int | None, shape: str = "valley", interpolation: str = "simplex") -> LinearConstraints:
-    """Along `feature`, f falls down to vertex `mode` and rises after it ("valley"), or the other way round ("peak")."""
+def unimodal(
+    sizes: Sizes,
+    feature: int,
+    mode: int | None,
+    shape: str = "valley",
+    interpolation: str = "simplex",
+) -> LinearConstraints:
+    """Along `feature`, f falls down to vertex `mode` and rises after it ("valley"), or the other
+    way round ("peak").
+    """
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
     along = checked_feature(grid, feature)
@@ -63,23 +88,34 @@ def unimodal(sizes: Sizes, feature: int, mode: int | None, shape: str = "valley"
         raise ConstraintError(f"shape must be 'valley' or 'peak', got {shape!r}")
     turn = _checked_mode(grid, along, mode)
     rising = 1.0 if shape == "valley" else -1.0
-    stencils = [_ordered(grid, along, -rising, 0, turn), _ordered(grid, along, rising, turn, grid[along] - 1)]
+    stencils = [
+        _ordered(grid, along, -rising, 0, turn),
+        _ordered(grid, along, rising, turn, grid[along] - 1),
+    ]
     return constraints_from("unimodal", grid, stencils)
 
 
-def slope(sizes: Sizes, feature: int, limit: float, interpolation: str = "simplex") -> LinearConstraints:
-    """Let f change by at most `limit` a step between neighbouring vertices along `feature`: |df/dx| <= limit in lattice units."""
+def slope(
+    sizes: Sizes, feature: int, limit: float, interpolation: str = "simplex"
+) -> LinearConstraints:
+    """Let f change by at most `limit` a step between neighbouring vertices along `feature`: |df/dx|
+    <= limit in lattice units.
+    """
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
     along = checked_feature(grid, feature)
     steepest = checked_number(limit, "limit")
     if steepest < 0.0:
         raise ConstraintError(f"limit must not be negative, got {steepest}")
-    stencils = [_ordered(grid, along, direction, 0, grid[along] - 1, -steepest) for direction in (-1.0, 1.0)]
+    stencils = [
+        _ordered(grid, along, direction, 0, grid[along] - 1, -steepest) for direction in (-1.0, 1.0)
+    ]
     return constraints_from("slope", grid, stencils)
 
 
-def _ordered(grid: tuple[int, ...], feature: int, direction: float, start: int, stop: int, least: float = 0.0) -> Stencil:
+def _ordered(
+    grid: tuple[int, ...], feature: int, direction: float, start: int, stop: int, least: float = 0.0
+) -> Stencil:
     """The rows direction * (theta[v + e] - theta[v]) >= least, for start <= v[feature] < stop."""
     step = steps(grid)[feature]
     return stencil(grid, {feature: (start, stop)}, [(step, direction), (0, -direction)], least)
@@ -92,15 +128,24 @@ def _one_sided(bound: float | None, none: float, name: str) -> float | None:
 def _checked_mode(grid: tuple[int, ...], feature: int, mode: int | None) -> int:
     if mode is None:
         raise ConstraintError(
-            "unimodal needs a known mode: with a learned mode the allowed parameters are not a convex set (the average of two valleys "
-            f"can have two bottoms); fit once for each mode 0 .. {grid[feature] - 1} and keep the best, or ask for convex"
+            "unimodal needs a known mode: with a learned mode the allowed parameters are "
+            "not a convex set (the average of two valleys "
+            f"can have two bottoms); fit once for each mode 0 .. {grid[feature] - 1} and "
+            "keep the best, or ask for convex"
         )
     if grid[feature] < 3:
-        raise ConstraintError(f"unimodal needs a size of at least 3 along feature {feature}, got 2; use increasing or decreasing")
+        raise ConstraintError(
+            f"unimodal needs a size of at least 3 along feature {feature}, got 2; use "
+            "increasing or decreasing"
+        )
     try:
         turn = operator.index(mode)
     except TypeError:
-        raise ConstraintError(f"mode must be a vertex of feature {feature}, a whole number, got {mode!r}") from None
+        raise ConstraintError(
+            f"mode must be a vertex of feature {feature}, a whole number, got {mode!r}"
+        ) from None
     if not 0 <= turn < grid[feature]:
-        raise ConstraintError(f"mode must be a vertex of feature {feature}, 0 .. {grid[feature] - 1}, got {turn}")
+        raise ConstraintError(
+            f"mode must be a vertex of feature {feature}, 0 .. {grid[feature] - 1}, got {turn}"
+        )
     return turn

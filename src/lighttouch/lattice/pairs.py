@@ -1,10 +1,12 @@
 """Rules about two features: trust, complements and substitutes, dominance, joint monotonicity.
 
-With simplex interpolation a gradient is constant on the simplex of a cell's vertex v and an order of the features, and its part
-along a feature is theta[v + S + that feature] - theta[v + S], S the features before it. Rules that compare the gradient's parts along
-i and j at one point therefore need a row for every two sets S <= T that can stand before the first and the second of the two: with
-u = v + S and W = T - S, a row for every W without i and j and every u from which W, i and j can all be stepped. Rules that look at one
-part only, or at ends of a range, need no more than the plain rows.
+With simplex interpolation a gradient is constant on the simplex of a cell's vertex v and an order
+of the features, and its part along a feature is theta[v + S + that feature] - theta[v + S], S the
+features before it. Rules that compare the gradient's parts along i and j at one point therefore
+need a row for every two sets S <= T that can stand before the first and the second of the two: with
+u = v + S and W = T - S, a row for every W without i and j and every u from which W, i and j can all
+be stepped. Rules that look at one part only, or at ends of a range, need no more than the plain
+rows.
 """
 
 from __future__ import annotations
@@ -15,14 +17,29 @@ from itertools import combinations, product
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.lattice.checks import Sizes, checked_interpolation, checked_pair, checked_sign, checked_sizes
+from lighttouch.lattice.checks import (
+    Sizes,
+    checked_interpolation,
+    checked_pair,
+    checked_sign,
+    checked_sizes,
+)
 from lighttouch.lattice.nested import nested_dominance, nested_joint_monotonicity
-from lighttouch.lattice.stencils import Block, Stencil, constraints_from, require_room, stencil, steps
+from lighttouch.lattice.stencils import (
+    Block,
+    Stencil,
+    constraints_from,
+    require_room,
+    stencil,
+    steps,
+)
 
 Terms = list[tuple[int, float]]
 
 
-def edgeworth(sizes: Sizes, main: int, conditional: int, sign: int = 1, interpolation: str = "simplex") -> LinearConstraints:
+def edgeworth(
+    sizes: Sizes, main: int, conditional: int, sign: int = 1, interpolation: str = "simplex"
+) -> LinearConstraints:
     """The higher `conditional` (sign 1; lower: -1), the more f rises with `main`."""
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
@@ -30,18 +47,30 @@ def edgeworth(sizes: Sizes, main: int, conditional: int, sign: int = 1, interpol
     return constraints_from("edgeworth", grid, [cross_difference(grid, i, j, checked_sign(sign))])
 
 
-def supermodular(sizes: Sizes, pairs: Iterable[tuple[int, int]] | None = None, interpolation: str = "simplex") -> LinearConstraints:
-    """The two features of every pair (None: all pairs) are complements: each raises the other's effect."""
+def supermodular(
+    sizes: Sizes, pairs: Iterable[tuple[int, int]] | None = None, interpolation: str = "simplex"
+) -> LinearConstraints:
+    """The two features of every pair (None: all pairs) are complements: each raises the other's
+    effect.
+    """
     return _modular("supermodular", sizes, pairs, 1, interpolation)
 
 
-def submodular(sizes: Sizes, pairs: Iterable[tuple[int, int]] | None = None, interpolation: str = "simplex") -> LinearConstraints:
-    """The two features of every pair (None: all pairs) are substitutes: each lowers the other's effect."""
+def submodular(
+    sizes: Sizes, pairs: Iterable[tuple[int, int]] | None = None, interpolation: str = "simplex"
+) -> LinearConstraints:
+    """The two features of every pair (None: all pairs) are substitutes: each lowers the other's
+    effect.
+    """
     return _modular("submodular", sizes, pairs, -1, interpolation)
 
 
-def trapezoid(sizes: Sizes, main: int, conditional: int, sign: int = 1, interpolation: str = "simplex") -> LinearConstraints:
-    """The higher `conditional` (sign 1; lower: -1), the wider f's range over `main`: lower at its low end, higher at its high end."""
+def trapezoid(
+    sizes: Sizes, main: int, conditional: int, sign: int = 1, interpolation: str = "simplex"
+) -> LinearConstraints:
+    """The higher `conditional` (sign 1; lower: -1), the wider f's range over `main`: lower at its
+    low end, higher at its high end.
+    """
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
     i, j = checked_pair(grid, main, conditional, ("main", "conditional"))
@@ -49,12 +78,19 @@ def trapezoid(sizes: Sizes, main: int, conditional: int, sign: int = 1, interpol
     rise: Terms = [(steps(grid)[j], widening), (0, -widening)]
     fall: Terms = [(steps(grid)[j], -widening), (0, widening)]
     below = (0, grid[j] - 1)
-    ends = [stencil(grid, {i: (0, 1), j: below}, fall), stencil(grid, {i: (grid[i] - 1, grid[i]), j: below}, rise)]
+    ends = [
+        stencil(grid, {i: (0, 1), j: below}, fall),
+        stencil(grid, {i: (grid[i] - 1, grid[i]), j: below}, rise),
+    ]
     return constraints_from("trapezoid", grid, ends)
 
 
-def dominance(sizes: Sizes, dominant: int, weak: int, interpolation: str = "simplex") -> LinearConstraints:
-    """A step along `dominant` raises f at least as much as one along `weak`, everywhere; usually stacked with `increasing` for both."""
+def dominance(
+    sizes: Sizes, dominant: int, weak: int, interpolation: str = "simplex"
+) -> LinearConstraints:
+    """A step along `dominant` raises f at least as much as one along `weak`, everywhere; usually
+    stacked with `increasing` for both.
+    """
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
     i, j = checked_pair(grid, dominant, weak, ("dominant", "weak"))
@@ -74,8 +110,12 @@ def dominance(sizes: Sizes, dominant: int, weak: int, interpolation: str = "simp
     return found
 
 
-def range_dominance(sizes: Sizes, dominant: int, weak: int, interpolation: str = "simplex") -> LinearConstraints:
-    """From any point, the whole range of `dominant` raises f at least as much as the whole range of `weak`."""
+def range_dominance(
+    sizes: Sizes, dominant: int, weak: int, interpolation: str = "simplex"
+) -> LinearConstraints:
+    """From any point, the whole range of `dominant` raises f at least as much as the whole range of
+    `weak`.
+    """
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
     i, j = checked_pair(grid, dominant, weak, ("dominant", "weak"))
@@ -90,7 +130,9 @@ def range_dominance(sizes: Sizes, dominant: int, weak: int, interpolation: str =
     return constraints_from("range_dominance", grid, stencils)
 
 
-def joint_monotonicity(sizes: Sizes, first: int, second: int, interpolation: str = "simplex") -> LinearConstraints:
+def joint_monotonicity(
+    sizes: Sizes, first: int, second: int, interpolation: str = "simplex"
+) -> LinearConstraints:
     """Let f never fall when both features rise by the same amount (in lattice units)."""
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
@@ -120,14 +162,18 @@ def cross_difference(grid: tuple[int, ...], i: int, j: int, sign: int) -> Stenci
     return stencil(grid, {i: (0, grid[i] - 1), j: (0, grid[j] - 1)}, terms)
 
 
-def _modular(name: str, sizes: Sizes, pairs: Iterable[tuple[int, int]] | None, sign: int, interpolation: str) -> LinearConstraints:
+def _modular(
+    name: str, sizes: Sizes, pairs: Iterable[tuple[int, int]] | None, sign: int, interpolation: str
+) -> LinearConstraints:
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
     chosen = _checked_pairs(name, grid, pairs)
     return constraints_from(name, grid, [cross_difference(grid, i, j, sign) for i, j in chosen])
 
 
-def _checked_pairs(name: str, grid: tuple[int, ...], pairs: Iterable[tuple[int, int]] | None) -> list[tuple[int, int]]:
+def _checked_pairs(
+    name: str, grid: tuple[int, ...], pairs: Iterable[tuple[int, int]] | None
+) -> list[tuple[int, int]]:
     if pairs is None:
         if len(grid) < 2:
             raise ConstraintError(f"{name} needs at least two features, got a lattice of one")
@@ -135,22 +181,35 @@ def _checked_pairs(name: str, grid: tuple[int, ...], pairs: Iterable[tuple[int, 
     try:
         listed = [(first, second) for first, second in pairs]
     except (TypeError, ValueError):
-        raise ConstraintError(f"pairs must be a sequence of pairs of features, such as [(0, 1), (0, 2)], got {pairs!r}") from None
-    checked = [checked_pair(grid, first, second, ("the first", "the second")) for first, second in listed]
+        raise ConstraintError(
+            "pairs must be a sequence of pairs of features, such as [(0, 1), (0, 2)], got "
+            f"{pairs!r}"
+        ) from None
+    checked = [
+        checked_pair(grid, first, second, ("the first", "the second")) for first, second in listed
+    ]
     if len({frozenset(pair) for pair in checked}) < len(checked):
         raise ConstraintError(f"every pair may be named once, in one order, got {checked}")
     return checked
 
 
-def _first_and_second(name: str, grid: tuple[int, ...], i: int, j: int, interpolation: str) -> Iterator[tuple[Block, int]]:
-    """The block of vertices u and the step to u + W, for every W (hypercube: the empty one only)."""
+def _first_and_second(
+    name: str, grid: tuple[int, ...], i: int, j: int, interpolation: str
+) -> Iterator[tuple[Block, int]]:
+    """The block of vertices u and the step to u + W, for every W (hypercube: the empty one
+    only).
+    """
     block = {feature: (0, grid[feature] - 1) for feature in (i, j)}
     if interpolation == "hypercube":
         yield block, 0
         return
     others = [feature for feature in range(len(grid)) if feature not in (i, j)]
-    rows = 2 * (grid[i] - 1) * (grid[j] - 1) * math.prod(2 * grid[feature] - 1 for feature in others)
-    require_room(name, grid, rows, 4 * rows, ", or interpolation='hypercube', which needs fewer rows")
+    rows = (
+        2 * (grid[i] - 1) * (grid[j] - 1) * math.prod(2 * grid[feature] - 1 for feature in others)
+    )
+    require_room(
+        name, grid, rows, 4 * rows, ", or interpolation='hypercube', which needs fewer rows"
+    )
     for chosen in product((False, True), repeat=len(others)):
         between = [feature for feature, taken in zip(others, chosen, strict=True) if taken]
         gap = sum(steps(grid)[feature] for feature in between)

@@ -1,4 +1,6 @@
-"""Constraint rows that repeat one pattern over a block of vertices; every builder is a list of such stencils."""
+"""Constraint rows that repeat one pattern over a block of vertices; every builder is a list of such
+stencils.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from lighttouch.checks import refuse_if_too_large
+from lighttouch.arrays import Floats
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.lattice.checks import Floats, short
+from lighttouch.lattice.checks import short
+from lighttouch.validation import refuse_if_too_large
 
 _LARGEST_INT32 = 2**31 - 1
 Block = Mapping[int, tuple[int, int]]
@@ -22,7 +25,9 @@ Block = Mapping[int, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Stencil:
-    """sum_k coefficients[k] * theta[v + offsets[k]] >= least, for every vertex v of a block; offsets are parameter numbers."""
+    """sum_k coefficients[k] * theta[v + offsets[k]] >= least, for every vertex v of a block;
+    offsets are parameter numbers.
+    """
 
     start: tuple[int, ...]
     stop: tuple[int, ...]
@@ -36,15 +41,27 @@ class Stencil:
         return math.prod(stop - start for start, stop in zip(self.start, self.stop, strict=True))
 
 
-def stencil(sizes: tuple[int, ...], block: Block, terms: Sequence[tuple[int, float]], least: float = 0.0) -> Stencil:
-    """A stencil over all vertices v with start <= v[feature] < stop for the features in `block`; equal offsets are added up."""
+def stencil(
+    sizes: tuple[int, ...], block: Block, terms: Sequence[tuple[int, float]], least: float = 0.0
+) -> Stencil:
+    """A stencil over all vertices v with start <= v[feature] < stop for the features in `block`;
+    equal offsets are added up.
+    """
     start = tuple(block.get(feature, (0, size))[0] for feature, size in enumerate(sizes))
     stop = tuple(block.get(feature, (0, size))[1] for feature, size in enumerate(sizes))
     merged: dict[int, float] = {}
     for offset, coefficient in terms:
         merged[offset] = merged.get(offset, 0.0) + coefficient
-    kept = sorted((offset, coefficient) for offset, coefficient in merged.items() if coefficient != 0.0)
-    return Stencil(start, stop, tuple(offset for offset, _ in kept), tuple(coefficient for _, coefficient in kept), least)
+    kept = sorted(
+        (offset, coefficient) for offset, coefficient in merged.items() if coefficient != 0.0
+    )
+    return Stencil(
+        start,
+        stop,
+        tuple(offset for offset, _ in kept),
+        tuple(coefficient for _, coefficient in kept),
+        least,
+    )
 
 
 def steps(sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -52,7 +69,9 @@ def steps(sizes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(math.prod(sizes[feature + 1 :]) for feature in range(len(sizes)))
 
 
-def constraints_from(name: str, sizes: tuple[int, ...], stencils: Sequence[Stencil]) -> LinearConstraints:
+def constraints_from(
+    name: str, sizes: tuple[int, ...], stencils: Sequence[Stencil]
+) -> LinearConstraints:
     """All rows, stencil after stencil and within one in C order of v, turned around to A w <= b."""
     rows = sum(each.count for each in stencils)
     nonzeros = sum(each.count * len(each.offsets) for each in stencils)
@@ -68,7 +87,9 @@ def constraints_from(name: str, sizes: tuple[int, ...], stencils: Sequence[Stenc
     return LinearConstraints(A, b)
 
 
-def require_room(name: str, sizes: tuple[int, ...], rows: int, nonzeros: int, more_advice: str = "") -> None:
+def require_room(
+    name: str, sizes: tuple[int, ...], rows: int, nonzeros: int, more_advice: str = ""
+) -> None:
     """Refuse, before any is taken, rows that would not fit into memory."""
     index_bytes = _index_type(sizes, nonzeros).itemsize
     needed = nonzeros * (8 + index_bytes) + (rows + 1) * index_bytes + 16 * rows
@@ -94,8 +115,14 @@ def _fill(
         width = len(each.offsets)
         last_row, last_entry = row + each.count, entry + each.count * width
         vertices = _vertices(each, sizes, indices.dtype)
-        np.add(vertices[:, None], np.array(each.offsets, dtype=indices.dtype), out=indices[entry:last_entry].reshape(-1, width))
-        data[entry:last_entry].reshape(-1, width)[:] = [-coefficient for coefficient in each.coefficients]
+        np.add(
+            vertices[:, None],
+            np.array(each.offsets, dtype=indices.dtype),
+            out=indices[entry:last_entry].reshape(-1, width),
+        )
+        data[entry:last_entry].reshape(-1, width)[:] = [
+            -coefficient for coefficient in each.coefficients
+        ]
         indptr[row + 1 : last_row + 1] = np.arange(entry + width, last_entry + 1, width)
         if each.least:
             b[row:last_row] = -each.least

@@ -1,4 +1,6 @@
-"""What all objectives share: value and gradient recomputed from the record, by the kernel that fits it."""
+"""What all objectives share: value and gradient recomputed from the record, by the kernel that fits
+it.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.checks import finite_vector
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.compiled import interpreted
-from lighttouch.kernels.gradient import clear, new_gradient
-from lighttouch.kernels.objectives import full_gradient, mean_value
+from lighttouch.arrays import Vector
+from lighttouch.kernels.compiler.compiled import interpreted
+from lighttouch.kernels.state.gradient import clear, new_gradient
+from lighttouch.kernels.verbs.objectives import full_gradient, mean_value
+from lighttouch.validation import finite_vector
 
 
 class RecordObjective:
@@ -27,7 +29,9 @@ class RecordObjective:
     def value(self, w: Any) -> float:
         """The objective at w, from every example."""
         mean = interpreted(mean_value) if self.interpreted else mean_value
-        return float(mean(self.record, self.examples, self.l2, finite_vector(w, "w", self.dimension)))
+        return float(
+            mean(self.record, self.examples, self.l2, finite_vector(w, "w", self.dimension))
+        )
 
     def gradient(self, w: Any) -> Vector:
         """A subgradient of the whole objective at w."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lighttouch.kernels import losses
+from lighttouch.kernels.verbs import losses
 
 KINDS = {
     "hinge": losses.HINGE,

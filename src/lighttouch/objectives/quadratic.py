@@ -7,16 +7,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lighttouch.checks import Matrix, finite_matrix, finite_vector
+from lighttouch.arrays import Matrix
 from lighttouch.errors import DataError
-from lighttouch.kernels.objectives import DenseQuadratic, SparseQuadratic
+from lighttouch.kernels.verbs.objectives import DenseQuadratic, SparseQuadratic
 from lighttouch.objectives.base import RecordObjective
+from lighttouch.validation import finite_matrix, finite_vector
 
 LARGEST_DECOMPOSED = 500
 
 
 class Quadratic(RecordObjective):
-    """w'P w / 2 + q.w, with P symmetric and positive semidefinite, dense or scipy sparse. Its gradient is exact."""
+    """w'P w / 2 + q.w, with P symmetric and positive semidefinite, dense or scipy sparse. Its
+    gradient is exact.
+    """
 
     def __init__(self, P: Any, q: Any) -> None:
         self.P: Matrix = finite_matrix(P, "P")
@@ -40,13 +43,21 @@ class Quadratic(RecordObjective):
             raise DataError("P must be symmetric; use (P + P.T) / 2, which gives the same function")
         diagonal = self.P.diagonal() if scipy.sparse.issparse(self.P) else np.diag(self.P)
         if (diagonal < -1e-9 * scale).any():
-            raise DataError(f"P must be positive semidefinite; its diagonal holds {float(diagonal.min())}, so the function is not convex")
+            raise DataError(
+                "P must be positive semidefinite; its diagonal holds "
+                f"{float(diagonal.min())}, so the function is not convex"
+            )
         self._refuse_nonconvex(scale)
 
     def _refuse_nonconvex(self, scale: float) -> None:
         """By the smallest eigenvalue, where that is affordable."""
         if self.dimension > LARGEST_DECOMPOSED:
             return
-        smallest = float(np.linalg.eigvalsh(self.P.toarray() if scipy.sparse.issparse(self.P) else self.P)[0])
+        smallest = float(
+            np.linalg.eigvalsh(self.P.toarray() if scipy.sparse.issparse(self.P) else self.P)[0]
+        )
         if smallest < -1e-9 * scale * self.dimension:
-            raise DataError(f"P must be positive semidefinite; it has the eigenvalue {smallest:.3g}, so the function is not convex")
+            raise DataError(
+                f"P must be positive semidefinite; it has the eigenvalue {smallest:.3g}, "
+                "so the function is not convex"
+            )

@@ -1,4 +1,6 @@
-"""The nearest point of an intersection of balls: dual coordinate sweeps, then Newton on the balls that hold it."""
+"""The nearest point of an intersection of balls: dual coordinate sweeps, then Newton on the balls
+that hold it.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from lighttouch.arrays import Vector
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.dual_balls import sweep_balls
-from lighttouch.projections import deadline
+from lighttouch.kernels.numerics.dual_balls import sweep_balls
 from lighttouch.projections.curved_sets import Balls
 from lighttouch.projections.result import Nearest
-from lighttouch.projections.threads import one_blas_thread
+from lighttouch.running import deadline
+from lighttouch.running.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 
@@ -26,14 +28,21 @@ TOLERANCE = 1e-12  # relative to the size of the problem
 def join_balls(parts: list[Balls]) -> Balls:
     """All balls of all parts in one record."""
     centers = np.ascontiguousarray(np.vstack([part.centers for part in parts]))
-    return Balls(centers, np.concatenate([part.radii for part in parts]), np.concatenate([part.number for part in parts]))
+    return Balls(
+        centers,
+        np.concatenate([part.radii for part in parts]),
+        np.concatenate([part.number for part in parts]),
+    )
 
 
 def refuse_negative_radius(balls: Balls) -> None:
     bad = np.flatnonzero(balls.radii < 0.0)
     if bad.size:
         row = int(balls.number[bad[0]])
-        message = f"no point satisfies constraint {row}: it asks for a distance of at most {balls.radii[bad[0]]:.6g}"
+        message = (
+            f"no point satisfies constraint {row}: it asks for a distance of at most "
+            f"{balls.radii[bad[0]]:.6g}"
+        )
         raise InfeasibleConstraintsError(message, [row])
 
 
@@ -51,7 +60,11 @@ class BallsEngine:
         balls = self.balls
         if np.any(balls.radii == 0.0):
             return self._single_point(v)
-        known = isinstance(warm, np.ndarray) and warm.shape == balls.radii.shape and warm.dtype == np.float64
+        known = (
+            isinstance(warm, np.ndarray)
+            and warm.shape == balls.radii.shape
+            and warm.dtype == np.float64
+        )
         multiplier = np.array(warm) if known else np.zeros(balls.radii.size)
         w = v.copy()
         size = float(np.abs(v).max(initial=0.0) + np.abs(balls.centers).max(initial=0.0))
@@ -60,8 +73,17 @@ class BallsEngine:
             sweep_balls(v, balls.centers, balls.radii, multiplier, w, sweeps, TOLERANCE * size)
             polished, weights = self._polish(v, w, multiplier)
             gap, excess = self._measure(polished, weights)
-            if excess <= 10.0 * TOLERANCE * size and gap <= 1e-9 * float((polished - v) @ (polished - v)) + (TOLERANCE * size) ** 2:
-                return Nearest(polished, "dual sweeps over balls, closed form each, then Newton", gap, None, weights)
+            if (
+                excess <= 10.0 * TOLERANCE * size
+                and gap <= 1e-9 * float((polished - v) @ (polished - v)) + (TOLERANCE * size) ** 2
+            ):
+                return Nearest(
+                    polished,
+                    "dual sweeps over balls, closed form each, then Newton",
+                    gap,
+                    None,
+                    weights,
+                )
         return None
 
     def _measure(self, w: Floats, multiplier: Floats) -> tuple[float, float]:
@@ -71,7 +93,9 @@ class BallsEngine:
         return abs(0.5 * float(multiplier @ slack)), float(np.max(distance - self.balls.radii))
 
     def _polish(self, v: Floats, w: Floats, multiplier: Floats) -> tuple[Floats, Floats]:
-        """Newton steps that put the point on every ball with a multiplier; balls whose multiplier turns negative are let go."""
+        """Newton steps that put the point on every ball with a multiplier; balls whose multiplier
+        turns negative are let go.
+        """
         held = np.flatnonzero(multiplier > 0.0)
         weights = multiplier[held]
         error = np.inf
@@ -95,7 +119,9 @@ class BallsEngine:
         """A ball of radius zero leaves one candidate."""
         point = self.balls.centers[int(np.argmin(self.balls.radii))]
         inside = np.all(np.linalg.norm(point - self.balls.centers, axis=1) <= self.balls.radii)
-        return Nearest(point.copy(), "closed form: a ball of radius zero", gap=0.0) if inside else None
+        return (
+            Nearest(point.copy(), "closed form: a ball of radius zero", gap=0.0) if inside else None
+        )
 
 
 def solve_gram(gram: Floats, right: Floats) -> Floats:

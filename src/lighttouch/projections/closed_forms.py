@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lighttouch.interfaces import Vector
+from lighttouch.arrays import Vector
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import Bounds
 
@@ -20,7 +20,11 @@ class ClipEngine:
     def nearest(self, v: Vector, warm: object = None) -> Nearest:
         if self.bounds.trivial:
             return Nearest(v.copy(), "closed form: no constraints", gap=0.0)
-        return Nearest(np.clip(v, self.bounds.lower, self.bounds.upper), "closed form: clipped to bounds", gap=0.0)
+        return Nearest(
+            np.clip(v, self.bounds.lower, self.bounds.upper),
+            "closed form: clipped to bounds",
+            gap=0.0,
+        )
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,25 @@
 """Contradictions: the few rows that cannot hold together, with the numbers that prove it.
 
-Non-negative weights under which the rows add up to (almost) nothing while their right sides add up to less than nothing leave no room:
-every point within `reach` of the centre breaks one of them.
+Non-negative weights under which the rows add up to (almost) nothing while their right sides add up
+to less than nothing leave no room: every point within `reach` of the centre breaks one of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy  # scipy.optimize is slow to import: only where constraints conflict
 from numpy.typing import NDArray
 from scipy import sparse
 
+from lighttouch.arrays import Indices, dense
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.projections import deadline
 from lighttouch.projections.unit_rows import Centred
 from lighttouch.projections.working_set import CONTRADICTION, SOLVED, WorkingSet
+from lighttouch.running import deadline
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 FAR = 1e9  # a proof must cover points this many times further away than the worst row is
 VERY_FAR = 1e12  # ... and this many times to replace a proof with more rows
@@ -29,7 +28,9 @@ LARGEST_FILTERED = 400  # rows of a conflict that are tried one by one for being
 
 @dataclass(frozen=True)
 class Conflict:
-    """Rows (numbers of unit rows) with the weights that prove they contradict each other, out to `reach` from the centre."""
+    """Rows (numbers of unit rows) with the weights that prove they contradict each other, out to
+    `reach` from the centre.
+    """
 
     ids: Indices
     weights: Floats
@@ -56,7 +57,9 @@ def prove(problem: Centred, ids: Indices, weights: Floats, far: float = FAR) -> 
 
 
 def conflict_among(problem: Centred, ids: Indices, far: float = FAR) -> Conflict | None:
-    """A proven conflict inside the given rows, or None where they have a common point (or nothing can be proven)."""
+    """A proven conflict inside the given rows, or None where they have a common point (or nothing
+    can be proven).
+    """
     working = WorkingSet.empty(problem.unit.take(ids[:0]))
     working.add(problem.unit.take(ids), ids, problem.right[ids])
     outcome, proof = working.solve(problem.tolerance, steps=50 * (ids.size + 10))
@@ -64,9 +67,11 @@ def conflict_among(problem: Centred, ids: Indices, far: float = FAR) -> Conflict
 
 
 def smallest(problem: Centred, conflict: Conflict) -> Indices:
-    """The rows left after every one that the others and the domain can do without is dropped (a deletion filter).
+    """The rows left after every one that the others and the domain can do without is dropped (a
+    deletion filter).
 
-    HiGHS judges each trial where it sees the conflict at all; conflicts below its tolerance are judged by proof.
+    HiGHS judges each trial where it sees the conflict at all; conflicts below its tolerance are
+    judged by proof.
     """
     source = problem.unit.source
     rows = conflict.ids[source[conflict.ids] >= 0]
@@ -79,7 +84,9 @@ def smallest(problem: Centred, conflict: Conflict) -> Indices:
         if visible:
             dispensable = empty_by_linear_programming(problem, rest)
         else:
-            dispensable = conflict_among(problem, np.concatenate([rest, domain]), VERY_FAR) is not None
+            dispensable = (
+                conflict_among(problem, np.concatenate([rest, domain]), VERY_FAR) is not None
+            )
         rows = rest if dispensable else rows
     return rows
 
@@ -88,7 +95,9 @@ def empty_by_linear_programming(problem: Centred, ids: Indices) -> bool:
     """Whether HiGHS finds the given rows and the domain contradictory."""
     rows, dimension = problem.unit.right.size, problem.dimension
     bounds = np.arange(rows, rows + 2 * dimension)
-    limit = np.where((problem.unit.source[bounds] < 0) | np.isin(bounds, ids), problem.right[bounds], np.inf)
+    limit = np.where(
+        (problem.unit.source[bounds] < 0) | np.isin(bounds, ids), problem.right[bounds], np.inf
+    )
     general = ids[ids < rows]
     answer = scipy.optimize.linprog(
         np.zeros(dimension),
@@ -101,16 +110,26 @@ def empty_by_linear_programming(problem: Centred, ids: Indices) -> bool:
 
 
 def find_conflict(problem: Centred) -> Conflict | None:
-    """A conflict anywhere, by linear programming: the least total excess over all rows, and the rows whose prices are positive."""
+    """A conflict anywhere, by linear programming: the least total excess over all rows, and the
+    rows whose prices are positive.
+    """
     unit = problem.unit
     matrix = sparse.csr_matrix(unit.matrix)
     rows, dimension = matrix.shape
-    bounds = np.column_stack([-problem.right[rows + dimension :], problem.right[rows : rows + dimension]])
+    bounds = np.column_stack(
+        [-problem.right[rows + dimension :], problem.right[rows : rows + dimension]]
+    )
     relaxed = sparse.hstack([matrix, -sparse.identity(rows)], format="csr")
     cost = np.concatenate([np.zeros(dimension), np.ones(rows)])
     limits = [*((low, high) for low, high in bounds), *((0.0, None) for _ in range(rows))]
-    time = {} if deadline.seconds_left() == np.inf else {"time_limit": max(0.01, deadline.seconds_left())}
-    answer = scipy.optimize.linprog(cost, A_ub=relaxed, b_ub=problem.right[:rows], bounds=limits, method="highs", options=time)
+    time = (
+        {}
+        if deadline.seconds_left() == np.inf
+        else {"time_limit": max(0.01, deadline.seconds_left())}
+    )
+    answer = scipy.optimize.linprog(
+        cost, A_ub=relaxed, b_ub=problem.right[:rows], bounds=limits, method="highs", options=time
+    )
     deadline.check()
     if answer.status != 0 or answer.fun <= 0.0:
         return None
@@ -128,13 +147,10 @@ def refuse(problem: Centred, conflict: Conflict) -> None:
     missing = conflict.missing * problem.scale
     raise InfeasibleConstraintsError(
         f"no point satisfies {who}{domain}: weighted suitably they add up to 0 <= {-missing:.3g} "
-        f"(rows of length one; violations below {problem.tolerance * problem.scale:.1g} would have passed)",
+        f"(rows of length one; violations below {problem.tolerance * problem.scale:.1g} "
+        "would have passed)",
         rows,
     )
-
-
-def dense(matrix: Any) -> Floats:
-    return np.asarray(matrix.todense()) if sparse.issparse(matrix) else np.asarray(matrix)
 
 
 __all__ = ["SOLVED", "Conflict", "conflict_among", "find_conflict", "prove", "refuse", "smallest"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from lighttouch.interfaces import Vector
+from lighttouch.arrays import Vector
 from lighttouch.projections.balls import BallsEngine, join_balls, refuse_negative_radius
 from lighttouch.projections.conic import clarabel_or_none, cone_block, nearest_to_cones
 from lighttouch.projections.curved_sets import balls_of, is_conic
@@ -19,7 +19,9 @@ from lighttouch.projections.unit_rows import UnitRows
 
 @dataclass(frozen=True)
 class CurvedEngine:
-    """Balls by closed forms where they decide; cutting planes otherwise, with Clarabel where those do not end."""
+    """Balls by closed forms where they decide; cutting planes otherwise, with Clarabel where those
+    do not end.
+    """
 
     cuts: CutEngine
     balls: BallsEngine | None
@@ -30,31 +32,51 @@ class CurvedEngine:
             if found is not None and self._keeps_rows(found.w):
                 return found
         found = self.cuts.nearest(v, warm)
-        if NOT_CERTIFIED in found.method and all(is_conic(part) for part in self.cuts.parts) and clarabel_or_none() is not None:
+        if (
+            NOT_CERTIFIED in found.method
+            and all(is_conic(part) for part in self.cuts.parts)
+            and clarabel_or_none() is not None
+        ):
             return self._with_clarabel(v, found)
         return found
 
     def _keeps_rows(self, w: Vector) -> bool:
-        """Whether a point of the balls obeys the rows and the box as well; then it is the nearest of all."""
+        """Whether a point of the balls obeys the rows and the box as well; then it is the nearest
+        of all.
+        """
         rows = self.cuts.base
-        return bool(np.all(rows.matrix @ w <= rows.right) and np.all(w >= rows.lower) and np.all(w <= rows.upper))
+        return bool(
+            np.all(rows.matrix @ w <= rows.right)
+            and np.all(w >= rows.lower)
+            and np.all(w <= rows.upper)
+        )
 
     def _with_clarabel(self, v: Vector, found: Nearest) -> Nearest:
-        """Start the cuts at the conic solver's point: next to the answer one or two rounds suffice."""
+        """Start the cuts at the conic solver's point: next to the answer one or two rounds
+        suffice.
+        """
         rows, right = rows_with_box(self.cuts.base)
-        blocks = [cone_block(part.family, j, v) for part in self.cuts.parts for j in range(len(part.values(v)))]
+        blocks = [
+            cone_block(part.family, j, v)
+            for part in self.cuts.parts
+            for j in range(len(part.values(v)))
+        ]
         point = nearest_to_cones(v, rows, right, blocks)
         if point is None:
             return found
         better = self.cuts.nearest(v, point)
-        return Nearest(better.w, f"Clarabel, then {better.method}", better.gap, better.multipliers, better.warm)
+        return Nearest(
+            better.w, f"Clarabel, then {better.method}", better.gap, better.multipliers, better.warm
+        )
 
 
 def rows_with_box(base: UnitRows) -> tuple[Any, Vector]:
     """The linear rows and the finite sides of the box as one system."""
     identity = sparse.identity(base.lower.size, format="csr")
     high, low = np.flatnonzero(np.isfinite(base.upper)), np.flatnonzero(np.isfinite(base.lower))
-    rows = sparse.vstack([sparse.csr_matrix(base.matrix), identity[high], -identity[low]], format="csr")
+    rows = sparse.vstack(
+        [sparse.csr_matrix(base.matrix), identity[high], -identity[low]], format="csr"
+    )
     return rows, np.concatenate([base.right, base.upper[high], -base.lower[low]])
 
 

@@ -1,4 +1,6 @@
-"""Norm, quadratic and other convex constraints in one shape: numbered functions with values and gradients, or balls."""
+"""Norm, quadratic and other convex constraints in one shape: numbered functions with values and
+gradients, or balls.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lighttouch.arrays import Indices, Vector
 from lighttouch.constraints import ConvexConstraints, NormConstraints, QuadraticConstraints
-from lighttouch.interfaces import Vector
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,9 @@ def balls_of(part: Part) -> Balls | None:
 
 
 def balls_of_quadratics(family: QuadraticConstraints, number: Indices) -> Balls | None:
-    """P = a I: |w + q / a|^2 <= |q|^2 / a^2 - 2 r / a. A negative square becomes a negative radius: no point at all."""
+    """P = a I: |w + q / a|^2 <= |q|^2 / a^2 - 2 r / a. A negative square becomes a negative radius:
+    no point at all.
+    """
     bend = family.P[:, 0, 0]
     if np.any(bend <= 0.0) or np.any(family.P != bend[:, None, None] * np.eye(family.dimension)):
         return None

@@ -1,7 +1,9 @@
-"""Nearest points under any convex constraints: a polyhedron around the set is cut down until its nearest point lies in the set.
+"""Nearest points under any convex constraints: a polyhedron around the set is cut down until its
+nearest point lies in the set.
 
-A linearised convex constraint holds on the whole set, so the polyhedron's nearest point is never further away than the answer. When
-it is feasible it is the answer; until then its distance is a certified lower bound.
+A linearised convex constraint holds on the whole set, so the polyhedron's nearest point is never
+further away than the answer. When it is feasible it is the answer; until then its distance is a
+certified lower bound.
 """
 
 from __future__ import annotations
@@ -14,17 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from lighttouch.arrays import Indices, Vector
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.interfaces import Vector
-from lighttouch.projections import deadline
 from lighttouch.projections.curved_sets import Part
 from lighttouch.projections.general_rows import RowsEngine, WarmRows
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import LinearSet
 from lighttouch.projections.unit_rows import UnitRows
+from lighttouch.running import deadline
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 ROUNDS = 300
 CUTS_A_ROUND = 64
@@ -36,13 +37,17 @@ TOLERANCE = 1e-11  # excess over the length of the gradient, relative to the siz
 
 @dataclass
 class Cuts:
-    """Rows of length one that hold on the whole set: slopes @ w <= right, each from the constraint `number` (-1: the domain)."""
+    """Rows of length one that hold on the whole set: slopes @ w <= right, each from the constraint
+    `number` (-1: the domain).
+    """
 
     slopes: list[Floats] = field(default_factory=list)
     right: list[float] = field(default_factory=list)
     number: list[int] = field(default_factory=list)
     idle: list[int] = field(default_factory=list)
-    active: WarmRows = field(default_factory=WarmRows.none)  # rows, cuts and bounds that held the last point in place
+    active: WarmRows = field(
+        default_factory=WarmRows.none
+    )  # rows, cuts and bounds that held the last point in place
 
     def add(self, slope: Floats, right: float, number: int) -> None:
         self.slopes.append(slope)
@@ -55,16 +60,27 @@ class Cuts:
         rows = base.right.size
         slopes = np.array(self.slopes).reshape(len(self.slopes), base.lower.size)
         stack = partial(sparse.vstack, format="csr") if sparse.issparse(base.matrix) else np.vstack
-        source = np.concatenate([base.source[:rows], CUT + np.arange(len(self.slopes)), base.source[rows:]])
+        source = np.concatenate(
+            [base.source[:rows], CUT + np.arange(len(self.slopes)), base.source[rows:]]
+        )
         norm = np.concatenate([base.norm[:rows], np.ones(len(self.slopes)), base.norm[rows:]])
-        return UnitRows(stack([base.matrix, slopes]), np.concatenate([base.right, self.right]), base.lower, base.upper, source, norm)
+        return UnitRows(
+            stack([base.matrix, slopes]),
+            np.concatenate([base.right, self.right]),
+            base.lower,
+            base.upper,
+            source,
+            norm,
+        )
 
     def remember(self, last: WarmRows, rows: int) -> None:
         """Note which rows were active, and forget cuts that have not been for several rounds."""
         count, active = len(self.slopes), last.ids
         used = np.zeros(count, dtype=bool)
         used[active[(active >= rows) & (active < rows + count)] - rows] = True
-        self.idle = [0 if in_use else idle + 1 for in_use, idle in zip(used, self.idle, strict=True)]
+        self.idle = [
+            0 if in_use else idle + 1 for in_use, idle in zip(used, self.idle, strict=True)
+        ]
         kept = np.flatnonzero(np.array(self.idle, dtype=np.int64) <= IDLE_ROUNDS)
         place = np.cumsum(np.isin(np.arange(count), kept)) - 1
         cuts = (active >= rows) & (active < rows + count)
@@ -106,30 +122,47 @@ class CutEngine:
             excess = self._cut(cuts, w, at_least=0.0)
             fresh = len(cuts.slopes) - known
             size = max(1.0, float(np.abs(w).max(initial=0.0)))
-            if excess <= TOLERANCE * size or (rounds > 20 and excess >= before and excess <= 1e-9 * size):
+            if excess <= TOLERANCE * size or (
+                rounds > 20 and excess >= before and excess <= 1e-9 * size
+            ):
                 break
             before = min(before, excess)
-        doubt = "" if excess <= 1e-9 * size else f" {NOT_CERTIFIED}: still {excess:.1g} outside, so the distance is a lower bound)"
+        doubt = (
+            ""
+            if excess <= 1e-9 * size
+            else f" {NOT_CERTIFIED}: still {excess:.1g} outside, so the distance is a lower bound)"
+        )
         return Nearest(w, f"cutting planes, {rounds} rounds{doubt}", warm=w)
 
     def _nearest_to_polyhedron(self, v: Vector, cuts: Cuts, fresh: int) -> Vector:
         rows = self.base.right.size
         try:
-            found = RowsEngine(self.rows, cuts.polyhedron(self.base)).nearest(v, cuts.start(rows, fresh))
+            found = RowsEngine(self.rows, cuts.polyhedron(self.base)).nearest(
+                v, cuts.start(rows, fresh)
+            )
         except InfeasibleConstraintsError as error:
             raise self._translated(error, cuts) from None
         cuts.remember(found.warm if isinstance(found.warm, WarmRows) else WarmRows.none(), rows)
         return found.w
 
-    def _translated(self, error: InfeasibleConstraintsError, cuts: Cuts) -> InfeasibleConstraintsError:
+    def _translated(
+        self, error: InfeasibleConstraintsError, cuts: Cuts
+    ) -> InfeasibleConstraintsError:
         """A conflict of cuts is one of the constraints they come from."""
-        guilty = {cuts.number[row - CUT] if row >= CUT else int(self.number[row]) for row in error.rows} - {-1}
+        guilty = {
+            cuts.number[row - CUT] if row >= CUT else int(self.number[row]) for row in error.rows
+        } - {-1}
         named = ", ".join(map(str, sorted(guilty)))
-        message = f"no point satisfies constraints {named}: linear rows implied by them contradict each other"
+        message = (
+            f"no point satisfies constraints {named}: linear rows implied by them contradict "
+            "each other"
+        )
         return InfeasibleConstraintsError(message, sorted(guilty))
 
     def _cut(self, cuts: Cuts, w: Vector, at_least: float) -> float:
-        """Linearise the most violated constraints at w; returns the largest excess over the length of its gradient."""
+        """Linearise the most violated constraints at w; returns the largest excess over the length
+        of its gradient.
+        """
         worst = 0.0
         for part in self.parts:
             values = part.values(w)
@@ -148,4 +181,7 @@ class CutEngine:
         return worst
 
     def _refuse_positive_minimum(self, number: int, value: float) -> None:
-        raise InfeasibleConstraintsError(f"no point satisfies constraint {number}: its smallest value is {value:.6g} > 0", [number])
+        raise InfeasibleConstraintsError(
+            f"no point satisfies constraint {number}: its smallest value is {value:.6g} > 0",
+            [number],
+        )

@@ -8,10 +8,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy import sparse
 
+from lighttouch.arrays import Vector
 from lighttouch.constraints import Aggregated, LinearConstraints, Stacked
 from lighttouch.domains import Ball, Box
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.interfaces import Vector
 from lighttouch.lattice.implicit import LatticeMonotonicity
 from lighttouch.projections.ball_path import BallEngine
 from lighttouch.projections.closed_forms import ClipEngine, HalfspaceEngine
@@ -39,7 +39,11 @@ _prepared: WeakKeyDictionary[Any, dict[Any, Engine]] = WeakKeyDictionary()
 def engine_for(constraints: Any, domain: Any) -> Engine:
     """The engine of a set, prepared once and kept as long as its constraints live."""
     known = _prepared.setdefault(constraints, {})
-    key = (domain.lower, domain.upper) if isinstance(domain, Box) and np.ndim(domain.lower) == 0 == np.ndim(domain.upper) else domain
+    key = (
+        (domain.lower, domain.upper)
+        if isinstance(domain, Box) and np.ndim(domain.lower) == 0 == np.ndim(domain.upper)
+        else domain
+    )
     if key not in known:
         if len(known) >= 8:
             known.clear()
@@ -50,9 +54,15 @@ def engine_for(constraints: Any, domain: Any) -> Engine:
 def new_engine(constraints: Any, domain: Any) -> Engine:
     base = constraints.base if isinstance(constraints, Aggregated) else constraints
     if isinstance(base, LatticeMonotonicity):
-        rowless = lattice_engine(base, *((domain.lower, domain.upper) if isinstance(domain, Box) else (-np.inf, np.inf)))
+        rowless = lattice_engine(
+            base, *((domain.lower, domain.upper) if isinstance(domain, Box) else (-np.inf, np.inf))
+        )
         if rowless is not None:
-            return BallEngine(rowless, domain.radius, domain.center) if isinstance(domain, Ball) else rowless
+            return (
+                BallEngine(rowless, domain.radius, domain.center)
+                if isinstance(domain, Ball)
+                else rowless
+            )
     families = base.parts if isinstance(base, Stacked) else (base,)
     firsts = np.cumsum([0, *(family.count for family in families)])
     linear = [k for k, family in enumerate(families) if isinstance(family, LinearConstraints)]
@@ -61,16 +71,22 @@ def new_engine(constraints: Any, domain: Any) -> Engine:
     nested = split(families) if len(linear) == len(families) else None
     if nested is not None:
         engine: Engine = nested_engine(matrix, right, *nested, *box)
-        return BallEngine(engine, domain.radius, domain.center) if isinstance(domain, Ball) else engine
+        return (
+            BallEngine(engine, domain.radius, domain.center) if isinstance(domain, Ball) else engine
+        )
     rows = read_rows(matrix, right, *box)
     if len(linear) == len(families):
         engine = linear_engine(rows)
-        return BallEngine(engine, domain.radius, domain.center) if isinstance(domain, Ball) else engine
+        return (
+            BallEngine(engine, domain.radius, domain.center) if isinstance(domain, Ball) else engine
+        )
     curved = [Part(family, int(firsts[k])) for k, family in enumerate(families) if k not in linear]
     if isinstance(domain, Ball):
         center = np.zeros(base.dimension) if domain.center is None else domain.center
         curved.append(Part(BallDomain(center, domain.radius), -1))
-    number = np.concatenate([np.empty(0, dtype=np.int64), *(firsts[k] + np.arange(families[k].count) for k in linear)])
+    number = np.concatenate(
+        [np.empty(0, dtype=np.int64), *(firsts[k] + np.arange(families[k].count) for k in linear)]
+    )
     return curved_engine(CutEngine(rows, all_unit_rows(rows), number, curved))
 
 
@@ -88,7 +104,9 @@ def in_words(error: InfeasibleConstraintsError, constraints: Any) -> InfeasibleC
     base = constraints.base if isinstance(constraints, Aggregated) else constraints
     words = [base.describe(row) for row in error.rows[:6]]
     more = f"; and {len(error.rows) - 6} more" if len(error.rows) > 6 else ""
-    return InfeasibleConstraintsError(f"{error} [{'; '.join(words)}{more}]" if words else str(error), error.rows)
+    return InfeasibleConstraintsError(
+        f"{error} [{'; '.join(words)}{more}]" if words else str(error), error.rows
+    )
 
 
 def one_matrix(parts: Any, dimension: int) -> tuple[Any, Vector]:
@@ -97,7 +115,9 @@ def one_matrix(parts: Any, dimension: int) -> tuple[Any, Vector]:
         return np.zeros((0, dimension)), np.zeros(0)
     if len(parts) == 1:
         return parts[0].A, parts[0].b
-    return sparse.vstack([sparse.csr_matrix(part.A) for part in parts], format="csr"), np.concatenate([part.b for part in parts])
+    return sparse.vstack(
+        [sparse.csr_matrix(part.A) for part in parts], format="csr"
+    ), np.concatenate([part.b for part in parts])
 
 
 def linear_engine(rows: LinearSet) -> Engine:

@@ -12,9 +12,11 @@ LARGEST_ENTRIES = 500_000
 
 
 def factor_operations(P: Any, rows: Any) -> float:
-    """About how many multiplications one factorisation takes: the few dense lines set aside, the others in a band.
+    """About how many multiplications one factorisation takes: the few dense lines set aside, the
+    others in a band.
 
-    An upper estimate for what a fill-reducing order makes of it; random sparse rows come out as expensive as they are.
+    An upper estimate for what a fill-reducing order makes of it; random sparse rows come out as
+    expensive as they are.
     """
     count, dimension = rows.shape
     if P.nnz + rows.nnz > LARGEST_ENTRIES:

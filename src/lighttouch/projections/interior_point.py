@@ -1,8 +1,8 @@
 """A primal-dual interior point (predictor and corrector) for quadratic programs with sparse rows.
 
-Each step factors [P rows.T ties.T; rows -slack/weights 0; ties 0 0] without squaring the rows: long chains of second differences,
-whose Gram matrix no double can hold, come out feasible to rounding. No step is trusted: `proven_gap` follows from the point and its
-multipliers alone.
+Each step factors [P rows.T ties.T; rows -slack/weights 0; ties 0 0] without squaring the rows: long
+chains of second differences, whose Gram matrix no double can hold, come out feasible to rounding.
+No step is trusted: `proven_gap` follows from the point and its multipliers alone.
 """
 
 from __future__ import annotations
@@ -18,15 +18,21 @@ from lighttouch.projections.quadratic_program import QuadraticProgram
 
 Floats = NDArray[np.float64]
 
-START = 1e4  # slack and multipliers begin this many times larger than the rows are broken: ill-conditioned rows end with large ones
+# slack and multipliers begin this many times larger than the rows are broken: ill-conditioned rows
+# end with large ones
+START = 1e4
 NEARLY = 0.995  # of the way to where a slack or multiplier would turn negative
 REFINEMENTS = 4
-SHIFT = 1e-14  # keeps the factorisation going where P or the equalities are singular; refinement removes its effect
+# keeps the factorisation going where P or the equalities are singular; refinement removes its
+# effect
+SHIFT = 1e-14
 
 
 @dataclass(frozen=True)
 class Interior:
-    """A point with positive slack and multipliers (`weights`) for every row, and multipliers of either sign for every equality."""
+    """A point with positive slack and multipliers (`weights`) for every row, and multipliers of
+    either sign for every equality.
+    """
 
     x: Floats
     slack: Floats
@@ -34,11 +40,15 @@ class Interior:
     tie_weights: Floats
 
     def copy(self) -> Interior:
-        return Interior(self.x.copy(), self.slack.copy(), self.weights.copy(), self.tie_weights.copy())
+        return Interior(
+            self.x.copy(), self.slack.copy(), self.weights.copy(), self.tie_weights.copy()
+        )
 
 
 class System:
-    """The matrix of Newton's equations: laid out once in the order that fills least; every step changes one part of its diagonal."""
+    """The matrix of Newton's equations: laid out once in the order that fills least; every step
+    changes one part of its diagonal.
+    """
 
     def __init__(self, program: QuadraticProgram) -> None:
         self.program = program
@@ -52,7 +62,9 @@ class System:
         columns = np.repeat(np.arange(self.order.size), np.diff(self.matrix.indptr))
         self.diagonal = np.flatnonzero(self.matrix.indices == columns)
         self.base = np.concatenate([program.P.diagonal(), np.zeros(count + ties)])
-        self.shift = SHIFT * np.concatenate([np.full(dimension, max(1.0, float(self.base.max()))), np.zeros(count), -np.ones(ties)])
+        self.shift = SHIFT * np.concatenate(
+            [np.full(dimension, max(1.0, float(self.base.max()))), np.zeros(count), -np.ones(ties)]
+        )
 
     def factor(self, ratio: Floats) -> Factor:
         """For the given slack / weights."""
@@ -99,7 +111,9 @@ def factored(matrix: Any, order: str) -> Any:
 
 
 def first_interior(system: System) -> Interior:
-    """The point that a squared penalty on the rows would choose, with slack and multipliers well away from zero."""
+    """The point that a squared penalty on the rows would choose, with slack and multipliers well
+    away from zero.
+    """
     program = system.program
     factor = system.factor(np.ones(program.right.size))
     x, _, tie_weights = factor.solve(-program.q, program.right, program.level)
@@ -110,11 +124,18 @@ def first_interior(system: System) -> Interior:
 
 def slope_left(program: QuadraticProgram, at: Interior) -> Floats:
     """The gradient of the Lagrangian: zero at the optimum."""
-    return np.asarray(program.P @ at.x + program.q + program.backward @ at.weights + program.tie_backward @ at.tie_weights)
+    return np.asarray(
+        program.P @ at.x
+        + program.q
+        + program.backward @ at.weights
+        + program.tie_backward @ at.tie_weights
+    )
 
 
 def step(system: System, at: Interior) -> Interior:
-    """A predictor towards zero complementarity, then a corrector that aims where the predictor says is reachable."""
+    """A predictor towards zero complementarity, then a corrector that aims where the predictor says
+    is reachable.
+    """
     program = system.program
     slope = slope_left(program, at)
     missing = program.rows @ at.x + at.slack - program.right
@@ -150,18 +171,21 @@ def reach(at: Interior, move: Interior) -> float:
 
 
 def proven_gap(program: QuadraticProgram, at: Interior, radius: Floats) -> float:
-    """How much smaller than f(x) the objective of a feasible point within the radius of x, coordinate by coordinate, can be at most.
+    """How much smaller than f(x) the objective of a feasible point within the radius of x,
+    coordinate by coordinate, can be at most.
 
-    With r the slope of the Lagrangian at x, grad f(x) = r - rows.T u - ties.T y, so every feasible v = x + d has
-    f(v) >= f(x) - u.(right - rows x) - y.(level - ties x) + r.d + d'P d / 2. Excess over rows counts as well: to remove it costs about
-    as much.
+    With r the slope of the Lagrangian at x, grad f(x) = r - rows.T u - ties.T y, so every feasible
+    v = x + d has f(v) >= f(x) - u.(right - rows x) - y.(level - ties x) + r.d + d'P d / 2. Excess
+    over rows counts as well: to remove it costs about as much.
     """
     slack, untied = program.right - program.rows @ at.x, program.level - program.ties @ at.x
     rest = np.abs(slope_left(program, at))
     bend = program.separate_bends
     curved = np.divide(0.5 * rest * rest, bend, out=np.full(rest.size, np.inf), where=bend > 0.0)
     slope = float(np.minimum(curved, np.where(rest > 0.0, rest * radius, 0.0)).sum())
-    return float(at.weights @ np.abs(slack)) + float(np.abs(at.tie_weights) @ np.abs(untied)) + slope
+    return (
+        float(at.weights @ np.abs(slack)) + float(np.abs(at.tie_weights) @ np.abs(untied)) + slope
+    )
 
 
 def worst_excess(program: QuadraticProgram, x: Floats) -> float:
@@ -171,4 +195,6 @@ def worst_excess(program: QuadraticProgram, x: Floats) -> float:
 
 
 def finite(at: Interior) -> bool:
-    return bool(np.isfinite(at.x).all() and np.isfinite(at.weights).all() and np.isfinite(at.slack).all())
+    return bool(
+        np.isfinite(at.x).all() and np.isfinite(at.weights).all() and np.isfinite(at.slack).all()
+    )

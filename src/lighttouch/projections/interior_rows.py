@@ -8,13 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch.projections import deadline
-from lighttouch.projections.interior_point import Interior, System, finite, first_interior, step, worst_excess
+from lighttouch.arrays import Indices
+from lighttouch.projections.interior_point import (
+    Interior,
+    System,
+    finite,
+    first_interior,
+    step,
+    worst_excess,
+)
 from lighttouch.projections.quadratic_program import QuadraticProgram
 from lighttouch.projections.unit_rows import Centred
+from lighttouch.running import deadline
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 STEPS = 150
 PATIENCE = 3  # steps without progress once the point is as good as feasible
@@ -35,11 +42,15 @@ class Found:
 
 
 def nearest_by_interior(problem: Centred, accepted_excess: float) -> Found | None:
-    """The best point of the path: of those within the accepted excess the one with the smallest gap; None where factors are costly."""
+    """The best point of the path: of those within the accepted excess the one with the smallest
+    gap; None where factors are costly.
+    """
     if problem.unit.operations > CHEAP:
         return None
     dimension = problem.dimension
-    program = QuadraticProgram.of(sparse.identity(dimension), np.zeros(dimension), problem.unit, problem.right)
+    program = QuadraticProgram.of(
+        sparse.identity(dimension), np.zeros(dimension), problem.unit, problem.right
+    )
     try:
         return follow(System(program), accepted_excess)
     except (RuntimeError, MemoryError) as error:  # a singular or too large system
@@ -62,7 +73,11 @@ def follow(system: System, accepted_excess: float) -> Found | None:
         if now.worst <= accepted_excess and now.gap <= ENOUGH * float(now.z @ now.z):
             return now
         near = best is not None and best.worst <= accepted_excess
-        if best is None or now.worst < 0.9 * best.worst or (near and now.worst <= accepted_excess and now.gap < 0.9 * best.gap):
+        if (
+            best is None
+            or now.worst < 0.9 * best.worst
+            or (near and now.worst <= accepted_excess and now.gap < 0.9 * best.gap)
+        ):
             best, waited = now, 0
         elif near:
             waited += 1
@@ -72,12 +87,20 @@ def follow(system: System, accepted_excess: float) -> Found | None:
 
 
 def found_at(program: QuadraticProgram, at: Interior) -> Found:
-    """With the proven gap: the dual value of any non-negative multipliers bounds the squared distance from below."""
+    """With the proven gap: the dual value of any non-negative multipliers bounds the squared
+    distance from below.
+    """
     pushed = program.backward @ at.weights + program.tie_backward @ at.tie_weights
-    dual = -0.5 * float(pushed @ pushed) - float(at.weights @ program.right) - float(at.tie_weights @ program.level)
+    dual = (
+        -0.5 * float(pushed @ pushed)
+        - float(at.weights @ program.right)
+        - float(at.tie_weights @ program.level)
+    )
     kept = at.weights > 1e-13 * at.weights.max(initial=0.0)
     ties = np.where(at.tie_weights >= 0.0, program.tie_ids, program.opposite_ids)
     ids = np.concatenate([program.ids[kept], ties])
     weights = np.concatenate([at.weights[kept], np.abs(at.tie_weights)])
-    gap = abs(0.5 * float(at.x @ at.x) - dual) + float(at.slack @ at.weights)  # the first alone is small by chance off the set
+    gap = abs(0.5 * float(at.x @ at.x) - dual) + float(
+        at.slack @ at.weights
+    )  # the first alone is small by chance off the set
     return Found(at.x, ids, weights, worst_excess(program, at.x), gap)

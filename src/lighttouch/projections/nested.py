@@ -1,7 +1,9 @@
-"""Nearest points under rows of which many say together what few rows with auxiliary numbers say (see constraints/nested.py).
+"""Nearest points under rows of which many say together what few rows with auxiliary numbers say
+(see constraints/nested.py).
 
-Alternating directions come close. Their copies of the parameters obey orders and bounds exactly; what the other rows lack is a hair, and
-a hair of a step towards a point that obeys them with room to spare gives it to them.
+Alternating directions come close. Their copies of the parameters obey orders and bounds exactly;
+what the other rows lack is a hair, and a hair of a step towards a point that obeys them with room
+to spare gives it to them.
 """
 
 from __future__ import annotations
@@ -15,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from lighttouch.arrays import Vector
 from lighttouch.constraints.nested import NestedForms
-from lighttouch.interfaces import Vector
-from lighttouch.projections import deadline
 from lighttouch.projections.general_rows import RowsEngine
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import read_rows
 from lighttouch.projections.splitting import NearestBowl, Splitting, Standing, splitting_for
-from lighttouch.projections.threads import one_blas_thread
+from lighttouch.running import deadline
+from lighttouch.running.threads import one_blas_thread
 
 Floats = NDArray[np.float64]
 
@@ -33,8 +35,12 @@ ROOM = 1e-4  # what a point has to spare, relative to the largest parameter
 MOST_ROOM_TAKEN = 0.02
 
 
-def split(parts: Any, fewest: int = FEWEST_ROWS) -> tuple[NDArray[np.bool_], list[tuple[NestedForms, float]]] | None:
-    """Which rows of the stacked linear families are not nested, and the forms of those that are; None where that is not worth it."""
+def split(
+    parts: Any, fewest: int = FEWEST_ROWS
+) -> tuple[NDArray[np.bool_], list[tuple[NestedForms, float]]] | None:
+    """Which rows of the stacked linear families are not nested, and the forms of those that are;
+    None where that is not worth it.
+    """
     rest = np.ones(sum(part.count for part in parts), dtype=bool)
     blocks: list[tuple[NestedForms, float]] = []
     first, nested = 0, 0
@@ -52,17 +58,23 @@ def split(parts: Any, fewest: int = FEWEST_ROWS) -> tuple[NDArray[np.bool_], lis
 def told_apart(constraints: Any) -> Splitting:
     """Any linear constraints, for alternating directions."""
     rest, blocks = split([constraints], fewest=0) or (np.ones(constraints.count, dtype=bool), [])
-    return splitting_for(sparse.csr_matrix(constraints.A)[rest], constraints.b[rest], blocks, -np.inf, np.inf)
+    return splitting_for(
+        sparse.csr_matrix(constraints.A)[rest], constraints.b[rest], blocks, -np.inf, np.inf
+    )
 
 
 @dataclass(frozen=True)
 class NestedEngine:
-    """The rows as given, and told apart for alternating directions; `plain` takes over where those fail."""
+    """The rows as given, and told apart for alternating directions; `plain` takes over where those
+    fail.
+    """
 
     matrix: Any
     right: Floats
     splitting: Splitting
-    roomy: Callable[[float], Splitting]  # the same with less on the right side of all rows that are not orders
+    roomy: Callable[
+        [float], Splitting
+    ]  # the same with less on the right side of all rows that are not orders
     plain: Callable[[], RowsEngine]
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
@@ -76,11 +88,15 @@ class NestedEngine:
         return Nearest(w, "alternating directions, nested rows by running maxima", None, None, at)
 
     def _minimise(self, splitting: Splitting, v: Vector, at: Standing, tolerance: float) -> None:
-        splitting.minimise(NearestBowl(v), at, tolerance, STEPS, lambda: deadline.seconds_left() <= 0.0)
+        splitting.minimise(
+            NearestBowl(v), at, tolerance, STEPS, lambda: deadline.seconds_left() <= 0.0
+        )
         deadline.check()
 
     def exactly(self, at: Standing) -> Vector | None:
-        """A point without violation next to where alternating directions stand; None where rows leave no room to find one."""
+        """A point without violation next to where alternating directions stand; None where rows
+        leave no room to find one.
+        """
         w = self.splitting.ordered(at)
         excess = self._excess(w)
         size = max(float(np.abs(w).max(initial=0.0)), 1e-300)
@@ -94,7 +110,10 @@ class NestedEngine:
         broken = excess > 0.0
         if not np.all(to_spare[broken] < 0.0):
             return None
-        share = float(np.max(excess[broken] / (excess[broken] - to_spare[broken]))) + 1e-15 * size / room
+        share = (
+            float(np.max(excess[broken] / (excess[broken] - to_spare[broken])))
+            + 1e-15 * size / room
+        )
         while share <= MOST_ROOM_TAKEN:
             closer = (1.0 - share) * w + share * inner  # rounds without breaking orders
             if float(self._excess(closer).max()) <= 0.0:
@@ -107,7 +126,12 @@ class NestedEngine:
 
 
 def nested_engine(
-    matrix: Any, right: Floats, rest: NDArray[np.bool_], blocks: list[tuple[NestedForms, float]], lower: Any, upper: Any
+    matrix: Any,
+    right: Floats,
+    rest: NDArray[np.bool_],
+    blocks: list[tuple[NestedForms, float]],
+    lower: Any,
+    upper: Any,
 ) -> NestedEngine:
     matrix = sparse.csr_matrix(matrix)
     others = matrix[rest]

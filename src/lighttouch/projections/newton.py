@@ -1,7 +1,10 @@
-"""The augmented Lagrangian with semismooth Newton steps: from any start close to the nearest point of a large polyhedron in a few steps.
+"""The augmented Lagrangian with semismooth Newton steps: from any start close to the nearest point
+of a large polyhedron in a few steps.
 
-minimise |z|^2 / 2 subject to rows @ z <= right, rows of length one. With multipliers u and a penalty rho, z minimises
-|z|^2 / 2 + rho / 2 |max(0, rows @ z - right + u / rho)|^2, whose Newton matrix is I + rho S.T S with S the rows that count; then
+minimise |z|^2 / 2 subject to rows @ z <= right, rows of length one. With multipliers u and a
+penalty rho, z minimises
+|z|^2 / 2 + rho / 2 |max(0, rows @ z - right + u / rho)|^2, whose Newton matrix is I + rho S.T S
+with S the rows that count; then
 u = max(0, u + rho (rows @ z - right)).
 """
 
@@ -14,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from lighttouch.projections import deadline
+from lighttouch.arrays import dense
+from lighttouch.running import deadline
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +31,9 @@ NEWTON_STEPS = 400  # of one run; well-posed problems need a quarter of that
 
 
 class IllConditionedError(ArithmeticError):
-    """Newton's equations are too large to factor and too ill conditioned for conjugate gradients."""
+    """Newton's equations are too large to factor and too ill conditioned for conjugate
+    gradients.
+    """
 
 
 @dataclass
@@ -41,8 +47,12 @@ class Estimate:
     settled: bool
 
 
-def augmented_lagrangian(rows: Any, right: Floats, u: Floats, tolerance: float, outer: int = 30) -> Estimate:
-    """Multipliers good enough to tell the active rows; `settled` where violation and complementarity are within the tolerance."""
+def augmented_lagrangian(
+    rows: Any, right: Floats, u: Floats, tolerance: float, outer: int = 30
+) -> Estimate:
+    """Multipliers good enough to tell the active rows; `settled` where violation and
+    complementarity are within the tolerance.
+    """
     transposed = rows.T.tocsr() if sparse.issparse(rows) else rows.T
     penalty, steps = PENALTY, NEWTON_STEPS
     z = -np.asarray(transposed @ u)
@@ -59,9 +69,18 @@ def augmented_lagrangian(rows: Any, right: Floats, u: Floats, tolerance: float, 
 
 
 def minimise(
-    rows: Any, transposed: Any, right: Floats, u: Floats, z: Floats, penalty: float, tolerance: float, steps: int
+    rows: Any,
+    transposed: Any,
+    right: Floats,
+    u: Floats,
+    z: Floats,
+    penalty: float,
+    tolerance: float,
+    steps: int,
 ) -> tuple[Floats, Floats, int]:
-    """The minimiser of the augmented Lagrangian in z, to a gradient of the given length; its excess over every row; the steps left."""
+    """The minimiser of the augmented Lagrangian in z, to a gradient of the given length; its excess
+    over every row; the steps left.
+    """
     excess = np.asarray(rows @ z) - right
     while True:
         deadline.check()
@@ -72,7 +91,9 @@ def minimise(
             return z, excess, steps
         if steps == 0:
             raise IllConditionedError
-        step = newton_step(rows[np.flatnonzero(push > 0.0)], gradient, penalty, max(tolerance, 0.1 * size))
+        step = newton_step(
+            rows[np.flatnonzero(push > 0.0)], gradient, penalty, max(tolerance, 0.1 * size)
+        )
         change = np.asarray(rows @ step)
         length = exact_length(z, step, push, penalty * change, change)
         z = z + length * step
@@ -81,7 +102,9 @@ def minimise(
 
 
 def newton_step(counted: Any, gradient: Floats, penalty: float, tolerance: float) -> Floats:
-    """Solve (I + penalty S.T S) step = -gradient by whichever is cheapest: conjugate gradients, the Gram matrix, or the normal matrix."""
+    """Solve (I + penalty S.T S) step = -gradient by whichever is cheapest: conjugate gradients, the
+    Gram matrix, or the normal matrix.
+    """
     count, dimension = counted.shape
     if count == 0:
         return -gradient
@@ -100,14 +123,26 @@ def factored_step(counted: Any, gradient: Floats, penalty: float) -> Floats:
     if count <= dimension:
         gram = dense(counted @ counted.T)
         gram[np.diag_indices(count)] += 1.0 / penalty
-        inner = linalg.cho_solve(linalg.cho_factor(gram, overwrite_a=True, check_finite=False), counted @ gradient, check_finite=False)
+        inner = linalg.cho_solve(
+            linalg.cho_factor(gram, overwrite_a=True, check_finite=False),
+            counted @ gradient,
+            check_finite=False,
+        )
         return np.asarray(counted.T @ inner) - gradient
     normal = penalty * dense(counted.T @ counted)
     normal[np.diag_indices(dimension)] += 1.0
-    return -np.asarray(linalg.cho_solve(linalg.cho_factor(normal, overwrite_a=True, check_finite=False), gradient, check_finite=False))
+    return -np.asarray(
+        linalg.cho_solve(
+            linalg.cho_factor(normal, overwrite_a=True, check_finite=False),
+            gradient,
+            check_finite=False,
+        )
+    )
 
 
-def conjugate_gradients(counted: Any, right: Floats, penalty: float, tolerance: float) -> Floats | None:
+def conjugate_gradients(
+    counted: Any, right: Floats, penalty: float, tolerance: float
+) -> Floats | None:
     """The solution to the tolerance, or None where that takes too long."""
     back = counted.T.tocsr() if sparse.issparse(counted) else counted.T
     x = np.zeros(right.size)
@@ -126,8 +161,12 @@ def conjugate_gradients(counted: Any, right: Floats, penalty: float, tolerance: 
     return None
 
 
-def exact_length(z: Floats, step: Floats, push: Floats, push_change: Floats, change: Floats) -> float:
-    """The step length at which the (convex, piecewise quadratic) function is least along the step: safeguarded Newton on its slope."""
+def exact_length(
+    z: Floats, step: Floats, push: Floats, push_change: Floats, change: Floats
+) -> float:
+    """The step length at which the (convex, piecewise quadratic) function is least along the step:
+    safeguarded Newton on its slope.
+    """
     base, square = float(z @ step), float(step @ step)
     low, high, length = 0.0, np.inf, 1.0
     start = abs(base + float(np.maximum(push, 0.0) @ change))
@@ -140,9 +179,9 @@ def exact_length(z: Floats, step: Floats, push: Floats, push_change: Floats, cha
         low, high = (length, high) if slope < 0.0 else (low, length)
         bend = square + float(push_change[counted] @ change[counted])
         trial = length - slope / bend
-        length = trial if low < trial < high else (0.5 * (low + high) if np.isfinite(high) else 2.0 * length)
+        length = (
+            trial
+            if low < trial < high
+            else (0.5 * (low + high) if np.isfinite(high) else 2.0 * length)
+        )
     return length
-
-
-def dense(matrix: Any) -> Floats:
-    return np.asarray(matrix.todense()) if sparse.issparse(matrix) else np.asarray(matrix)

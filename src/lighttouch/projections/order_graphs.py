@@ -1,4 +1,6 @@
-"""Order graphs prepared for the kernels: arcs, a sequence to sweep in, vector runs, cycles, and margins as potentials."""
+"""Order graphs prepared for the kernels: arcs, a sequence to sweep in, vector runs, cycles, and
+margins as potentials.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from lighttouch.kernels.order_graph import OrderGraph
-from lighttouch.kernels.order_sweeps import Runs
+from lighttouch.arrays import Indices
+from lighttouch.kernels.orders.graph import OrderGraph
+from lighttouch.kernels.orders.sweeps import Runs
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class PreparedOrder:
-    """Orders ready to be projected onto; `row_of_edge[e]` is the first given pair that is edge e (pairs may repeat)."""
+    """Orders ready to be projected onto; `row_of_edge[e]` is the first given pair that is edge e
+    (pairs may repeat).
+    """
 
     graph: OrderGraph
     runs: Runs
@@ -29,8 +33,12 @@ class PreparedOrder:
     chains: tuple[Indices, Indices] | None
 
 
-def prepare_order(dimension: int, lower: Indices, upper: Indices, margin: Floats | None = None) -> PreparedOrder | None:
-    """Everything about the graph that does not depend on the point; None where no potential explains the margins."""
+def prepare_order(
+    dimension: int, lower: Indices, upper: Indices, margin: Floats | None = None
+) -> PreparedOrder | None:
+    """Everything about the graph that does not depend on the point; None where no potential
+    explains the margins.
+    """
     potential = None
     if margin is not None and np.any(margin):
         potential = potential_of(dimension, lower, upper, margin)
@@ -40,13 +48,23 @@ def prepare_order(dimension: int, lower: Indices, upper: Indices, margin: Floats
     lower, upper = lower[row_of_edge], upper[row_of_edge]
     sequence, tied = topological_sequence(dimension, lower, upper)
     start, neighbour, edge, upward = arcs_of(dimension, lower, upper)
-    graph = OrderGraph(lower.astype(np.int32), upper.astype(np.int32), start, neighbour, edge, upward, sequence.astype(np.int32))
+    graph = OrderGraph(
+        lower.astype(np.int32),
+        upper.astype(np.int32),
+        start,
+        neighbour,
+        edge,
+        upward,
+        sequence.astype(np.int32),
+    )
     chains = None if tied else chains_of(dimension, lower, upper, sequence)
     return PreparedOrder(graph, vector_runs(lower, upper), row_of_edge, potential, tied, chains)
 
 
 def distinct_edges(dimension: int, lower: Indices, upper: Indices) -> Indices:
-    """The first of every group of equal pairs, short strides first (no row has both ends in one node)."""
+    """The first of every group of equal pairs, short strides first (no row has both ends in one
+    node).
+    """
     key = (upper - lower + dimension) * np.int64(2 * dimension) + lower
     _, first = np.unique(key, return_index=True)
     return np.asarray(first)
@@ -61,11 +79,18 @@ def arcs_of(dimension: int, lower: Indices, upper: Indices) -> tuple[Any, ...]:
     grouped = np.argsort(node, kind="stable")
     neighbour = np.concatenate([upper, lower])[grouped]
     upward = np.repeat(np.array([1, 0], dtype=np.int8), lower.size)[grouped]
-    return start.astype(np.int32), neighbour.astype(np.int32), np.tile(edges, 2)[grouped].astype(np.int32), upward
+    return (
+        start.astype(np.int32),
+        neighbour.astype(np.int32),
+        np.tile(edges, 2)[grouped].astype(np.int32),
+        upward,
+    )
 
 
 def topological_sequence(dimension: int, lower: Indices, upper: Indices) -> tuple[Indices, int]:
-    """Nodes in an order that goes up every edge between different cycles, and how many nodes lie on cycles."""
+    """Nodes in an order that goes up every edge between different cycles, and how many nodes lie on
+    cycles.
+    """
     if np.all(lower < upper):
         return np.arange(dimension), 0
     components, component = components_of(dimension, lower, upper)
@@ -77,13 +102,17 @@ def topological_sequence(dimension: int, lower: Indices, upper: Indices) -> tupl
 
 def components_of(dimension: int, lower: Indices, upper: Indices) -> tuple[int, Indices]:
     """Strongly connected components: nodes on a common cycle must be equal."""
-    links = sparse.coo_matrix((np.ones(lower.size, dtype=np.int8), (lower, upper)), shape=(dimension, dimension)).tocsr()
+    links = sparse.coo_matrix(
+        (np.ones(lower.size, dtype=np.int8), (lower, upper)), shape=(dimension, dimension)
+    ).tocsr()
     count, component = csgraph.connected_components(links, directed=True, connection="strong")
     return int(count), component.astype(np.int64)
 
 
 def longest_paths(nodes: int, lower: Indices, upper: Indices) -> Indices:
-    """The number of edges on the longest path up to each node of an acyclic graph, layer by layer."""
+    """The number of edges on the longest path up to each node of an acyclic graph, layer by
+    layer.
+    """
     by_lower = np.argsort(lower, kind="stable")
     heads = upper[by_lower]
     start = np.concatenate([[0], np.cumsum(np.bincount(lower, minlength=nodes))])
@@ -107,11 +136,21 @@ def ranges(first: Indices, stop: Indices) -> Indices:
     return np.asarray(np.arange(int(length.sum())) + offset)
 
 
-def chains_of(dimension: int, lower: Indices, upper: Indices, sequence: Indices) -> tuple[Indices, Indices] | None:
-    """Nodes chain after chain with the start of each chain, where no node has two edges above or two below it; else None."""
-    if lower.size == 0 or np.bincount(lower, minlength=dimension).max() > 1 or np.bincount(upper, minlength=dimension).max() > 1:
+def chains_of(
+    dimension: int, lower: Indices, upper: Indices, sequence: Indices
+) -> tuple[Indices, Indices] | None:
+    """Nodes chain after chain with the start of each chain, where no node has two edges above or
+    two below it; else None.
+    """
+    if (
+        lower.size == 0
+        or np.bincount(lower, minlength=dimension).max() > 1
+        or np.bincount(upper, minlength=dimension).max() > 1
+    ):
         return None
-    links = sparse.coo_matrix((np.ones(lower.size, dtype=np.int8), (lower, upper)), shape=(dimension, dimension))
+    links = sparse.coo_matrix(
+        (np.ones(lower.size, dtype=np.int8), (lower, upper)), shape=(dimension, dimension)
+    )
     _, chain = csgraph.connected_components(links, directed=False)
     position = np.empty(dimension, dtype=np.int64)
     position[sequence] = np.arange(dimension)
@@ -121,7 +160,9 @@ def chains_of(dimension: int, lower: Indices, upper: Indices, sequence: Indices)
 
 
 def vector_runs(lower: Indices, upper: Indices) -> Runs:
-    """Edges (sorted by stride, then lower end) as runs of equal chunks; no runs at all where chunks would be too short to pay."""
+    """Edges (sorted by stride, then lower end) as runs of equal chunks; no runs at all where chunks
+    would be too short to pay.
+    """
     stride = upper - lower
     if lower.size == 0 or stride.min() <= 0:
         return no_runs()
@@ -159,8 +200,12 @@ def no_runs() -> Runs:
 
 
 def potential_of(dimension: int, lower: Indices, upper: Indices, margin: Floats) -> Floats | None:
-    """A t with t[upper] - t[lower] = margin on every edge, so that w - t obeys plain orders; None where there is none."""
-    weight = sparse.coo_matrix((np.ones(lower.size), (lower, upper)), shape=(dimension, dimension)).tocsr()
+    """A t with t[upper] - t[lower] = margin on every edge, so that w - t obeys plain orders; None
+    where there is none.
+    """
+    weight = sparse.coo_matrix(
+        (np.ones(lower.size), (lower, upper)), shape=(dimension, dimension)
+    ).tocsr()
     _, component = csgraph.connected_components(weight, directed=False)
     potential = np.zeros(dimension)
     known = np.zeros(dimension, dtype=bool)

@@ -1,4 +1,6 @@
-"""Nearest points under order constraints: pool adjacent violators on chains, sweeps and maximum flow on every other graph."""
+"""Nearest points under order constraints: pool adjacent violators on chains, sweeps and maximum
+flow on every other graph.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from lighttouch.arrays import Vector
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.order_chain import pool_adjacent_violators
-from lighttouch.kernels.order_cycles import rising_cycle
-from lighttouch.kernels.order_graph import OrderGraph
-from lighttouch.kernels.order_projection import project_order
-from lighttouch.kernels.order_sweeps import Runs
+from lighttouch.kernels.orders.chain import pool_adjacent_violators
+from lighttouch.kernels.orders.cycles import rising_cycle
+from lighttouch.kernels.orders.graph import OrderGraph
+from lighttouch.kernels.orders.project import project_order
+from lighttouch.kernels.orders.sweeps import Runs
 from lighttouch.projections.order_graphs import PreparedOrder, prepare_order
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import LinearSet
@@ -30,7 +32,9 @@ ROUNDING = 1e-13  # excess a block may keep, relative to the largest coordinate
 
 @dataclass(frozen=True)
 class OrderEngine:
-    """Orders that a potential turns into plain ones, and bounds that are the same all over each connected part."""
+    """Orders that a potential turns into plain ones, and bounds that are the same all over each
+    connected part.
+    """
 
     rows: LinearSet
     order: PreparedOrder
@@ -49,7 +53,9 @@ class OrderEngine:
         if not bounds.trivial:
             np.clip(w, bounds.lower, bounds.upper, out=w)
             method += ", then clipped to bounds"
-        return Nearest(w, method, gap, None if ties is None else partial(self._multipliers, ties), ties)
+        return Nearest(
+            w, method, gap, None if ties is None else partial(self._multipliers, ties), ties
+        )
 
     def _on_chains(self, v: Vector) -> tuple[Vector, str, float | None, Vector | None]:
         assert self.order.chains is not None
@@ -66,11 +72,15 @@ class OrderEngine:
     def _multipliers(self, ties: Vector) -> Vector:
         """Multipliers of the rows as given: of repeated rows the first carries all."""
         multipliers = np.zeros(self.rows.count)
-        multipliers[self.rows.orders.source[self.order.row_of_edge]] = ties / self.rows.orders.scale[self.order.row_of_edge]
+        multipliers[self.rows.orders.source[self.order.row_of_edge]] = (
+            ties / self.rows.orders.scale[self.order.row_of_edge]
+        )
         return multipliers
 
     def _with_margins(self, w: Vector) -> Vector:
-        """Rounding in w - t + t can break an order by the last bits; lift the upper ends by that much, from the bottom up."""
+        """Rounding in w - t + t can break an order by the last bits; lift the upper ends by that
+        much, from the bottom up.
+        """
         orders = self.rows.orders
         for _ in range(64):
             short = w[orders.lower] - w[orders.upper] + orders.margin
@@ -82,13 +92,19 @@ class OrderEngine:
         return w
 
 
-def on_graph(graph: OrderGraph, runs: Runs, v: Vector, warm: object) -> tuple[Vector, str, float, Vector]:
-    """The nearest point under plain orders, how it was found, its gap, and the multipliers of the edges."""
+def on_graph(
+    graph: OrderGraph, runs: Runs, v: Vector, warm: object
+) -> tuple[Vector, str, float, Vector]:
+    """The nearest point under plain orders, how it was found, its gap, and the multipliers of the
+    edges.
+    """
     known = isinstance(warm, np.ndarray) and warm.shape == graph.lower.shape
     ties = np.array(warm) if known else np.zeros(graph.lower.size)
     tolerance = ROUNDING * float(np.abs(v).max(initial=0.0))
     first = FIRST_SWEEPS_WHEN_WARM if known else FIRST_SWEEPS
-    w, gap, _, _, guessed = project_order(graph, runs, v, ties, first, MOST_SWEEPS, REPAIRS, tolerance)
+    w, gap, _, _, guessed = project_order(
+        graph, runs, v, ties, first, MOST_SWEEPS, REPAIRS, tolerance
+    )
     how = "certified by maximum flow" if guessed else "then divide and conquer by maximum flow"
     return w, f"Dykstra sweeps {'by dimension ' if runs.first.size else ''}{how}", float(gap), ties
 
@@ -112,17 +128,26 @@ def refuse_rising_cycle(rows: LinearSet) -> None:
     cycle = rising_cycle(rows.dimension, orders.lower, orders.upper, orders.margin)[::-1]
     if not cycle.size:
         return
-    around = [f"w[{orders.lower[e]}]{orders.margin[e]:+.6g} <= w[{orders.upper[e]}]" for e in cycle[:8]]
+    around = [
+        f"w[{orders.lower[e]}]{orders.margin[e]:+.6g} <= w[{orders.upper[e]}]" for e in cycle[:8]
+    ]
     more = "" if cycle.size <= 8 else f" and {cycle.size - 8} more"
     raise InfeasibleConstraintsError(
-        f"no point satisfies rows {', '.join(str(orders.source[e]) for e in cycle[:8])}{more}: they order parameters in a cycle, "
-        f"{', '.join(around)}{more}, whose margins add up to {float(orders.margin[cycle].sum()):.6g} > 0",
+        (
+            "no point satisfies rows "
+            f"{', '.join(str(orders.source[e]) for e in cycle[:8])}{more}: they order "
+            "parameters in a cycle, "
+            f"{', '.join(around)}{more}, whose margins add up to "
+            f"{float(orders.margin[cycle].sum()):.6g} > 0"
+        ),
         orders.source[cycle].tolist(),
     )
 
 
 def bounds_fit(rows: LinearSet, margins: bool) -> bool:
-    """Clipping afterwards is exact where a connected part has one lower and one upper bound, and no margins shift them."""
+    """Clipping afterwards is exact where a connected part has one lower and one upper bound, and no
+    margins shift them.
+    """
     if rows.bounds.trivial:
         return True
     linked = np.zeros(rows.dimension, dtype=bool)
@@ -138,7 +163,10 @@ def bounds_fit(rows: LinearSet, margins: bool) -> bool:
 
 def same_within_parts(values: NDArray[np.float64], rows: LinearSet) -> bool:
     orders = rows.orders
-    links = sparse.coo_matrix((np.ones(orders.lower.size), (orders.lower, orders.upper)), shape=(rows.dimension, rows.dimension))
+    links = sparse.coo_matrix(
+        (np.ones(orders.lower.size), (orders.lower, orders.upper)),
+        shape=(rows.dimension, rows.dimension),
+    )
     _, part = csgraph.connected_components(links, directed=False)
     low = np.full(part.max() + 1, np.inf)
     high = np.full(part.max() + 1, -np.inf)

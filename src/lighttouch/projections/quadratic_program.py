@@ -1,4 +1,6 @@
-"""Quadratic programs with sparse rows, ready for the interior point: opposite rows are equalities."""
+"""Quadratic programs with sparse rows, ready for the interior point: opposite rows are
+equalities.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from lighttouch.arrays import Indices
 from lighttouch.projections.unit_rows import UnitRows
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,9 @@ class QuadraticProgram:
 
     @classmethod
     def of(cls, P: Any, q: Floats, unit: UnitRows, right: Floats) -> QuadraticProgram:
-        """All unit rows with finite right sides; opposite rows with opposite right sides become one equality."""
+        """All unit rows with finite right sides; opposite rows with opposite right sides become one
+        equality.
+        """
         finite = np.flatnonzero(np.isfinite(right))
         rows = sparse.csr_matrix(unit.take(finite))
         rows.sort_indices()
@@ -43,7 +47,17 @@ class QuadraticProgram:
         single = np.ones(finite.size, dtype=bool)
         single[first] = single[second] = False
         kept, bend = finite[single], sparse.csr_matrix(P)
-        return cls(bend, q, rows[single], right[kept], rows[first], right[finite[first]], kept, finite[first], finite[second])
+        return cls(
+            bend,
+            q,
+            rows[single],
+            right[kept],
+            rows[first],
+            right[finite[first]],
+            kept,
+            finite[first],
+            finite[second],
+        )
 
     @property
     def dimension(self) -> int:
@@ -56,7 +70,11 @@ class QuadraticProgram:
     def separate_bends(self) -> Floats:
         """The diagonal of P where it is all of P, else zeros."""
         diagonal = self.P.diagonal()
-        return diagonal if np.count_nonzero(self.P.data) == np.count_nonzero(diagonal) else np.zeros(self.dimension)
+        return (
+            diagonal
+            if np.count_nonzero(self.P.data) == np.count_nonzero(diagonal)
+            else np.zeros(self.dimension)
+        )
 
     @cached_property
     def backward(self) -> Any:
@@ -68,7 +86,9 @@ class QuadraticProgram:
 
 
 def opposite_rows(rows: Any, right: Floats) -> tuple[Indices, Indices]:
-    """Pairs of rows a x <= b and -a x <= -b: they share a key but for its sign, and are compared entry by entry."""
+    """Pairs of rows a x <= b and -a x <= -b: they share a key but for its sign, and are compared
+    entry by entry.
+    """
     key = np.asarray(rows @ np.random.default_rng(0).standard_normal(rows.shape[1]))
     order = np.lexsort((np.sign(key), np.sign(key) * right, np.abs(key)))
     one, two = order[:-1], order[1:]

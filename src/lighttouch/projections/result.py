@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from lighttouch.interfaces import Vector
+from lighttouch.arrays import Vector
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,9 @@ class Nearest:
 class Projected:
     """The nearest feasible point and what was verified about it.
 
-    `violation` is the largest g_j(w) over all constraints, at least 0, recomputed from w. `gap` bounds |w - v|^2 / 2 minus its optimum
-    where multipliers are known. `warm` may be passed to the next projection onto the same constraints.
+    `violation` is the largest g_j(w) over all constraints, at least 0, recomputed from w. `gap`
+    bounds |w - v|^2 / 2 minus its optimum where multipliers are known. `warm` may be passed to the
+    next projection onto the same constraints.
     """
 
     w: Vector
@@ -39,5 +40,11 @@ class Projected:
 
     @property
     def multipliers(self) -> Vector | None:
-        """One multiplier a constraint, where the method finds them: v - w is the sum of multipliers times rows (bounds apart)."""
-        return self.found.multipliers() if self.found is not None and self.found.multipliers is not None else None
+        """One multiplier a constraint, where the method finds them: v - w is the sum of multipliers
+        times rows (bounds apart).
+        """
+        return (
+            self.found.multipliers()
+            if self.found is not None and self.found.multipliers is not None
+            else None
+        )

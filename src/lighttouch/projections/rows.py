@@ -1,4 +1,6 @@
-"""Linear constraints sorted by kind: bounds on one coordinate, orders of two, and everything else scaled to rows of length one."""
+"""Linear constraints sorted by kind: bounds on one coordinate, orders of two, and everything else
+scaled to rows of length one.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from lighttouch.arrays import Indices
 from lighttouch.errors import InfeasibleConstraintsError
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 BLOCK = 1024  # dense rows at a time, so that no second copy of them all is made
 
 
@@ -45,7 +47,9 @@ class Orders:
 
 @dataclass(frozen=True)
 class ScaledRows:
-    """Dense rows divided by their lengths as they are used: a divided copy of large ones would cost more than many projections."""
+    """Dense rows divided by their lengths as they are used: a divided copy of large ones would cost
+    more than many projections.
+    """
 
     rows: Floats
     length: Floats
@@ -66,7 +70,9 @@ class ScaledRows:
 
 @dataclass(frozen=True)
 class LinearSet:
-    """Everything the linear constraints and a box say, by kind; multipliers refer to the `count` rows as they were given."""
+    """Everything the linear constraints and a box say, by kind; multipliers refer to the `count`
+    rows as they were given.
+    """
 
     dimension: int
     count: int
@@ -83,7 +89,9 @@ def read_rows(matrix: Any, right: Floats, lower: Any, upper: Any) -> LinearSet:
     count, dimension = matrix.shape
     scale = row_scale(matrix)
     refuse_impossible_zero_rows(scale, right)
-    nonzeros = np.diff(matrix.indptr) if sparse.issparse(matrix) else np.count_nonzero(matrix, axis=1)
+    nonzeros = (
+        np.diff(matrix.indptr) if sparse.issparse(matrix) else np.count_nonzero(matrix, axis=1)
+    )
     if sparse.issparse(matrix) and np.any(matrix.data == 0.0):
         matrix = matrix.copy()
         matrix.eliminate_zeros()
@@ -99,27 +107,40 @@ def read_rows(matrix: Any, right: Floats, lower: Any, upper: Any) -> LinearSet:
 def row_scale(matrix: Any) -> Floats:
     """The largest absolute entry of every row."""
     if sparse.issparse(matrix):
-        return np.asarray(abs(matrix).max(axis=1).todense(), dtype=np.float64).ravel() if matrix.nnz else np.zeros(matrix.shape[0])
-    return np.asarray(np.maximum(np.max(matrix, axis=1, initial=0.0), -np.min(matrix, axis=1, initial=0.0)))
+        return (
+            np.asarray(abs(matrix).max(axis=1).todense(), dtype=np.float64).ravel()
+            if matrix.nnz
+            else np.zeros(matrix.shape[0])
+        )
+    return np.asarray(
+        np.maximum(np.max(matrix, axis=1, initial=0.0), -np.min(matrix, axis=1, initial=0.0))
+    )
 
 
 def refuse_impossible_zero_rows(scale: Floats, right: Floats) -> None:
     bad = np.flatnonzero((scale == 0.0) & (right < 0.0))
     if bad.size:
         row = int(bad[0])
-        message = f"no point satisfies row {row}: all its coefficients are zero and its right side is {right[row]:g}"
+        message = (
+            f"no point satisfies row {row}: all its coefficients are zero and its right side "
+            f"is {right[row]:g}"
+        )
         raise InfeasibleConstraintsError(message, [row])
 
 
 def unit_rows(matrix: Any, chosen: Indices, scale: Floats) -> tuple[Any, Floats]:
-    """The chosen rows divided by their lengths, and the lengths, taken of scaled rows so that no square over- or underflows."""
+    """The chosen rows divided by their lengths, and the lengths, taken of scaled rows so that no
+    square over- or underflows.
+    """
     part = matrix if chosen.size == matrix.shape[0] else matrix[chosen]
     if sparse.issparse(part):
         part = sparse.csr_matrix(part)
         owner = np.repeat(np.arange(chosen.size), np.diff(part.indptr))
         data = part.data / scale[chosen][owner]
         length = np.sqrt(np.bincount(owner, data * data, minlength=chosen.size))
-        rows = sparse.csr_matrix((data / length[owner], part.indices, part.indptr), shape=part.shape)
+        rows = sparse.csr_matrix(
+            (data / length[owner], part.indices, part.indptr), shape=part.shape
+        )
         return rows, length * scale[chosen]
     length = scale[chosen].copy()
     for first in range(0, chosen.size, BLOCK):
@@ -138,8 +159,12 @@ def entries(matrix: Any, rows: Indices, each: int) -> tuple[Indices, Floats]:
     return columns, np.take_along_axis(part, columns, axis=1)
 
 
-def read_bounds(matrix: Any, right: Floats, rows: Indices, scale: Floats, lower: Any, upper: Any) -> Bounds:
-    """The box narrowed by every row with a single nonzero; a coordinate left no room is infeasible."""
+def read_bounds(
+    matrix: Any, right: Floats, rows: Indices, scale: Floats, lower: Any, upper: Any
+) -> Bounds:
+    """The box narrowed by every row with a single nonzero; a coordinate left no room is
+    infeasible.
+    """
     dimension = matrix.shape[1]
     low = np.array(np.broadcast_to(np.asarray(lower, dtype=np.float64), dimension))
     high = np.array(np.broadcast_to(np.asarray(upper, dtype=np.float64), dimension))
@@ -151,13 +176,22 @@ def read_bounds(matrix: Any, right: Floats, rows: Indices, scale: Floats, lower:
         tighten(high, high_source, rows, columns[:, 0], limit, values[:, 0] > 0, 1.0)
         tighten(low, low_source, rows, columns[:, 0], limit, values[:, 0] < 0, -1.0)
     meet_within_rounding(low, high)
-    bounds = Bounds(low, high, low_source, high_source, scale_of(low_source, scale), scale_of(high_source, scale))
+    bounds = Bounds(
+        low,
+        high,
+        low_source,
+        high_source,
+        scale_of(low_source, scale),
+        scale_of(high_source, scale),
+    )
     refuse_empty_bounds(bounds)
     return bounds
 
 
 def meet_within_rounding(low: Floats, high: Floats) -> None:
-    """Bounds that cross by the last bits only are one value: equalities written as two rows come out like that."""
+    """Bounds that cross by the last bits only are one value: equalities written as two rows come
+    out like that.
+    """
     with np.errstate(invalid="ignore"):
         crossed = (low > high) & (low - high <= 8 * np.finfo(np.float64).eps * np.abs(low))
     low[crossed] = high[crossed] = 0.5 * (low[crossed] + high[crossed])
@@ -168,7 +202,15 @@ def scale_of(source: Indices, scale: Floats) -> Floats:
     return np.where(source >= 0, scale[source], 1.0) if scale.size else np.ones(source.size)
 
 
-def tighten(bound: Floats, source: Indices, rows: Indices, columns: Indices, limit: Floats, chosen: NDArray[np.bool_], sign: float) -> None:
+def tighten(
+    bound: Floats,
+    source: Indices,
+    rows: Indices,
+    columns: Indices,
+    limit: Floats,
+    chosen: NDArray[np.bool_],
+    sign: float,
+) -> None:
     """Keep the tightest limit of each coordinate; sign 1 for upper bounds, -1 for lower ones."""
     rows, columns, limit = rows[chosen], columns[chosen], sign * limit[chosen]
     tightest = np.lexsort((rows, limit, columns))
@@ -187,12 +229,16 @@ def refuse_empty_bounds(bounds: Bounds) -> None:
     rows = [int(r) for r in (bounds.lower_source[i], bounds.upper_source[i]) if r >= 0]
     says = " and ".join([f"row {r}" for r in rows] + (["the domain"] if len(rows) < 2 else []))
     least, most = float(bounds.lower[i]), float(bounds.upper[i])
-    message = f"no point satisfies {says}: coordinate {i} must be at least {least!r} and at most {most!r}"
+    message = (
+        f"no point satisfies {says}: coordinate {i} must be at least {least!r} and at most {most!r}"
+    )
     raise InfeasibleConstraintsError(message, rows)
 
 
 def read_orders(matrix: Any, right: Floats, rows: Indices) -> tuple[Orders, Indices]:
-    """Rows c w_i - c w_j <= -c margin as orders, and the rows of two nonzeros that are not of that form."""
+    """Rows c w_i - c w_j <= -c margin as orders, and the rows of two nonzeros that are not of that
+    form.
+    """
     nothing = np.empty(0, dtype=np.int64)
     if not rows.size:
         return Orders(nothing, nothing, np.empty(0), np.empty(0), nothing), rows

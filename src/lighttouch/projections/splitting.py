@@ -1,8 +1,9 @@
 """Convex quadratics under linear rows by alternating directions, with orders kept whole.
 
-Rules are told apart: orders between parameters, orders between linear forms and auxiliary numbers (constraints/nested.py), and single rows.
-Each is easy for copies z = forms @ w of what it speaks of: an exact projection onto an order, or a clip. The steps alternate between the
-copies and w, which minimises the quadratic plus strength / 2 |forms @ w - z + u|^2 by conjugate gradients.
+Rules are told apart: orders between parameters, orders between linear forms and auxiliary numbers
+(constraints/nested.py), and single rows. Each is easy for copies z = forms @ w of what it speaks
+of: an exact projection onto an order, or a clip. The steps alternate between the copies and w,
+which minimises the quadratic plus strength / 2 |forms @ w - z + u|^2 by conjugate gradients.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from lighttouch.arrays import Indices
 from lighttouch.constraints import order
 from lighttouch.constraints.nested import NestedForms
 from lighttouch.projections.orders import OrderEngine, order_engine
 from lighttouch.projections.rows import LinearSet, Orders, read_rows
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 RELAXATION = 1.6
 STRIDE = 1.9
@@ -87,7 +88,9 @@ class BoxPiece:
 
 @dataclass(frozen=True)
 class OrderPiece:
-    """(z, M) in order; M goes further than to the nearest place, as it is nobody's wish that it stays near."""
+    """(z, M) in order; M goes further than to the nearest place, as it is nobody's wish that it
+    stays near.
+    """
 
     engine: OrderEngine
 
@@ -125,19 +128,38 @@ class Splitting:
 
     def begin(self, w: Floats) -> Standing:
         z = np.zeros(self.forms.shape[0])
-        return Standing(w, z, np.zeros(z.size), [np.zeros(nodes) for _, _, nodes in self.pieces], [None] * len(self.pieces))
+        return Standing(
+            w,
+            z,
+            np.zeros(z.size),
+            [np.zeros(nodes) for _, _, nodes in self.pieces],
+            [None] * len(self.pieces),
+        )
 
     def ordered(self, at: Standing) -> Floats:
-        """w, with the copies that obey orders and bounds exactly in place of the parameters they are copies of."""
+        """w, with the copies that obey orders and bounds exactly in place of the parameters they
+        are copies of.
+        """
         w = at.w.copy()
         for rows, chosen in self.own:
             w[chosen] = at.z[rows]
         return w
 
-    def minimise(self, bowl: Bowl, at: Standing, tolerance: float, steps: int, stop: Callable[[], bool] = lambda: False) -> None:
-        """Up to so many steps, in place, until copies and forms agree and stand still, both to the tolerance."""
+    def minimise(
+        self,
+        bowl: Bowl,
+        at: Standing,
+        tolerance: float,
+        steps: int,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Up to so many steps, in place, until copies and forms agree and stand still, both to the
+        tolerance.
+        """
         if at.strength == 0.0:
-            at.strength = 4.0 * float(np.mean(bowl.diagonal)) / max(1.0, float(np.mean(self.squares)))
+            at.strength = (
+                4.0 * float(np.mean(bowl.diagonal)) / max(1.0, float(np.mean(self.squares)))
+            )
         u = at.push / at.strength
         seen: list[list[Floats]] = []
         wait = 0
@@ -148,19 +170,29 @@ class Splitting:
             before, at.z = at.z, self._nearest(blend + u, at)
             u = u + blend - at.z
             apart = _length(formed - at.z) / max(1e-300, _length(at.z), _length(formed))
-            force = max(_length(bowl.c), at.strength * _length(np.asarray(self.transposed @ u)), 1e-300)
+            force = max(
+                _length(bowl.c), at.strength * _length(np.asarray(self.transposed @ u)), 1e-300
+            )
             moved = at.strength * _length(np.asarray(self.transposed @ (at.z - before))) / force
             at.settled = apart < tolerance and moved < tolerance
             at.steps += 1
             if at.settled or (step % 8 == 0 and stop()):
                 break
-            if step % ADAPT_EVERY == 0 and step <= 0.75 * steps and not 0.3 < apart / max(moved, 1e-300) < 3.0:
+            if (
+                step % ADAPT_EVERY == 0
+                and step <= 0.75 * steps
+                and not 0.3 < apart / max(moved, 1e-300) < 3.0
+            ):
                 change = min(5.0, max(0.2, math.sqrt(apart / max(moved, 1e-300))))
                 at.strength, u = at.strength * change, u / change
                 seen.clear()
             elif step % ADAPT_EVERY == 0 and step >= wait:
                 at.z, u, at.M = _further(seen, [at.z, u, *at.M])
-                wait = wait if seen else 2 * step  # longer and longer between jumps, so that they cannot keep it from coming to rest
+                wait = (
+                    wait if seen else 2 * step
+                    # longer and longer between jumps, so that they cannot keep it from coming to
+                    # rest
+                )
         at.push = u * at.strength
 
     def _nearest(self, z: Floats, at: Standing) -> Floats:
@@ -170,17 +202,25 @@ class Splitting:
         return out
 
     def _minimise_in_w(self, bowl: Bowl, at: Standing, u: Floats) -> Floats:
-        """Conjugate gradients from the last w: each step needs only to be better than the one before."""
+        """Conjugate gradients from the last w: each step needs only to be better than the one
+        before.
+        """
 
         def apply(x: Floats) -> Floats:
-            return bowl.apply(x) + at.strength * np.asarray(self.transposed @ np.asarray(self.forms @ x))
+            return bowl.apply(x) + at.strength * np.asarray(
+                self.transposed @ np.asarray(self.forms @ x)
+            )
 
         right = bowl.c + at.strength * np.asarray(self.transposed @ (at.z - u))
-        return conjugate_gradients(apply, right, at.w, bowl.diagonal + at.strength * self.squares, 0.05, CONJUGATE_STEPS)
+        return conjugate_gradients(
+            apply, right, at.w, bowl.diagonal + at.strength * self.squares, 0.05, CONJUGATE_STEPS
+        )
 
 
 def normal_at(splitting: Splitting, at: Standing) -> tuple[Floats, Floats, float]:
-    """Copies z that obey, multipliers normal to what they obey, and by how much auxiliary numbers still on their way may falsify that."""
+    """Copies z that obey, multipliers normal to what they obey, and by how much auxiliary numbers
+    still on their way may falsify that.
+    """
     target = at.z + at.push / at.strength
     z, slack = np.empty_like(target), 0.0
     for k, (rows, piece, _) in enumerate(splitting.pieces):
@@ -192,13 +232,16 @@ def normal_at(splitting: Splitting, at: Standing) -> tuple[Floats, Floats, float
 
 
 def _further(seen: list[list[Floats]], now: list[Floats]) -> tuple[Floats, Floats, list[Floats]]:
-    """Where steps go the same way, each a constant share shorter than the last, jump to where they would end up.
+    """Where steps go the same way, each a constant share shorter than the last, jump to where they
+    would end up.
 
     Alternating directions come to rest from anywhere, so that a jump in vain costs time only.
     """
     seen.append(now)
     if len(seen) >= 3:
-        first, second = ([b - a for a, b in zip(seen[k], seen[k + 1], strict=True)] for k in (-3, -2))
+        first, second = (
+            [b - a for a, b in zip(seen[k], seen[k + 1], strict=True)] for k in (-3, -2)
+        )
         cross = sum(float(a @ b) for a, b in zip(first, second, strict=True))
         squares = [sum(float(a @ a) for a in each) for each in (first, second)]
         ratio = cross / max(squares[0], 1e-300)
@@ -210,9 +253,16 @@ def _further(seen: list[list[Floats]], now: list[Floats]) -> tuple[Floats, Float
 
 
 def conjugate_gradients(
-    apply: Callable[[Floats], Floats], right: Floats, start: Floats, diagonal: Floats, shrink: float, steps: int
+    apply: Callable[[Floats], Floats],
+    right: Floats,
+    start: Floats,
+    diagonal: Floats,
+    shrink: float,
+    steps: int,
 ) -> Floats:
-    """The solution of apply(w) = right, to a residual `shrink` times that of the start, scaled by the diagonal."""
+    """The solution of apply(w) = right, to a residual `shrink` times that of the start, scaled by
+    the diagonal.
+    """
     scale = 1.0 / np.maximum(diagonal, 1e-12 * float(diagonal.max(initial=1e-300)))
     w = start.copy()
     rest = right - apply(w)
@@ -237,24 +287,38 @@ def _length(x: Floats) -> float:
 
 
 def splitting_for(
-    matrix: Any, right: Floats, blocks: list[tuple[NestedForms, float]], lower: Any, upper: Any, room: float = 0.0
+    matrix: Any,
+    right: Floats,
+    blocks: list[tuple[NestedForms, float]],
+    lower: Any,
+    upper: Any,
+    room: float = 0.0,
 ) -> Splitting:
-    """The rows matrix @ w <= right, nested forms and a box, told apart; rows that are not orders or bounds are asked `room` more."""
+    """The rows matrix @ w <= right, nested forms and a box, told apart; rows that are not orders or
+    bounds are asked `room` more.
+    """
     rows = read_rows(matrix, right, lower, upper)
     parts, chosen = _own_orders(rows)
     if rows.source.size:
         parts.append((sparse.csr_matrix(rows.matrix), ClipPiece(rows.right - room), 0))
     parts += [_nested_orders(forms, side - room) for forms, side in blocks]
     ends = np.cumsum([0, *(part.shape[0] for part, _, _ in parts)])
-    pieces = tuple((slice(int(a), int(b)), piece, nodes) for a, b, (_, piece, nodes) in zip(ends[:-1], ends[1:], parts, strict=True))
-    forms = sparse.vstack([sparse.csr_matrix((0, matrix.shape[1])), *(part for part, _, _ in parts)], format="csr")
+    pieces = tuple(
+        (slice(int(a), int(b)), piece, nodes)
+        for a, b, (_, piece, nodes) in zip(ends[:-1], ends[1:], parts, strict=True)
+    )
+    forms = sparse.vstack(
+        [sparse.csr_matrix((0, matrix.shape[1])), *(part for part, _, _ in parts)], format="csr"
+    )
     squares = np.asarray(forms.multiply(forms).sum(axis=0)).ravel()
     own = ((pieces[0][0], chosen),) if chosen.size else ()
     return Splitting(forms, forms.T.tocsr(), squares, pieces, own)
 
 
 def _own_orders(rows: LinearSet) -> tuple[list[tuple[Any, Piece, int]], Indices]:
-    """Orders and bounds of the parameters themselves, and the parameters that the first piece has copies of."""
+    """Orders and bounds of the parameters themselves, and the parameters that the first piece has
+    copies of.
+    """
     orders, bounds = rows.orders, rows.bounds
     spoken_of = np.isfinite(bounds.lower) | np.isfinite(bounds.upper)
     if orders.source.size:
@@ -269,11 +333,16 @@ def _own_orders(rows: LinearSet) -> tuple[list[tuple[Any, Piece, int]], Indices]
     engine = order_engine(_only_orders(rows, chosen, place)) if orders.source.size else None
     if engine is not None:
         return [(copies, OrderPiece(engine), 0)], chosen
-    parts: list[tuple[Any, Piece, int]] = [(copies, BoxPiece(bounds.lower[chosen], bounds.upper[chosen]), 0)]
+    parts: list[tuple[Any, Piece, int]] = [
+        (copies, BoxPiece(bounds.lower[chosen], bounds.upper[chosen]), 0)
+    ]
     if orders.source.size:
         count = orders.source.size
         ends = np.concatenate([orders.lower, orders.upper])
-        pairs = sparse.csr_matrix((np.repeat([1.0, -1.0], count), (np.tile(np.arange(count), 2), ends)), shape=(count, rows.dimension))
+        pairs = sparse.csr_matrix(
+            (np.repeat([1.0, -1.0], count), (np.tile(np.arange(count), 2), ends)),
+            shape=(count, rows.dimension),
+        )
         parts.append((pairs, ClipPiece(-orders.margin), 0))
     return parts, chosen
 
@@ -281,24 +350,49 @@ def _own_orders(rows: LinearSet) -> tuple[list[tuple[Any, Piece, int]], Indices]
 def _only_orders(rows: LinearSet, chosen: Indices, place: Indices) -> LinearSet:
     orders, bounds = rows.orders, rows.bounds
     kept = type(bounds)(*(getattr(bounds, name)[chosen] for name in bounds.__dataclass_fields__))
-    own = Orders(place[orders.lower], place[orders.upper], orders.margin, orders.scale, np.arange(orders.source.size))
+    own = Orders(
+        place[orders.lower],
+        place[orders.upper],
+        orders.margin,
+        orders.scale,
+        np.arange(orders.source.size),
+    )
     nothing = np.empty(0)
-    return LinearSet(chosen.size, own.source.size, kept, own, np.zeros((0, chosen.size)), nothing, nothing, np.empty(0, dtype=np.int64))
+    return LinearSet(
+        chosen.size,
+        own.source.size,
+        kept,
+        own,
+        np.zeros((0, chosen.size)),
+        nothing,
+        nothing,
+        np.empty(0, dtype=np.int64),
+    )
 
 
 def _selection(chosen: Indices, dimension: int) -> Any:
-    return sparse.csr_matrix((np.ones(chosen.size), (np.arange(chosen.size), chosen)), shape=(chosen.size, dimension))
+    return sparse.csr_matrix(
+        (np.ones(chosen.size), (np.arange(chosen.size), chosen)), shape=(chosen.size, dimension)
+    )
 
 
 def _nested_orders(forms: NestedForms, side: float) -> tuple[Any, Piece, int]:
     """Copies of (below, above), in units of a typical form; nodes are numbered below, above, M."""
     below, above = forms.below.shape[0], forms.above.shape[0]
     unit = forms.scale / math.sqrt(2.0)
-    lower = np.concatenate([np.arange(below), below + above + forms.above_at, below + above + forms.lower])
-    upper = np.concatenate([below + above + forms.below_at, below + np.arange(above), below + above + forms.upper])
+    lower = np.concatenate(
+        [np.arange(below), below + above + forms.above_at, below + above + forms.lower]
+    )
+    upper = np.concatenate(
+        [below + above + forms.below_at, below + np.arange(above), below + above + forms.upper]
+    )
     margin = np.concatenate([np.full(below, -side / unit), np.zeros(above + forms.lower.size)])
     pairs = order(lower, upper, margin, dimension=below + above + forms.nodes)
     engine = order_engine(read_rows(pairs.A, pairs.b, -np.inf, np.inf))
     if engine is None:
         raise ArithmeticError("an order without cycles has a potential")  # pragma: no cover
-    return sparse.vstack([forms.below, forms.above], format="csr") / unit, OrderPiece(engine), forms.nodes
+    return (
+        sparse.vstack([forms.below, forms.above], format="csr") / unit,
+        OrderPiece(engine),
+        forms.nodes,
+    )

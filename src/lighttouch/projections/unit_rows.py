@@ -1,4 +1,6 @@
-"""All linear rows and bounds with length one, and one projection of a point onto them moved to the origin."""
+"""All linear rows and bounds with length one, and one projection of a point onto them moved to the
+origin.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch.interfaces import Vector
+from lighttouch.arrays import Indices, Vector
 from lighttouch.projections.fill import factor_operations
 from lighttouch.projections.rows import LinearSet, unit_rows
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
-TOLERANCE = 1e-12  # excess of a unit row, relative to the worst one at the start, that the methods aim at
+TOLERANCE = (
+    1e-12  # excess of a unit row, relative to the worst one at the start, that the methods aim at
+)
 EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
 class UnitRows:
-    """Rows 0..m-1 of the matrix, then upper bounds m..m+d-1, then lower bounds m+d..m+2d-1; a source of -1 is the domain."""
+    """Rows 0..m-1 of the matrix, then upper bounds m..m+d-1, then lower bounds m+d..m+2d-1; a
+    source of -1 is the domain.
+    """
 
     matrix: Any
     right: Floats
@@ -41,7 +46,9 @@ class UnitRows:
         bound = np.flatnonzero(ids >= rows)
         column = ids[bound] - rows
         sign = np.where(column < dimension, 1.0, -1.0)
-        units = sparse.csr_matrix((sign, (np.arange(bound.size), column % dimension)), shape=(bound.size, dimension))
+        units = sparse.csr_matrix(
+            (sign, (np.arange(bound.size), column % dimension)), shape=(bound.size, dimension)
+        )
         place = np.empty(ids.size, dtype=np.int64)
         place[np.concatenate([general, bound])] = np.arange(ids.size)
         if sparse.issparse(self.matrix):
@@ -51,10 +58,16 @@ class UnitRows:
     @cached_property
     def operations(self) -> float:
         """Of factoring the rows with an identity; infinite where they are not sparse."""
-        return factor_operations(sparse.identity(self.lower.size, format="csr"), self.matrix) if sparse.issparse(self.matrix) else np.inf
+        return (
+            factor_operations(sparse.identity(self.lower.size, format="csr"), self.matrix)
+            if sparse.issparse(self.matrix)
+            else np.inf
+        )
 
     def multipliers(self, count: int, ids: Indices, weights: Floats) -> Floats:
-        """Weights of unit rows as multipliers of the rows as given; what belongs to the domain is left out."""
+        """Weights of unit rows as multipliers of the rows as given; what belongs to the domain is
+        left out.
+        """
         result = np.zeros(count)
         mine = self.source[ids] >= 0
         np.add.at(result, self.source[ids[mine]], weights[mine] / self.norm[ids[mine]])
@@ -69,7 +82,9 @@ def all_unit_rows(rows: LinearSet) -> UnitRows:
         line = np.arange(orders.source.size)
         data = np.repeat([1.0, -1.0], line.size)
         entries = (data, (np.tile(line, 2), np.concatenate([orders.lower, orders.upper])))
-        pairs, length = unit_rows(sparse.csr_matrix(entries, shape=(line.size, rows.dimension)), line, np.ones(line.size))
+        pairs, length = unit_rows(
+            sparse.csr_matrix(entries, shape=(line.size, rows.dimension)), line, np.ones(line.size)
+        )
         matrix = sparse.vstack([sparse.csr_matrix(matrix), pairs], format="csr")
         right = np.concatenate([right, -orders.margin / length])
         source = np.concatenate([source, orders.source])
@@ -80,7 +95,9 @@ def all_unit_rows(rows: LinearSet) -> UnitRows:
 
 
 class Centred:
-    """The projection of one point, moved to the origin and divided by its worst excess, so that rounding is relative to the distance."""
+    """The projection of one point, moved to the origin and divided by its worst excess, so that
+    rounding is relative to the distance.
+    """
 
     def __init__(self, unit: UnitRows, v: Vector) -> None:
         self.unit = unit
@@ -90,7 +107,9 @@ class Centred:
         self.feasible = worst <= 0.0
         self.scale = worst if worst > 0.0 else 1.0
         self.right /= self.scale
-        self.tolerance = max(TOLERANCE, 8.0 * EPSILON * float(np.abs(v).max(initial=0.0)) / self.scale)
+        self.tolerance = max(
+            TOLERANCE, 8.0 * EPSILON * float(np.abs(v).max(initial=0.0)) / self.scale
+        )
 
     @property
     def dimension(self) -> int:

@@ -1,4 +1,6 @@
-"""The few rows a lazy projection works with: their Gram matrix, and the dual active-set method on it."""
+"""The few rows a lazy projection works with: their Gram matrix, and the dual active-set method on
+it.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch.kernels.dual_active_set import CONTRADICTION, SOLVED, STEP_LIMIT, dual_active_set
-from lighttouch.projections import deadline
+from lighttouch.arrays import Indices, dense
+from lighttouch.kernels.numerics.dual_active_set import (
+    CONTRADICTION,
+    SOLVED,
+    STEP_LIMIT,
+    dual_active_set,
+)
+from lighttouch.running import deadline
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 OPERATIONS_AT_ONCE = 2e8  # of the active-set method between two looks at the clock
-DEPENDENT = 1e-12  # squared length left of a row, outside the span of the active ones, that counts as none
+DEPENDENT = (
+    1e-12  # squared length left of a row, outside the span of the active ones, that counts as none
+)
 
 
 @dataclass
 class WorkingSet:
-    """Rows by number (`ids`), their entries, right sides, Gram matrix and multipliers; `active` holds positions in `ids`."""
+    """Rows by number (`ids`), their entries, right sides, Gram matrix and multipliers; `active`
+    holds positions in `ids`.
+    """
 
     rows: Any
     ids: Indices
@@ -39,7 +50,11 @@ class WorkingSet:
         cross = dense(self.rows @ rows.T)
         corner = dense(rows @ rows.T)
         self.gram = np.block([[self.gram, cross], [cross.T, corner]])
-        self.rows = sparse.vstack([self.rows, rows], format="csr") if sparse.issparse(rows) else np.vstack([self.rows, rows])
+        self.rows = (
+            sparse.vstack([self.rows, rows], format="csr")
+            if sparse.issparse(rows)
+            else np.vstack([self.rows, rows])
+        )
         self.ids = np.concatenate([self.ids, ids])
         self.right = np.concatenate([self.right, right])
 
@@ -47,14 +62,23 @@ class WorkingSet:
         """Forget all but the given positions, which must include the active ones."""
         place = np.full(self.ids.size, -1, dtype=np.int64)
         place[kept] = np.arange(kept.size)
-        self.rows, self.ids, self.right, self.gram = self.rows[kept], self.ids[kept], self.right[kept], self.gram[np.ix_(kept, kept)]
+        self.rows, self.ids, self.right, self.gram = (
+            self.rows[kept],
+            self.ids[kept],
+            self.right[kept],
+            self.gram[np.ix_(kept, kept)],
+        )
         self.active = place[self.active]
 
     def start_from(self, positions: Indices) -> None:
-        """Make an independent part of the given rows active, dropping rows until every multiplier is positive."""
+        """Make an independent part of the given rows active, dropping rows until every multiplier
+        is positive.
+        """
         while positions.size:
             positions = independent(self.gram, positions)
-            weights = solve_definite(self.gram[np.ix_(positions, positions)], -self.right[positions])
+            weights = solve_definite(
+                self.gram[np.ix_(positions, positions)], -self.right[positions]
+            )
             if np.all(weights >= 0.0):
                 self.active, self.weights = positions, weights
                 return
@@ -62,7 +86,9 @@ class WorkingSet:
         self.active, self.weights = np.empty(0, dtype=np.int64), np.empty(0)
 
     def solve(self, tolerance: float, steps: int) -> tuple[int, Floats]:
-        """Run the active-set method; returns its outcome and, on a contradiction, the weights of the rows that prove it."""
+        """Run the active-set method; returns its outcome and, on a contradiction, the weights of
+        the rows that prove it.
+        """
         capacity = min(self.ids.size, self.rows.shape[1]) + 1
         factor = np.zeros((capacity, capacity))
         active = np.zeros(capacity, dtype=np.int64)
@@ -77,7 +103,16 @@ class WorkingSet:
         while outcome == STEP_LIMIT and steps > 0:
             deadline.check()
             outcome, size, row, direction = dual_active_set(
-                self.gram, self.right, factor, active, weights, size, excess, tolerance, DEPENDENT, min(steps, at_once)
+                self.gram,
+                self.right,
+                factor,
+                active,
+                weights,
+                size,
+                excess,
+                tolerance,
+                DEPENDENT,
+                min(steps, at_once),
             )
             steps -= at_once
         self.active, self.weights = active[:size], weights[:size]
@@ -96,12 +131,10 @@ def solve_definite(gram: Floats, right: Floats) -> Floats:
     return np.asarray(np.linalg.solve(gram, right), dtype=np.float64)
 
 
-def dense(matrix: Any) -> Floats:
-    return np.asarray(matrix.todense()) if sparse.issparse(matrix) else np.asarray(matrix)
-
-
 def independent(gram: Floats, positions: Indices) -> Indices:
-    """A part of the given rows that is linearly independent: pivoted Cholesky, best conditioned first."""
+    """A part of the given rows that is linearly independent: pivoted Cholesky, best conditioned
+    first.
+    """
     from scipy.linalg.lapack import dpstrf
 
     _, pivots, rank, _ = dpstrf(gram[np.ix_(positions, positions)], tol=1e-9, lower=1)

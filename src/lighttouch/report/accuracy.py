@@ -31,13 +31,17 @@ class Accuracy:
     measures: dict[str, float]
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.rows:,}): " + ", ".join(f"{name} {value:.4g}" for name, value in self.measures.items())
+        return f"{self.name} ({self.rows:,}): " + ", ".join(
+            f"{name} {value:.4g}" for name, value in self.measures.items()
+        )
 
 
 def accuracy(model: Any, data: Data) -> Accuracy:
     """Measured by predicting the rows afresh."""
     if data.worse is not None:
-        return Accuracy(data.name, len(data.X), _ordered(model.predict(data.X), model.predict(data.worse)))
+        return Accuracy(
+            data.name, len(data.X), _ordered(model.predict(data.X), model.predict(data.worse))
+        )
     truth = np.asarray(data.y)
     if hasattr(model, "classes_"):
         return Accuracy(data.name, truth.size, _classified(model, data.X, truth))
@@ -45,7 +49,11 @@ def accuracy(model: Any, data: Data) -> Accuracy:
         scores = model.predict(data.X)
         better, worse = pairs_within_queries(truth.astype(np.float64), np.asarray(data.qid), 500, 0)
         return Accuracy(data.name, truth.size, _ordered(scores[better], scores[worse]))
-    return Accuracy(data.name, truth.size, _regressed(np.asarray(model.predict(data.X)), truth.astype(np.float64)))
+    return Accuracy(
+        data.name,
+        truth.size,
+        _regressed(np.asarray(model.predict(data.X)), truth.astype(np.float64)),
+    )
 
 
 def _classified(model: Any, X: Any, truth: Any) -> dict[str, float]:
@@ -54,7 +62,8 @@ def _classified(model: Any, X: Any, truth: Any) -> dict[str, float]:
     unknown = ~np.isin(truth, model.classes_)
     if unknown.any():
         raise DataError(
-            f"{truth[unknown][0]!r} in row {int(unknown.argmax()) + 1} is not one of the classes {[str(c) for c in model.classes_]}"
+            f"{truth[unknown][0]!r} in row {int(unknown.argmax()) + 1} is not one of the "
+            f"classes {[str(c) for c in model.classes_]}"
         )
     second = truth == model.classes_[1]
     scores = model.decision_function(X)
@@ -65,14 +74,19 @@ def _classified(model: Any, X: Any, truth: Any) -> dict[str, float]:
     if 0 < second.sum() < second.size:
         found["area under the ROC curve"] = float(roc_auc_score(second, scores))
     if hasattr(model, "predict_proba"):
-        found["log loss"] = float(log_loss(second, model.predict_proba(X)[:, 1], labels=[False, True]))
+        found["log loss"] = float(
+            log_loss(second, model.predict_proba(X)[:, 1], labels=[False, True])
+        )
     return found
 
 
 def _regressed(predicted: Any, truth: Any) -> dict[str, float]:
     error = predicted - truth
     spread = float(np.mean(np.square(truth - truth.mean())))
-    found = {"mean absolute error": float(np.mean(np.abs(error))), "always the median": float(np.mean(np.abs(truth - np.median(truth))))}
+    found = {
+        "mean absolute error": float(np.mean(np.abs(error))),
+        "always the median": float(np.mean(np.abs(truth - np.median(truth)))),
+    }
     found["root mean squared error"] = float(np.sqrt(np.mean(np.square(error))))
     if spread > 0.0:
         found["R squared"] = 1.0 - float(np.mean(np.square(error))) / spread
@@ -82,4 +96,7 @@ def _regressed(predicted: Any, truth: Any) -> dict[str, float]:
 def _ordered(better: Any, worse: Any) -> dict[str, float]:
     if better.size == 0:
         return {}
-    return {"pairs in the right order": float(np.mean((better > worse) + 0.5 * (better == worse))), "by chance": 0.5}
+    return {
+        "pairs in the right order": float(np.mean((better > worse) + 0.5 * (better == worse))),
+        "by chance": 0.5,
+    }

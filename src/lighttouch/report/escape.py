@@ -8,7 +8,9 @@ from typing import Any
 
 
 def text(value: Any) -> str:
-    """Any value as HTML text or a quoted attribute: markup is inert, control and direction characters are visible."""
+    """Any value as HTML text or a quoted attribute: markup is inert, control and direction
+    characters are visible.
+    """
     return html.escape(visible(str(value)), quote=True)
 
 

@@ -1,4 +1,6 @@
-"""What a model does along one column: on a typical row, on average over rows, and in the column's own curve."""
+"""What a model does along one column: on a typical row, on average over rows, and in the column's
+own curve.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Scorer:
         self.model = model
         self.lattice = hasattr(model, "columns_")
         self.columns = (model.columns_ if self.lattice else model._columns).columns
-        self.table: Floats = model.columns_.read(X) if self.lattice else np.asarray(X, dtype=np.float64)
+        self.table: Floats = (
+            model.columns_.read(X) if self.lattice else np.asarray(X, dtype=np.float64)
+        )
         self.probability = hasattr(model, "classes_") and hasattr(model, "predict_proba")
 
     def __call__(self, table: Floats) -> Floats:
@@ -53,7 +57,11 @@ class Scorer:
     def unit(self) -> str:
         if self.probability:
             return f"probability of {self.model.classes_[1]}"
-        return f"score of {self.model.classes_[1]}" if hasattr(self.model, "classes_") else "prediction"
+        return (
+            f"score of {self.model.classes_[1]}"
+            if hasattr(self.model, "classes_")
+            else "prediction"
+        )
 
 
 def slices(scorer: Scorer) -> list[Slice]:
@@ -61,7 +69,12 @@ def slices(scorer: Scorer) -> list[Slice]:
     rng = np.random.default_rng(0)
     count = scorer.table.shape[0]
     sample = scorer.table[np.sort(rng.choice(count, min(SAMPLE, count), replace=False))]
-    typical = np.array([_typical(scorer.table[:, place], column.categorical) for place, column in enumerate(scorer.columns)])
+    typical = np.array(
+        [
+            _typical(scorer.table[:, place], column.categorical)
+            for place, column in enumerate(scorer.columns)
+        ]
+    )
     found = [_slice(scorer, place, sample, typical) for place in range(len(scorer.columns))]
     return sorted(found, key=lambda each: (not each.rules, -each.reach))
 
@@ -78,14 +91,26 @@ def _typical(values: Floats, categorical: bool) -> float:
 
 def _slice(scorer: Scorer, place: int, sample: Floats, typical: Floats) -> Slice:
     column = scorer.columns[place]
-    values = np.arange(len(column.categories), dtype=np.float64) if column.categorical else _grid(scorer, place)
+    values = (
+        np.arange(len(column.categories), dtype=np.float64)
+        if column.categorical
+        else _grid(scorer, place)
+    )
     shown = [str(each) for each in column.categories] if column.categorical else None
     many = np.repeat(sample, values.size, axis=0)
     many[:, place] = np.tile(values, sample.shape[0])
     average = scorer(many).reshape(sample.shape[0], values.size).mean(axis=0)
     one = np.tile(typical, (values.size, 1))
     one[:, place] = values
-    return Slice(column.name, rules_of(scorer.model, place, column.name), values, shown, average, scorer(one), _curve(scorer, place))
+    return Slice(
+        column.name,
+        rules_of(scorer.model, place, column.name),
+        values,
+        shown,
+        average,
+        scorer(one),
+        _curve(scorer, place),
+    )
 
 
 def _grid(scorer: Scorer, place: int) -> Floats:
@@ -118,7 +143,13 @@ def _curve(scorer: Scorer, place: int) -> tuple[Floats, Floats] | None:
 def rules_of(model: Any, place: int, name: str) -> list[str]:
     """What was asked of a column, in a word or two each."""
     signs = model.monotonic_cst
-    sign = 0 if signs is None else (signs.get(name, signs.get(place, 0)) if isinstance(signs, dict) else int(signs[place]))
+    sign = (
+        0
+        if signs is None
+        else (
+            signs.get(name, signs.get(place, 0)) if isinstance(signs, dict) else int(signs[place])
+        )
+    )
     words = [] if not sign else ["increasing" if sign > 0 else "decreasing"]
     listed = model.shape_constraints or []
     for shape in listed if isinstance(listed, list | tuple) else [listed]:

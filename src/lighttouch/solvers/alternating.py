@@ -1,7 +1,9 @@
-"""Smooth losses under nested rows, whose exact projections cost more than all else: alternating directions, made feasible at the end.
+"""Smooth losses under nested rows, whose exact projections cost more than all else: alternating
+directions, made feasible at the end.
 
-A quadratic that lies above the loss and touches it where the method stands takes its place for a few steps at a time (for squared errors it
-is the loss). The multipliers of the copies bound what is left to gain.
+A quadratic that lies above the loss and touches it where the method stands takes its place for a
+few steps at a time (for squared errors it is the loss). The multipliers of the copies bound what is
+left to gain.
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Box, Everywhere
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.objectives import smooth_value_and_gradient
+from lighttouch.kernels.verbs.objectives import smooth_value_and_gradient
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import OutOfTimeError
@@ -28,7 +30,11 @@ from lighttouch.projections.splitting import Standing, normal_at
 from lighttouch.solvers.accelerated import natural_reach
 from lighttouch.solvers.state import runnable
 
-MOST_CURVED = {"squared": 1.0, "logistic": 0.25, "huber": 1.0}  # the largest second derivative of each smooth loss
+MOST_CURVED = {
+    "squared": 1.0,
+    "logistic": 0.25,
+    "huber": 1.0,
+}  # the largest second derivative of each smooth loss
 STEPS_AT_ONCE = 20
 MOST_ROUNDS = 100
 FINEST = 1e-9  # residuals beyond which steps change nothing
@@ -56,7 +62,9 @@ class Alternation:
 
 @dataclass(frozen=True)
 class RiskBowl:
-    """The quadratic above the mean loss that touches it at `point`, where its gradient is `slope`."""
+    """The quadratic above the mean loss that touches it at `point`, where its gradient is
+    `slope`.
+    """
 
     risk: EmpiricalRisk
     transposed: Any
@@ -66,7 +74,11 @@ class RiskBowl:
     @cached_property
     def _weights(self) -> Vector:
         given = self.risk.sample_weight
-        shares = np.full(self.risk.examples, 1.0 / self.risk.examples) if given is None else given / given.sum()
+        shares = (
+            np.full(self.risk.examples, 1.0 / self.risk.examples)
+            if given is None
+            else given / given.sum()
+        )
         return np.asarray(MOST_CURVED[str(self.risk.loss)] * shares)
 
     @cached_property
@@ -80,15 +92,26 @@ class RiskBowl:
         return np.asarray(squares.T @ self._weights).ravel() + self.risk.l2
 
     def apply(self, w: Vector) -> Vector:
-        return np.asarray(self.transposed @ (self._weights * np.asarray(self.risk.X @ w))) + self.risk.l2 * w
+        return (
+            np.asarray(self.transposed @ (self._weights * np.asarray(self.risk.X @ w)))
+            + self.risk.l2 * w
+        )
 
 
 def fits(problem: Problem) -> bool:
     """Whether projections need alternating directions anyway, and the loss is smooth."""
     objective: Any = problem.objective
-    if not isinstance(objective, EmpiricalRisk) or not isinstance(objective.loss, str) or objective.loss not in MOST_CURVED:
+    if (
+        not isinstance(objective, EmpiricalRisk)
+        or not isinstance(objective.loss, str)
+        or objective.loss not in MOST_CURVED
+    ):
         return False
-    if problem.interpreted or not isinstance(problem.domain, Box | Everywhere) or not isinstance(problem.constraints, LinearConstraints):
+    if (
+        problem.interpreted
+        or not isinstance(problem.domain, Box | Everywhere)
+        or not isinstance(problem.constraints, LinearConstraints)
+    ):
         return False
     try:
         return isinstance(engine_for(problem.constraints, problem.domain), NestedEngine)
@@ -97,11 +120,15 @@ def fits(problem: Problem) -> bool:
 
 
 def begin(problem: Problem, start: Vector) -> Alternation:
-    return Alternation(_engine(problem).splitting.begin(start), start.copy(), natural_reach(problem, start))
+    return Alternation(
+        _engine(problem).splitting.begin(start), start.copy(), natural_reach(problem, start)
+    )
 
 
 def advance(problem: Problem, run: Alternation, tolerance: float) -> bool:
-    """Some steps; returns whether a feasible point is proven good enough, or no further progress is to be expected."""
+    """Some steps; returns whether a feasible point is proven good enough, or no further progress is
+    to be expected.
+    """
     engine, at = _engine(problem), run.at
     _, slope = _evaluate(problem, at.w)
     X = problem.objective.X  # type: ignore[attr-defined]
@@ -132,8 +159,9 @@ def _keep_feasible(problem: Problem, run: Alternation, engine: NestedEngine) -> 
 def lower_bound(problem: Problem, run: Alternation) -> float:
     """No feasible point within reach has a smaller objective.
 
-    With multipliers v that are normal to what the copies must obey at z, every feasible w' has v.(forms @ w') <= v.z, so that
-    f(w') >= f(w) + slope.(w' - w) + v.(forms @ w') - v.z: what is left of slope + forms' v counts against the reach.
+    With multipliers v that are normal to what the copies must obey at z, every feasible w' has
+    v.(forms @ w') <= v.z, so that f(w') >= f(w) + slope.(w' - w) + v.(forms @ w') - v.z: what is
+    left of slope + forms' v counts against the reach.
     """
     splitting, at = _engine(problem).splitting, run.at
     value, slope = _evaluate(problem, at.w)
@@ -155,5 +183,7 @@ def _engine(problem: Problem) -> NestedEngine:
 def _evaluate(problem: Problem, w: Vector) -> tuple[float, Vector]:
     out = np.empty(w.size)
     objective = problem.objective
-    value = runnable(smooth_value_and_gradient, problem)(objective.record, objective.examples, objective.l2, 0.0, w, out)
+    value = runnable(smooth_value_and_gradient, problem)(
+        objective.record, objective.examples, objective.l2, 0.0, w, out
+    )
     return float(value), out

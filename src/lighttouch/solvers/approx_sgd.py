@@ -8,30 +8,32 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lighttouch.checks import positive_int
+from lighttouch.arrays import Vector
 from lighttouch.domains import Ball
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.approx_sgd import approx_sgd, carry_bounds, remove_rounding
-from lighttouch.kernels.approx_sgd_groups import OrderLinks
-from lighttouch.kernels.approx_sgd_heaps import new_move
-from lighttouch.kernels.gradient import new_gradient
-from lighttouch.kernels.iterate import average
+from lighttouch.kernels.loops.approx_sgd.groups import OrderLinks
+from lighttouch.kernels.loops.approx_sgd.heaps import new_move
+from lighttouch.kernels.loops.approx_sgd.loop import approx_sgd, carry_bounds, remove_rounding
+from lighttouch.kernels.state.gradient import new_gradient
+from lighttouch.kernels.state.iterate import average
 from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.solvers.linear_rows import LinearRows, linear_rows
 from lighttouch.solvers.state import TouchState, first_state, runnable
 from lighttouch.solvers.steps import StepSize, rule_and_eta
+from lighttouch.validation import positive_int
 
 _prepared: WeakKeyDictionary[Any, dict[Any, OrderLinks]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class ApproxSGD:
-    """SGD that moves along each step until an order constraint becomes tight, ties its parameters together, and goes on.
+    """SGD that moves along each step until an order constraint becomes tight, ties its parameters
+    together, and goes on.
 
-    Tied parameters move by the average of their directions, until the step is used up (Section 6.1, after Gupta et al. 2016).
-    Every iterate is feasible to the last bit; the result of a step is near the projection, not equal to it. For orders of two
-    parameters and bounds on one. Of things that happen at once, the fastest closing constraint is tied first.
+    Tied parameters move by the average of their directions, until the step is used up (Section 6.1,
+    after Gupta et al. 2016). Every iterate is feasible to the last bit; the result of a step is
+    near the projection, not equal to it. For orders of two parameters and bounds on one. Of things
+    that happen at once, the fastest closing constraint is tied first.
 
     A check is counted for each constraint of each parameter that starts to move in a step.
     """
@@ -49,20 +51,30 @@ class ApproxSGD:
             return f"it cannot stay in a ball, only in a box (domain=Box(lower, upper)); {instead}"
         rows = linear_rows(problem)
         if rows is None:
-            return f"the constraints must be linear, orders between two parameters or bounds on one; {instead}"
+            return (
+                "the constraints must be linear, orders between two parameters or bounds on "
+                f"one; {instead}"
+            )
         others = rows.kinds.source
         if others.size:
             example = problem.constraints.describe(int(others[0]) // problem.constraints.group_size)
-            return f"{others.size} constraints are neither orders of two parameters nor bounds on one, first {example}; {instead}"
+            return (
+                f"{others.size} constraints are neither orders of two parameters nor bounds on "
+                f"one, first {example}; {instead}"
+            )
         return None
 
     def init(self, problem: Problem, start: Vector) -> TouchState:
         """A state at the projection of the start, as the method needs a feasible point."""
         nearest = np.array(project(start, problem.constraints, problem.domain).w)
-        remove_rounding(order_links(problem), nearest, np.arange(problem.dimension), problem.dimension)
+        remove_rounding(
+            order_links(problem), nearest, np.arange(problem.dimension), problem.dimension
+        )
         return first_state(problem, nearest)
 
-    def advance(self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator) -> None:
+    def advance(
+        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+    ) -> None:
         rule, eta = rule_and_eta(self.step_size)
         objective, links = problem.objective, order_links(problem)
         runnable(approx_sgd, problem)(
@@ -84,7 +96,9 @@ class ApproxSGD:
 
 
 def order_links(problem: Problem) -> OrderLinks:
-    """The orders and bounds as the kernel wants them, prepared once for a set of constraints and a box."""
+    """The orders and bounds as the kernel wants them, prepared once for a set of constraints and a
+    box.
+    """
     known = _prepared.setdefault(problem.constraints, {})
     if problem.domain not in known:
         known.clear()
@@ -98,20 +112,27 @@ def _links(rows: LinearRows) -> OrderLinks:
     orders = rows.kinds.orders
     smaller, larger = orders.lower.astype(np.int64), orders.upper.astype(np.int64)
     b = rows.right[orders.source]
-    scale = np.asarray(rows.matrix[orders.source, smaller], dtype=np.float64).ravel() if b.size else b
+    scale = (
+        np.asarray(rows.matrix[orders.source, smaller], dtype=np.float64).ravel() if b.size else b
+    )
     room = b / scale + 0.0
     lower, upper = _inner_bounds(rows)
     least, most = lower.copy(), upper.copy()
     carry_bounds(smaller, larger, room, least, most)
     start, arcs = _arcs(rows.kinds.dimension, smaller, larger)
-    return OrderLinks(smaller, larger, scale, b, room, start, arcs, lower, upper, least, most, int(not np.any(b)))
+    return OrderLinks(
+        smaller, larger, scale, b, room, start, arcs, lower, upper, least, most, int(not np.any(b))
+    )
 
 
 def _inner_bounds(rows: LinearRows) -> tuple[Vector, Vector]:
     """Bounds that satisfy the rows they come from to the last bit: b / a need not."""
     bounds = rows.kinds.bounds
     lower, upper = bounds.lower.copy(), bounds.upper.copy()
-    for bound, source, inward in ((lower, bounds.lower_source, np.inf), (upper, bounds.upper_source, -np.inf)):
+    for bound, source, inward in (
+        (lower, bounds.lower_source, np.inf),
+        (upper, bounds.upper_source, -np.inf),
+    ):
         for i in np.flatnonzero(source >= 0):
             coefficient, limit = rows.matrix[source[i], i], rows.right[source[i]]
             while coefficient * bound[i] - limit > 0.0:

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.checks import positive
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.distribution import Distribution, new_distribution, probabilities
-from lighttouch.kernels.full_touch import CHECKS, ITERATION, SAMPLES
-from lighttouch.kernels.gradient import new_gradient
-from lighttouch.kernels.objectives import sampled_mean
-from lighttouch.kernels.swift import Pace, Walk, new_walk, swift
-from lighttouch.kernels.visits import Visits, new_visits
+from lighttouch.arrays import Vector
+from lighttouch.kernels.loops.full_touch import CHECKS, ITERATION, SAMPLES
+from lighttouch.kernels.loops.sampled_adagrad import Pace, Walk, new_walk, swift
+from lighttouch.kernels.state.distribution import Distribution, new_distribution, probabilities
+from lighttouch.kernels.state.example_order import Visits, new_visits
+from lighttouch.kernels.state.gradient import new_gradient
+from lighttouch.kernels.verbs.objectives import sampled_mean
 from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.result import Status
@@ -37,6 +36,7 @@ from lighttouch.solvers.pace import (
     sweeps_pairs,
 )
 from lighttouch.solvers.state import copied, runnable
+from lighttouch.validation import positive
 
 TRIAL_EXAMPLES = 8192
 TRIAL_JUDGES = 2048  # examples by which trials are compared
@@ -48,7 +48,9 @@ SLICE_SECONDS = 0.1
 
 @dataclass
 class AutomaticState:
-    """Where the solver stands: the stochastic loop's arrays, the accelerated method's, and the best feasible point so far."""
+    """Where the solver stands: the stochastic loop's arrays, the accelerated method's, and the best
+    feasible point so far.
+    """
 
     phase: str
     walk: Walk
@@ -98,11 +100,14 @@ class AutomaticState:
 
 @dataclass(frozen=True)
 class Automatic:
-    """No parameters: AdaGrad with sweeps over sampled constraints where examples are many, then accelerated projected steps.
+    """No parameters: AdaGrad with sweeps over sampled constraints where examples are many, then
+    accelerated projected steps.
 
-    The stochastic phase doubles its length until the projected objective gains less than `tolerance` (relative); the
-    accelerated phase ends when the proven gap is below it. Small problems go to the accelerated phase at once, and quadratic programs
-    that are cheap to factor to an interior point. Smooth losses under nested rows (simplex-exact dominance) go to alternating directions.
+    The stochastic phase doubles its length until the projected objective gains less than
+    `tolerance` (relative); the accelerated phase ends when the proven gap is below it. Small
+    problems go to the accelerated phase at once, and quadratic programs that are cheap to factor to
+    an interior point. Smooth losses under nested rows (simplex-exact dominance) go to alternating
+    directions.
     """
 
     tolerance: float = 1e-3
@@ -132,15 +137,19 @@ class Automatic:
         )
 
     def _tune(self, problem: Problem, state: AutomaticState) -> None:
-        """The best of a power-of-four grid on short trials, as the paper's authors did by hand; the run goes on from its trial.
+        """The best of a power-of-four grid on short trials, as the paper's authors did by hand; the
+        run goes on from its trial.
 
-        The grid grows while its edge wins. Of steps that do almost equally well the smallest is taken: long runs want it smaller.
+        The grid grows while its edge wins. Of steps that do almost equally well the smallest is
+        taken: long runs want it smaller.
         """
         base = first_eta(problem)
         rows = some_examples(problem, TRIAL_JUDGES)
         worst = sample_value(problem, state.w, rows)
         scores: dict[int, float] = {}
-        good: dict[int, AutomaticState] = {}  # the trials that may still be chosen: large states are not kept for nothing
+        good: dict[
+            int, AutomaticState
+        ] = {}  # the trials that may still be chosen: large states are not kept for nothing
         work = np.zeros_like(state.counters)
         powers = [-1, 0, 1]
         while powers:
@@ -151,33 +160,54 @@ class Automatic:
                 enough = least + ALMOST * max(0.0, worst - least)
                 good = {tried: trial for tried, trial in good.items() if scores[tried] <= enough}
             best = min(scores, key=lambda power: scores[power])
-            powers = [edge for edge in (best - 1, best + 1) if edge not in scores and abs(edge) <= 10]
+            powers = [
+                edge for edge in (best - 1, best + 1) if edge not in scores and abs(edge) <= 10
+            ]
             if sorted(scores.values())[1] - least <= ALMOST * (worst - least):
                 break  # its neighbour does as well: no need to look farther
         vars(state).update(vars(good[min(good)]))
         state.counters[[ITERATION, CHECKS, SAMPLES]] = 0, work[CHECKS], work[SAMPLES]
         state.phase = "stochastic"
 
-    def _trial(self, problem: Problem, state: AutomaticState, eta: float, rows: Any) -> tuple[float, AutomaticState]:
+    def _trial(
+        self, problem: Problem, state: AutomaticState, eta: float, rows: Any
+    ) -> tuple[float, AutomaticState]:
         trial = state.copy()
         trial.eta = eta
-        self._run(problem, trial, max(20, TRIAL_EXAMPLES // (state.pace.run * state.pace.runs)), np.random.default_rng(1))
-        score = sample_value(problem, trial.w, rows) if np.isfinite(trial.walk.coordinates).all() else math.inf
+        self._run(
+            problem,
+            trial,
+            max(20, TRIAL_EXAMPLES // (state.pace.run * state.pace.runs)),
+            np.random.default_rng(1),
+        )
+        score = (
+            sample_value(problem, trial.w, rows)
+            if np.isfinite(trial.walk.coordinates).all()
+            else math.inf
+        )
         return (score if math.isfinite(score) else math.inf), trial
 
-    def _run(self, problem: Problem, state: AutomaticState, steps: int, rng: np.random.Generator) -> None:
+    def _run(
+        self, problem: Problem, state: AutomaticState, steps: int, rng: np.random.Generator
+    ) -> None:
         objective, constraints = problem.objective, problem.constraints
         domain = problem.domain.record(problem.dimension)
         domain = inward(domain) if state.pace.far else domain
-        gradient = new_gradient(0 if sweeps_pairs(problem) or constraints.members == 0 else problem.dimension)
+        gradient = new_gradient(
+            0 if sweeps_pairs(problem) or constraints.members == 0 else problem.dimension
+        )
         runnable(swift, problem)(
             objective.record, objective.examples, objective.l2, constraints.record, constraints.members,
             domain, state.eta, state.pace, state.walk,
             state.visits, state.distribution, gradient, state.counters, steps, rng,
         )  # fmt: skip
 
-    def advance(self, problem: Problem, state: AutomaticState, steps: int, rng: np.random.Generator) -> None:
-        """At most `steps` iterations: it returns early at the end of a stage, or after a slice of time (which changes nothing)."""
+    def advance(
+        self, problem: Problem, state: AutomaticState, steps: int, rng: np.random.Generator
+    ) -> None:
+        """At most `steps` iterations: it returns early at the end of a stage, or after a slice of
+        time (which changes nothing).
+        """
         if state.phase == "tuning":
             self._tune(problem, state)
         if state.phase == "stochastic":
@@ -198,10 +228,15 @@ class Automatic:
 
     def _end_stage(self, problem: Problem, state: AutomaticState) -> None:
         """Project what was reached, keep the best; go on, or to the next phase, or end."""
-        projected = [project(candidate, problem.constraints, problem.domain).w for candidate in self._recent(state)]
+        projected = [
+            project(candidate, problem.constraints, problem.domain).w
+            for candidate in self._recent(state)
+        ]
         candidate = projected[0]
         if len(projected) > 1:
-            weighted = getattr(problem.objective, "sample_weight", None) is not None  # a sample may lack the heavy ones
+            weighted = (
+                getattr(problem.objective, "sample_weight", None) is not None
+            )  # a sample may lack the heavy ones
             sampled = functools.partial(sample_value, problem, rows=some_examples(problem, JUDGES))
             candidate = min(projected, key=problem.objective.value if weighted else sampled)
         objective = problem.objective.value(candidate)
@@ -218,7 +253,9 @@ class Automatic:
 
     def _accelerate(self, problem: Problem, state: AutomaticState) -> None:
         if state.acceleration is None:
-            state.acceleration = accelerated.begin(problem, state.best, near=bool(state.stage_objectives))
+            state.acceleration = accelerated.begin(
+                problem, state.best, near=bool(state.stage_objectives)
+            )
         inner = state.acceleration
         passes, projections = inner.passes, inner.projections
         ended = accelerated.step(problem, inner, self.tolerance)
@@ -233,7 +270,9 @@ class Automatic:
             state.status = Status.CONVERGED if proven else Status.STALLED
 
     def _follow_interior(self, problem: Problem, state: AutomaticState) -> None:
-        """One step; where the path ends without a proof, the accelerated steps go on from its best point."""
+        """One step; where the path ends without a proof, the accelerated steps go on from its best
+        point.
+        """
         if state.interior is None:
             state.interior = interior.begin(problem)
         inner = state.interior
@@ -248,12 +287,18 @@ class Automatic:
             state.phase = "accelerated"
 
     def _alternate(self, problem: Problem, state: AutomaticState) -> None:
-        """Some steps; where they end without a proof, the accelerated steps go on from the best point."""
+        """Some steps; where they end without a proof, the accelerated steps go on from the best
+        point.
+        """
         if state.alternation is None:
             state.alternation = alternating.begin(problem, state.w.copy())
         inner = state.alternation
         ended = alternating.advance(problem, inner, self.tolerance)
-        state.counters[[ITERATION, CHECKS, SAMPLES]] += 1, problem.constraints.members, 2 * problem.objective.examples
+        state.counters[[ITERATION, CHECKS, SAMPLES]] += (
+            1,
+            problem.constraints.members,
+            2 * problem.objective.examples,
+        )
         state.at = inner.at.w.copy()
         if math.isfinite(inner.best_objective):
             state.best, state.best_objective = inner.best.copy(), inner.best_objective
@@ -278,7 +323,9 @@ class Automatic:
         return best + (self._recent(state) if state.status is None else [])
 
     def _recent(self, state: AutomaticState) -> list[Vector]:
-        """The tail average; also the last iterate, where constraints are so cheap that projecting twice is nothing."""
+        """The tail average; also the last iterate, where constraints are so cheap that projecting
+        twice is nothing.
+        """
         return [self.average(state)] if state.pace.draws > 0 else [state.w, self.average(state)]
 
     def average(self, state: AutomaticState) -> Vector:
@@ -295,39 +342,57 @@ class Automatic:
         """What was chosen, in words."""
         told = []
         if state.interior is not None:
-            told.append(f"interior point: {state.interior.steps} steps, objective proven within {state.interior.gap:.3g} of the optimum")
+            told.append(
+                f"interior point: {state.interior.steps} steps, objective proven within "
+                f"{state.interior.gap:.3g} of the optimum"
+            )
         if state.alternation is not None:
             gap = max(0.0, state.alternation.gap)
-            told.append(f"alternating directions: {state.alternation.at.steps} steps, objective proven within {gap:.3g} of the optimum")
+            told.append(
+                f"alternating directions: {state.alternation.at.steps} steps, objective "
+                f"proven within {gap:.3g} of the optimum"
+            )
         if state.eta > 0.0:
             pace = state.pace
             steps = "one for each example, " if pace.sparse else ""
             told.append(
-                f"stochastic phase: AdaGrad steps of {state.eta:.3g}, {steps}{pace.runs} runs of {pace.run} examples an iteration, "
+                f"stochastic phase: AdaGrad steps of {state.eta:.3g}, {steps}{pace.runs} "
+                f"runs of {pace.run} examples an iteration, "
                 f"{1 + pace.draws} groups of {pace.group} constraints every {pace.every} iterations"
                 f"{', in single precision' if pace.far else ''}"
             )
         if state.acceleration is not None:
             inner = state.acceleration
             told.append(
-                f"accelerated projected steps: {inner.steps}, objective proven within {max(0.0, inner.gap):.3g} of the optimum"
+                f"accelerated projected steps: {inner.steps}, objective proven within "
+                f"{max(0.0, inner.gap):.3g} of the optimum"
             )
         return told
 
 
 def first_phase(problem: Problem) -> str:
-    """Quadratic programs that are cheap to factor are solved by an interior point; examples are sampled where there are many."""
+    """Quadratic programs that are cheap to factor are solved by an interior point; examples are
+    sampled where there are many.
+    """
     if interior.fits(problem):
         return "interior"
     if full_pass_is_cheap(problem) and alternating.fits(problem):
         return "alternating"
-    return "accelerated" if full_pass_is_cheap(problem) and projection_is_cheap(problem) else "tuning"
+    return (
+        "accelerated" if full_pass_is_cheap(problem) and projection_is_cheap(problem) else "tuning"
+    )
 
 
 def some_examples(problem: Problem, count: int) -> Any:
-    """The same ones every time, so that points compared by them are compared alike; all where there are no more."""
+    """The same ones every time, so that points compared by them are compared alike; all where there
+    are no more.
+    """
     examples = problem.objective.examples
-    return np.arange(examples) if examples <= count else np.random.default_rng(2).integers(examples, size=count)
+    return (
+        np.arange(examples)
+        if examples <= count
+        else np.random.default_rng(2).integers(examples, size=count)
+    )
 
 
 def sample_value(problem: Problem, w: Vector, rows: Any) -> float:

@@ -1,4 +1,6 @@
-"""The paper's timed costs: how long one loss gradient, one drawn constraint and one remembered constraint take."""
+"""The paper's timed costs: how long one loss gradient, one drawn constraint and one remembered
+constraint take.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lighttouch.kernels.costs import time_draws, time_learning, time_losses
-from lighttouch.kernels.gradient import new_gradient
+from lighttouch.kernels.loops.sample_costs import time_draws, time_learning, time_losses
+from lighttouch.kernels.state.gradient import new_gradient
 from lighttouch.problem import Problem
 from lighttouch.solvers.state import TouchState, copied, runnable
 
@@ -16,9 +18,11 @@ REPEATS = 64
 
 
 def timed_costs(problem: Problem, state: TouchState) -> None:
-    """Measure the three single-sample costs at the current state and average them with what was measured before.
+    """Measure the three single-sample costs at the current state and average them with what was
+    measured before.
 
-    The state's randomness is left alone; a run with timed costs can still not be repeated bit for bit.
+    The state's randomness is left alone; a run with timed costs can still not be repeated bit for
+    bit.
     """
     assert state.batches is not None and state.distribution is not None
     rng = np.random.default_rng(0)
@@ -27,9 +31,19 @@ def timed_costs(problem: Problem, state: TouchState) -> None:
     rows = (constraints.record, constraints.members, constraints.group_size)
     measured = np.array(
         [
-            _seconds(lambda: runnable(time_losses, problem)(objective.record, objective.examples, w, gradient, REPEATS, rng)),
-            _seconds(lambda: runnable(time_draws, problem)(*rows, w, distribution, gradient, REPEATS, rng)),
-            _seconds(lambda: runnable(time_learning, problem)(*rows, w, distribution, REPEATS, rng)),
+            _seconds(
+                lambda: runnable(time_losses, problem)(
+                    objective.record, objective.examples, w, gradient, REPEATS, rng
+                )
+            ),
+            _seconds(
+                lambda: runnable(time_draws, problem)(
+                    *rows, w, distribution, gradient, REPEATS, rng
+                )
+            ),
+            _seconds(
+                lambda: runnable(time_learning, problem)(*rows, w, distribution, REPEATS, rng)
+            ),
         ]
     )
     first = state.batches.weight[0] == 0.0

@@ -7,17 +7,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lighttouch.checks import one_of, positive, positive_int
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.frank_wolfe import new_examples_gradient, seen_examples_gradient
-from lighttouch.kernels.full_touch import CHECKS, ITERATION
-from lighttouch.kernels.gradient import new_gradient
-from lighttouch.kernels.iterate import average
+from lighttouch.arrays import Vector
+from lighttouch.kernels.loops.frank_wolfe import new_examples_gradient, seen_examples_gradient
+from lighttouch.kernels.loops.full_touch import CHECKS, ITERATION
+from lighttouch.kernels.state.gradient import new_gradient
+from lighttouch.kernels.state.iterate import average
 from lighttouch.problem import Problem
 from lighttouch.projections import project
-from lighttouch.solvers.frank_wolfe_oracle import LinearOracle, diameter, objection_to_oracle, oracle_for
+from lighttouch.solvers.frank_wolfe_oracle import (
+    LinearOracle,
+    diameter,
+    objection_to_oracle,
+    oracle_for,
+)
 from lighttouch.solvers.projected_sgd import put_iterate
 from lighttouch.solvers.state import TouchState, first_state, runnable
+from lighttouch.validation import one_of, positive, positive_int
 
 
 @dataclass
@@ -29,7 +34,9 @@ class FrankWolfeState(TouchState):
     slopes: Vector = field(default_factory=lambda: np.zeros(0))  # the sum of all gradients
     squares: float = 0.0  # the sum of their squared norms
     pull: float = 0.0  # the sum of the weights that draw towards the first point
-    seen: np.ndarray[tuple[int], np.dtype[np.int64]] = field(default_factory=lambda: np.zeros(0, np.int64))
+    seen: np.ndarray[tuple[int], np.dtype[np.int64]] = field(
+        default_factory=lambda: np.zeros(0, np.int64)
+    )
 
 
 class _FrankWolfe:
@@ -55,23 +62,29 @@ class _FrankWolfe:
 
 @dataclass(frozen=True)
 class OnlineFrankWolfe(_FrankWolfe):
-    """The online Frank-Wolfe method of Hazan and Kale (2012) for stochastic, possibly non-smooth objectives.
+    """The online Frank-Wolfe method of Hazan and Kale (2012) for stochastic, possibly non-smooth
+    objectives.
 
-    With v_t = argmin <grad F_t(w_t), v> over the feasible set, w_{t+1} = (1 - t^-a) w_t + t^-a v_t. Two ways to remember the past:
+    With v_t = argmin <grad F_t(w_t), v> over the feasible set, w_{t+1} = (1 - t^-a) w_t + t^-a v_t.
+    Two ways to remember the past:
 
-    memory="examples", their stochastic setting (Theorem 4.3, the row of the paper's Table 2): F_t is the mean of the t losses seen
-    so far, each smoothed over a ball of radius smoothing * D * t^(-1/3) by evaluating it at a point drawn from that ball, and
-    a = 2/3, which makes what a new loss adds, t^(a-1), what curvature adds, t^(1/3-a), and what smoothing adds all fall as
-    t^(-1/3). An iteration evaluates every example seen. smoothing=0, for losses that are smooth already, takes a = 1/2.
+    memory="examples", their stochastic setting (Theorem 4.3, the row of the paper's Table 2): F_t
+    is the mean of the t losses seen so far, each smoothed over a ball of radius smoothing * D *
+    t^(-1/3) by evaluating it at a point drawn from that ball, and a = 2/3, which makes what a new
+    loss adds, t^(a-1), what curvature adds, t^(1/3-a), and what smoothing adds all fall as
+    t^(-1/3). An iteration evaluates every example seen. smoothing=0, for losses that are smooth
+    already, takes a = 1/2.
 
-    memory="gradients", their general setting: F_t(w) is the mean over s <= t of <g_s, w> + sigma_s ||w - w_1||^2, with g_s the
-    gradient at w_s, sigma_s = (G/D) s^(-1/4) and a = 1/2. An iteration evaluates one batch; errors fall as T^(-1/4), not T^(-1/3).
+    memory="gradients", their general setting: F_t(w) is the mean over s <= t of <g_s, w> + sigma_s
+    ||w - w_1||^2, with g_s the gradient at w_s, sigma_s = (G/D) s^(-1/4) and a = 1/2. An iteration
+    evaluates one batch; errors fall as T^(-1/4), not T^(-1/3).
 
-    D is the diameter of a box around the feasible set, G the root mean square of the gradients so far. The feasible set must be
-    bounded and made of linear rows and a box, or be a ball alone. Linear programs are solved in closed form (box, ball), by
-    isotonic regression (orders in a box) or by HiGHS. Each looks at all constraints and is counted as that many checks; the
-    result's notes, and `result.state.solver_state.oracle_calls`, say how many there were. The solution is the last iterate with
-    memory="examples", the average with memory="gradients".
+    D is the diameter of a box around the feasible set, G the root mean square of the gradients so
+    far. The feasible set must be bounded and made of linear rows and a box, or be a ball alone.
+    Linear programs are solved in closed form (box, ball), by isotonic regression (orders in a box)
+    or by HiGHS. Each looks at all constraints and is counted as that many checks; the result's
+    notes, and `result.state.solver_state.oracle_calls`, say how many there were. The solution is
+    the last iterate with memory="examples", the average with memory="gradients".
     """
 
     memory: str = "examples"
@@ -84,13 +97,23 @@ class OnlineFrankWolfe(_FrankWolfe):
         positive_int(self.batch, "batch")
 
     def init(self, problem: Problem, start: Vector) -> FrankWolfeState:
-        begun = first_state(problem, np.ascontiguousarray(project(start, problem.constraints, problem.domain).w))
-        state = FrankWolfeState(begun.iterate, begun.visits, begun.counters, first=begun.w.copy(), slopes=np.zeros(problem.dimension))
+        begun = first_state(
+            problem, np.ascontiguousarray(project(start, problem.constraints, problem.domain).w)
+        )
+        state = FrankWolfeState(
+            begun.iterate,
+            begun.visits,
+            begun.counters,
+            first=begun.w.copy(),
+            slopes=np.zeros(problem.dimension),
+        )
         if self.memory == "examples":
             state.seen = np.zeros(problem.objective.examples, np.int64)
         return state
 
-    def advance(self, problem: Problem, state: FrankWolfeState, steps: int, rng: np.random.Generator) -> None:
+    def advance(
+        self, problem: Problem, state: FrankWolfeState, steps: int, rng: np.random.Generator
+    ) -> None:
         oracle = oracle_for(problem)
         size = diameter(oracle)
         shrinking = 2 / 3 if self.memory == "examples" and self.smoothing > 0.0 else 1 / 2
@@ -101,7 +124,9 @@ class OnlineFrankWolfe(_FrankWolfe):
                 return
             step_towards(problem, state, ask(problem, state, oracle, slope), t**-shrinking, oracle)
 
-    def _seen_slope(self, problem: Problem, state: FrankWolfeState, size: float, rng: np.random.Generator) -> Vector:
+    def _seen_slope(
+        self, problem: Problem, state: FrankWolfeState, size: float, rng: np.random.Generator
+    ) -> Vector:
         objective, slope = problem.objective, np.empty(problem.dimension)
         radius = self.smoothing * size * (state.iteration + 1) ** (-1 / 3)
         runnable(seen_examples_gradient, problem)(
@@ -110,7 +135,9 @@ class OnlineFrankWolfe(_FrankWolfe):
         )  # fmt: skip
         return slope
 
-    def _linear_slope(self, problem: Problem, state: FrankWolfeState, size: float, rng: np.random.Generator) -> Vector:
+    def _linear_slope(
+        self, problem: Problem, state: FrankWolfeState, size: float, rng: np.random.Generator
+    ) -> Vector:
         note_gradient(problem, state, self.batch, rng)
         if size > 0.0 and math.isfinite(state.squares):
             t = state.iteration + 1
@@ -129,11 +156,21 @@ def blown_up(slope: Vector, state: FrankWolfeState) -> bool:
     return True
 
 
-def note_gradient(problem: Problem, state: FrankWolfeState, batch: int, rng: np.random.Generator) -> None:
+def note_gradient(
+    problem: Problem, state: FrankWolfeState, batch: int, rng: np.random.Generator
+) -> None:
     """Add the gradient of the next examples at the iterate to the sum."""
     objective, slope = problem.objective, np.empty(problem.dimension)
     runnable(new_examples_gradient, problem)(
-        objective.record, objective.l2, batch, state.w, state.visits, new_gradient(problem.dimension), state.counters, rng, slope
+        objective.record,
+        objective.l2,
+        batch,
+        state.w,
+        state.visits,
+        new_gradient(problem.dimension),
+        state.counters,
+        rng,
+        slope,
     )
     state.slopes += slope
     state.squares += float(slope @ slope)
@@ -146,8 +183,16 @@ def ask(problem: Problem, state: FrankWolfeState, oracle: LinearOracle, slope: V
     return oracle.vertex(slope)
 
 
-def step_towards(problem: Problem, state: FrankWolfeState, vertex: Vector, share: float, oracle: LinearOracle) -> None:
-    """Iteration t ends: a share of the way to the vertex. Rounding keeps every order that both points keep."""
+def step_towards(
+    problem: Problem, state: FrankWolfeState, vertex: Vector, share: float, oracle: LinearOracle
+) -> None:
+    """Iteration t ends: a share of the way to the vertex. Rounding keeps every order that both
+    points keep.
+    """
     t = state.iteration + 1
-    put_iterate(state.iterate, np.clip((1.0 - share) * state.w + share * vertex, oracle.lower, oracle.upper), t)
+    put_iterate(
+        state.iterate,
+        np.clip((1.0 - share) * state.w + share * vertex, oracle.lower, oracle.upper),
+        t,
+    )
     state.counters[ITERATION] = t

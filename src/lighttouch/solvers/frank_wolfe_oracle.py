@@ -1,4 +1,6 @@
-"""Linear optimisation over the feasible set: the vertex that a direction dislikes least, by the cheapest exact method."""
+"""Linear optimisation over the feasible set: the vertex that a direction dislikes least, by the
+cheapest exact method.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +11,17 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy  # scipy.optimize is slow to import: only where it is used
 
+from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints, order
 from lighttouch.domains import Ball
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.interfaces import Vector
 from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.solvers.linear_rows import LinearRows, linear_rows
 
 INSTEAD = "use ProjectedSGD or LightTouch, which need no linear optimisation"
 TOLERANCE = 1e-10  # of HiGHS, the tightest it takes
+
 
 @dataclass(frozen=True)
 class BoxOracle:
@@ -44,12 +47,16 @@ class BallOracle:
 
     def vertex(self, direction: Vector) -> Vector:
         length = float(np.linalg.norm(direction))
-        return self.center - (self.radius / length) * direction if length > 0.0 else self.center.copy()
+        return (
+            self.center - (self.radius / length) * direction if length > 0.0 else self.center.copy()
+        )
 
 
 @dataclass(frozen=True)
 class OrderOracle:
-    """Plain orders in a box: whatever the isotonic regression of minus the direction puts above zero goes to its upper bound."""
+    """Plain orders in a box: whatever the isotonic regression of minus the direction puts above
+    zero goes to its upper bound.
+    """
 
     orders: LinearConstraints
     lower: Vector
@@ -72,20 +79,36 @@ class RowsOracle:
         scale = float(np.abs(direction).max(initial=0.0)) or 1.0  # HiGHS' tolerances are absolute
         found = self.optimum(direction / scale)
         if found.status != 0:
-            raise RuntimeError(f"HiGHS did not solve the linear program of a Frank-Wolfe step: {found.message}")
+            raise RuntimeError(
+                f"HiGHS did not solve the linear program of a Frank-Wolfe step: {found.message}"
+            )
         return np.asarray(np.clip(found.x, self.lower, self.upper))
 
     def optimum(self, direction: Vector) -> Any:
-        options = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
+        options = {
+            "primal_feasibility_tolerance": TOLERANCE,
+            "dual_feasibility_tolerance": TOLERANCE,
+        }
         box = np.column_stack([self.lower, self.upper])
-        found = scipy.optimize.linprog(direction, A_ub=self.matrix, b_ub=self.right, bounds=box, method="highs-ds", options=options)
+        found = scipy.optimize.linprog(
+            direction,
+            A_ub=self.matrix,
+            b_ub=self.right,
+            bounds=box,
+            method="highs-ds",
+            options=options,
+        )
         if found.status == 2:
-            raise InfeasibleConstraintsError("no point satisfies all constraints and the domain together (HiGHS)")
+            raise InfeasibleConstraintsError(
+                "no point satisfies all constraints and the domain together (HiGHS)"
+            )
         return found
 
 
 LinearOracle = BoxOracle | BallOracle | OrderOracle | RowsOracle
-"""A bounded set: its `vertex` has the least inner product with a direction, `lower` and `upper` are a box around it."""
+"""A bounded set: its `vertex` has the least inner product with a direction, `lower` and `upper` are
+a box around it.
+"""
 
 _prepared: WeakKeyDictionary[Any, dict[Any, LinearOracle | str]] = WeakKeyDictionary()
 
@@ -125,7 +148,10 @@ def _new_oracle(problem: Problem) -> LinearOracle | str:
         return f"its steps are linear programs, and some constraints are not linear; {INSTEAD}"
     if isinstance(domain, Ball):
         if rows.right.size:
-            return f"a ball together with constraints has no vertices to move to; give domain=Box(lower, upper), or {INSTEAD}"
+            return (
+                "a ball together with constraints has no vertices to move to; give "
+                f"domain=Box(lower, upper), or {INSTEAD}"
+            )
         center = np.zeros(problem.dimension) if domain.center is None else domain.center
         return BallOracle(center, domain.radius)
     return _linear_oracle(rows)
@@ -137,8 +163,17 @@ def _linear_oracle(rows: LinearRows) -> LinearOracle | str:
         return _bounded(RowsOracle(rows.matrix, rows.right, bounds.lower, bounds.upper))
     if not rows.kinds.source.size and not orders.source.size:
         return BoxOracle(bounds.lower, bounds.upper)
-    if not rows.kinds.source.size and not orders.margin.any() and _equal_along(orders, bounds.lower) and _equal_along(orders, bounds.upper):
-        return OrderOracle(order(orders.lower, orders.upper, dimension=rows.kinds.dimension), bounds.lower, bounds.upper)
+    if (
+        not rows.kinds.source.size
+        and not orders.margin.any()
+        and _equal_along(orders, bounds.lower)
+        and _equal_along(orders, bounds.upper)
+    ):
+        return OrderOracle(
+            order(orders.lower, orders.upper, dimension=rows.kinds.dimension),
+            bounds.lower,
+            bounds.upper,
+        )
     return RowsOracle(rows.matrix, rows.right, bounds.lower, bounds.upper)
 
 
@@ -147,7 +182,9 @@ def _equal_along(orders: Any, bound: Vector) -> bool:
 
 
 def _bounded(oracle: RowsOracle) -> RowsOracle | str:
-    """The oracle with every missing bound found by a linear program, or the coordinate that has none."""
+    """The oracle with every missing bound found by a linear program, or the coordinate that has
+    none.
+    """
     lower, upper = oracle.lower.copy(), oracle.upper.copy()
     for bound, sign, side in ((lower, 1.0, "below"), (upper, -1.0, "above")):
         for i in np.flatnonzero(np.isinf(bound)):
@@ -155,6 +192,9 @@ def _bounded(oracle: RowsOracle) -> RowsOracle | str:
             direction[i] = sign
             found = oracle.optimum(direction)
             if found.status != 0:
-                return f"the feasible set must be bounded, but w[{i}] is not bounded {side}; give domain=Box(lower, upper), or {INSTEAD}"
+                return (
+                    f"the feasible set must be bounded, but w[{i}] is not bounded {side}; give "
+                    f"domain=Box(lower, upper), or {INSTEAD}"
+                )
             bound[i] = found.x[i]
     return replace(oracle, lower=lower, upper=upper)

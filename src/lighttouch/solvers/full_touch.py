@@ -7,24 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.checks import positive, positive_int
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.full_touch import full_touch
-from lighttouch.kernels.gradient import new_gradient
-from lighttouch.kernels.iterate import average
-from lighttouch.kernels.watched import new_pyramid
+from lighttouch.arrays import Vector
+from lighttouch.kernels.loops.full_touch import full_touch
+from lighttouch.kernels.state.gradient import new_gradient
+from lighttouch.kernels.state.iterate import average
+from lighttouch.kernels.state.running_maximum import new_pyramid
 from lighttouch.problem import Problem
 from lighttouch.solvers.state import TouchState, first_state, runnable
 from lighttouch.solvers.steps import StepSize, rule_and_eta
 from lighttouch.solvers.watching import objection_to_watching, watched_rows
+from lighttouch.validation import positive, positive_int
 
 
 @dataclass(frozen=True)
 class FullTouch:
-    """SGD that looks at every constraint in every step (Algorithm 1); plain SGD where there are none.
+    """SGD that looks at every constraint in every step (Algorithm 1); plain SGD where there are
+    none.
 
-    With `incremental` only rows whose coordinates moved are evaluated again, and the largest value is kept up to date: the same
-    iterates to the last bit, for a work an iteration that no longer grows with the number of constraints.
+    With `incremental` only rows whose coordinates moved are evaluated again, and the largest value
+    is kept up to date: the same iterates to the last bit, for a work an iteration that no longer
+    grows with the number of constraints.
     """
 
     penalty: float
@@ -43,11 +45,19 @@ class FullTouch:
     def init(self, problem: Problem, start: Vector) -> TouchState:
         state = first_state(problem, start)
         if self.incremental and problem.constraints.members:
-            state.pyramid = new_pyramid(problem.constraints.record, problem.constraints.members, state.w)
+            state.pyramid = new_pyramid(
+                problem.constraints.record, problem.constraints.members, state.w
+            )
         return state
 
-    def advance(self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator) -> None:
-        constraints = problem.constraints.record if state.pyramid is None else watched_rows(problem, state.pyramid)
+    def advance(
+        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+    ) -> None:
+        constraints = (
+            problem.constraints.record
+            if state.pyramid is None
+            else watched_rows(problem, state.pyramid)
+        )
         touch_all(problem, state, self.penalty, self.step_size, self.batch, steps, rng, constraints)
 
     def solution(self, state: TouchState) -> Vector:
@@ -73,9 +83,14 @@ def touch_all(
     rng: np.random.Generator,
     constraints: Any = None,
 ) -> None:
-    """`steps` iterations of Algorithm 1 on the state, in place; `constraints` stands for the problem's own record."""
+    """`steps` iterations of Algorithm 1 on the state, in place; `constraints` stands for the
+    problem's own record.
+    """
     rule, eta = rule_and_eta(step_size)
-    objective, record = problem.objective, problem.constraints.record if constraints is None else constraints
+    objective, record = (
+        problem.objective,
+        problem.constraints.record if constraints is None else constraints,
+    )
     runnable(full_touch, problem)(
         objective.record, objective.l2, record, problem.constraints.members, problem.domain.record(problem.dimension),
         float(penalty), rule, eta, batch, state.iterate, state.visits, new_gradient(problem.dimension), state.counters, steps, rng,

@@ -1,4 +1,6 @@
-"""Quadratic objectives under linear rows: an interior point, where its factorisations are cheap. Deterministic, and proven at the end."""
+"""Quadratic objectives under linear rows: an interior point, where its factorisations are cheap.
+Deterministic, and proven at the end.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,23 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy import sparse
 
+from lighttouch.arrays import Vector
 from lighttouch.domains import Box, Everywhere
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.interfaces import Vector
 from lighttouch.objectives import Quadratic
 from lighttouch.problem import Problem
 from lighttouch.projections.engines import engine_for
 from lighttouch.projections.fill import factor_operations
 from lighttouch.projections.general_rows import RowsEngine
-from lighttouch.projections.interior_point import Interior, System, finite, first_interior, proven_gap, step, worst_excess
+from lighttouch.projections.interior_point import (
+    Interior,
+    System,
+    finite,
+    first_interior,
+    proven_gap,
+    step,
+    worst_excess,
+)
 from lighttouch.projections.quadratic_program import QuadraticProgram
 
 CHEAP = 1e9  # multiplications of a factorisation
@@ -26,9 +36,13 @@ STEPS = 150
 PATIENCE = 6  # steps without a better point, once there is a good one
 ENOUGH = 1e-9  # relative gap at which no further step is taken
 CLAIMED = 1e-6  # ... and at which the point may be called optimal
-EXACT = 64.0 * float(np.finfo(np.float64).eps)  # excess over a row of length one, relative to the point, that projecting would not change
+EXACT = 64.0 * float(
+    np.finfo(np.float64).eps
+)  # excess over a row of length one, relative to the point, that projecting would not change
 FEASIBLE = 1e-11  # ... and that is kept for want of a better point
-FAR = 100.0  # how far an optimum may be, in sizes of the point, where neither the domain nor the objective says so
+# how far an optimum may be, in sizes of the point, where neither the domain nor the objective says
+# so
+FAR = 100.0
 
 _systems: WeakKeyDictionary[Problem, System] = WeakKeyDictionary()
 
@@ -50,8 +64,14 @@ class InteriorRun:
 
 
 def fits(problem: Problem) -> bool:
-    """Whether the problem is a quadratic program with general rows (orders and boxes have better methods) and cheap to factor."""
-    if not isinstance(problem.objective, Quadratic) or not isinstance(problem.domain, Box | Everywhere) or problem.interpreted:
+    """Whether the problem is a quadratic program with general rows (orders and boxes have better
+    methods) and cheap to factor.
+    """
+    if (
+        not isinstance(problem.objective, Quadratic)
+        or not isinstance(problem.domain, Box | Everywhere)
+        or problem.interpreted
+    ):
         return False
     try:
         engine = engine_for(problem.constraints, problem.domain)
@@ -59,9 +79,17 @@ def fits(problem: Problem) -> bool:
         return False  # the first projection will say so in words
     if not isinstance(engine, RowsEngine):
         return False
-    if not sparse.issparse(engine.unit.matrix) and engine.unit.matrix.shape[0] * engine.unit.matrix.shape[1] > LARGEST_DENSE:
+    if (
+        not sparse.issparse(engine.unit.matrix)
+        and engine.unit.matrix.shape[0] * engine.unit.matrix.shape[1] > LARGEST_DENSE
+    ):
         return False  # even to ask would cost a copy
-    return factor_operations(sparse.csr_matrix(problem.objective.P), sparse.csr_matrix(engine.unit.matrix)) <= CHEAP
+    return (
+        factor_operations(
+            sparse.csr_matrix(problem.objective.P), sparse.csr_matrix(engine.unit.matrix)
+        )
+        <= CHEAP
+    )
 
 
 def system_of(problem: Problem) -> System:
@@ -72,7 +100,9 @@ def system_of(problem: Problem) -> System:
         assert isinstance(problem.objective, Quadratic)
         unit = engine.unit
         right = np.concatenate([unit.right, unit.upper, -unit.lower])
-        _systems[problem] = System(QuadraticProgram.of(problem.objective.P, problem.objective.q, unit, right))
+        _systems[problem] = System(
+            QuadraticProgram.of(problem.objective.P, problem.objective.q, unit, right)
+        )
     return _systems[problem]
 
 
@@ -95,7 +125,12 @@ def advance(problem: Problem, run: InteriorRun) -> bool:
     size = max(1.0, float(np.abs(at.x).max()))
     excess = worst_excess(system.program, at.x)
     if excess <= FEASIBLE * size:
-        keep_if_better(problem, run, proven_gap(system.program, at, radius(problem, size)), excess <= EXACT * size)
+        keep_if_better(
+            problem,
+            run,
+            proven_gap(system.program, at, radius(problem, size)),
+            excess <= EXACT * size,
+        )
     enough = run.exact and run.gap <= ENOUGH * scale_of(run)
     return enough or run.steps >= STEPS or (math.isfinite(run.gap) and run.waited > PATIENCE)
 

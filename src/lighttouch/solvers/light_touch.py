@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lighttouch.checks import one_of, positive, positive_int, refuse_if_too_large
+from lighttouch.arrays import Vector
 from lighttouch.errors import ConstraintError
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.batches import Batches, automatic_batches, fixed_batches
-from lighttouch.kernels.distribution import new_distribution, probabilities
-from lighttouch.kernels.gradient import new_gradient
-from lighttouch.kernels.iterate import average
-from lighttouch.kernels.light_touch import light_touch
+from lighttouch.kernels.loops.light_touch import light_touch
+from lighttouch.kernels.state.batches import Batches, automatic_batches, fixed_batches
+from lighttouch.kernels.state.distribution import new_distribution, probabilities
+from lighttouch.kernels.state.gradient import new_gradient
+from lighttouch.kernels.state.iterate import average
 from lighttouch.problem import Problem
 from lighttouch.solvers.costs import timed_costs
 from lighttouch.solvers.full_touch import touch_all
 from lighttouch.solvers.state import TouchState, first_state, runnable
 from lighttouch.solvers.steps import InverseSqrt, StepSize, rule_and_eta
+from lighttouch.validation import one_of, positive, positive_int, refuse_if_too_large
 
 BYTES_A_CONSTRAINT = 96  # law, bounds, links, order and the values they begin with
 
@@ -49,12 +49,17 @@ class _Learning:
     def batch_sizes(self, state: TouchState) -> tuple[int, int, int]:
         if state.batches is None:
             return (self._loss_batch, 0, 0)
-        return (int(state.batches.sizes[0]), int(state.batches.sizes[1]), int(state.batches.sizes[2]))
+        return (
+            int(state.batches.sizes[0]),
+            int(state.batches.sizes[1]),
+            int(state.batches.sizes[2]),
+        )
 
 
 @dataclass(frozen=True)
 class LightTouch(_Learning):
-    """SGD that checks constraint_batch + 1 constraints a step and learns which ones are violated (Algorithm 2).
+    """SGD that checks constraint_batch + 1 constraints a step and learns which ones are violated
+    (Algorithm 2).
 
     weight_step_size None means the same constant as step_size, as in the paper.
     """
@@ -73,7 +78,10 @@ class LightTouch(_Learning):
         if self.weight_step_size is not None:
             positive(self.weight_step_size, "weight_step_size", zero=True)
         elif not isinstance(self.step_size, float | int):
-            raise ValueError("weight_step_size must be given when step_size is not a constant, for example weight_step_size=1/16")
+            raise ValueError(
+                "weight_step_size must be given when step_size is not a constant, for "
+                "example weight_step_size=1/16"
+            )
 
     @property
     def _weight_step(self) -> float:
@@ -83,7 +91,8 @@ class LightTouch(_Learning):
         count = problem.constraints.count
         if 0 < count < self.constraint_batch:
             return (
-                f"constraint_batch is {self.constraint_batch} but there are only {count} constraints; FullTouch, which checks all "
+                f"constraint_batch is {self.constraint_batch} but there are only {count} "
+                "constraints; FullTouch, which checks all "
                 f"of them, is then the better choice (or a constraint_batch of at most {count})"
             )
         return None
@@ -91,22 +100,31 @@ class LightTouch(_Learning):
     def init(self, problem: Problem, start: Vector) -> TouchState:
         state = first_state(problem, start)
         if problem.constraints.count:
-            begin_learning(problem, state, self.penalty * self._weight_step, fixed_batches(self.batch, 1, self.constraint_batch))
+            begin_learning(
+                problem,
+                state,
+                self.penalty * self._weight_step,
+                fixed_batches(self.batch, 1, self.constraint_batch),
+            )
         return state
 
-    def advance(self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator) -> None:
+    def advance(
+        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+    ) -> None:
         if state.distribution is None:
             touch_all(problem, state, self.penalty, self.step_size, self.batch, steps, rng)
         else:
-            touch_lightly(problem, state, self.penalty, self.step_size, self._weight_step, steps, rng)
+            touch_lightly(
+                problem, state, self.penalty, self.step_size, self._weight_step, steps, rng
+            )
 
 
 @dataclass(frozen=True)
 class PracticalLightTouch(_Learning):
     """LightTouch with decreasing steps and automatic minibatch sizes (Algorithm 4).
 
-    costs="counted" weighs the three gradients by counted operations, so that runs can be repeated; "timed" measures
-    them, as the paper does. `memory` is the weight nu of past variances.
+    costs="counted" weighs the three gradients by counted operations, so that runs can be repeated;
+    "timed" measures them, as the paper does. `memory` is the weight nu of past variances.
     """
 
     penalty: float = 1.0
@@ -131,11 +149,17 @@ class PracticalLightTouch(_Learning):
         state = first_state(problem, start)
         if problem.constraints.count:
             check = problem.constraints.cost
-            batches = automatic_batches(np.array([problem.objective.cost, check, check]), self.memory, problem.constraints.count)
+            batches = automatic_batches(
+                np.array([problem.objective.cost, check, check]),
+                self.memory,
+                problem.constraints.count,
+            )
             begin_learning(problem, state, self.penalty * self._weight_step, batches)
         return state
 
-    def advance(self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator) -> None:
+    def advance(
+        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+    ) -> None:
         if state.distribution is None:
             touch_all(problem, state, self.penalty, self.step_size, self._loss_batch, steps, rng)
             return
@@ -145,16 +169,29 @@ class PracticalLightTouch(_Learning):
 
 
 def begin_learning(problem: Problem, state: TouchState, rate: float, batches: Batches) -> None:
-    """Algorithm 2, lines 2 and 3: a uniform p, and the violations of every constraint remembered."""
+    """Algorithm 2, lines 2 and 3: a uniform p, and the violations of every constraint
+    remembered.
+    """
     count = problem.constraints.count
-    refuse_if_too_large(count * BYTES_A_CONSTRAINT, f"learning which of {count:,} constraints matter", "aggregate them", ConstraintError)
+    refuse_if_too_large(
+        count * BYTES_A_CONSTRAINT,
+        f"learning which of {count:,} constraints matter",
+        "aggregate them",
+        ConstraintError,
+    )
     violations = np.maximum(0.0, problem.constraints.values(state.w))
     state.distribution = new_distribution(violations, rate)
     state.batches = batches
 
 
 def touch_lightly(
-    problem: Problem, state: TouchState, penalty: float, step_size: StepSize, weight_step: float, steps: int, rng: np.random.Generator
+    problem: Problem,
+    state: TouchState,
+    penalty: float,
+    step_size: StepSize,
+    weight_step: float,
+    steps: int,
+    rng: np.random.Generator,
 ) -> None:
     """`steps` iterations of Algorithm 2 or 4 on the state, in place."""
     rule, eta = rule_and_eta(step_size)

@@ -1,4 +1,6 @@
-"""A problem's linear constraints and box as one set of rows, for the solvers that need to see them."""
+"""A problem's linear constraints and box as one set of rows, for the solvers that need to see
+them.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from lighttouch.arrays import Vector
 from lighttouch.constraints import Aggregated, LinearConstraints, Stacked
 from lighttouch.domains import Box
-from lighttouch.interfaces import Vector
 from lighttouch.problem import Problem
 from lighttouch.projections.rows import LinearSet, read_rows
 
@@ -31,7 +33,15 @@ def linear_rows(problem: Problem) -> LinearRows | None:
     parts: tuple[Any, ...] = base.parts if isinstance(base, Stacked) else (base,)
     if not all(isinstance(part, LinearConstraints) for part in parts):
         return None
-    matrix = parts[0].A if len(parts) == 1 else sparse.vstack([sparse.csr_matrix(part.A) for part in parts], format="csr")
+    matrix = (
+        parts[0].A
+        if len(parts) == 1
+        else sparse.vstack([sparse.csr_matrix(part.A) for part in parts], format="csr")
+    )
     right = np.concatenate([part.b for part in parts])
-    lower, upper = (problem.domain.lower, problem.domain.upper) if isinstance(problem.domain, Box) else (-np.inf, np.inf)
+    lower, upper = (
+        (problem.domain.lower, problem.domain.upper)
+        if isinstance(problem.domain, Box)
+        else (-np.inf, np.inf)
+    )
     return LinearRows(matrix, right, read_rows(matrix, right, lower, upper))

@@ -1,4 +1,6 @@
-"""Frank-Wolfe with a local linear oracle: the rates of projected SGD from one linear program a step."""
+"""Frank-Wolfe with a local linear oracle: the rates of projected SGD from one linear program a
+step.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,24 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy  # scipy.optimize is slow to import: only where it is used
 
-from lighttouch.checks import positive, positive_int
+from lighttouch.arrays import Vector
 from lighttouch.domains import Ball
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.frank_wolfe import combination
-from lighttouch.kernels.full_touch import ITERATION
-from lighttouch.kernels.iterate import step_length
+from lighttouch.kernels.loops.frank_wolfe import combination
+from lighttouch.kernels.loops.full_touch import ITERATION
+from lighttouch.kernels.state.iterate import step_length
 from lighttouch.problem import Problem
-from lighttouch.solvers.frank_wolfe import FrankWolfeState, _FrankWolfe, ask, blown_up, note_gradient
+from lighttouch.solvers.frank_wolfe import (
+    FrankWolfeState,
+    _FrankWolfe,
+    ask,
+    blown_up,
+    note_gradient,
+)
 from lighttouch.solvers.frank_wolfe_oracle import INSTEAD, LinearOracle, diameter, oracle_for
 from lighttouch.solvers.projected_sgd import put_iterate
 from lighttouch.solvers.state import first_state
 from lighttouch.solvers.steps import InverseSqrt, StepSize, rule_and_eta
+from lighttouch.validation import positive, positive_int
 
 NEGLIGIBLE = 1e-12  # a weight below it leaves the decomposition
 SAME = 1e-9  # vertices nearer than this, relative to the diameter, are one
@@ -29,27 +37,32 @@ SAME = 1e-9  # vertices nearer than this, relative to the diameter, are one
 class DecomposedState(FrankWolfeState):
     """The iterate as sum of weights[k] vertices[k], and the sum of all iterates."""
 
-    vertices: np.ndarray[tuple[int, int], np.dtype[np.float64]] = field(default_factory=lambda: np.zeros((0, 0)))
+    vertices: np.ndarray[tuple[int, int], np.dtype[np.float64]] = field(
+        default_factory=lambda: np.zeros((0, 0))
+    )
     weights: Vector = field(default_factory=lambda: np.zeros(0))
     visited: Vector = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
 class LocalFrankWolfe(_FrankWolfe):
-    """The conditional gradient method with a local linear oracle of Garber and Hazan (2013), the paper's LLO-FW.
+    """The conditional gradient method with a local linear oracle of Garber and Hazan (2013), the
+    paper's LLO-FW.
 
-    The iterate is kept as a convex combination of vertices. The oracle moves a mass of at most rho r / D from the vertices the
-    slope likes least to the one it likes best: a point at least as good as any within r, and at most rho r away. A step goes
-    1/(2 rho^2) of the way there, along the slope of what has been seen (the derivations follow their Theorems 2 and 3):
+    The iterate is kept as a convex combination of vertices. The oracle moves a mass of at most rho
+    r / D from the vertices the slope likes least to the one it likes best: a point at least as good
+    as any within r, and at most rho r away. A step goes 1/(2 rho^2) of the way there, along the
+    slope of what has been seen (the derivations follow their Theorems 2 and 3):
 
-    convex: F_t(w) = eta_t <sum of gradients, w> + ||w - w_1||^2 and r = 4 rho^2 G eta_t, with eta_t the `step_size` (a constant
-    for a known horizon; None is D / (G sqrt(t)), where their proof divides by 2 rho more, too timid in practice);
-    with `strong_convexity` lambda: F_t(w) = sum over s <= t of <g_s, w> + lambda/2 ||w - w_s||^2, and
-    r = 16 rho^2 (G + lambda D) / (lambda t).
+    convex: F_t(w) = eta_t <sum of gradients, w> + ||w - w_1||^2 and r = 4 rho^2 G eta_t, with eta_t
+    the `step_size` (a constant for a known horizon; None is D / (G sqrt(t)), where their proof
+    divides by 2 rho more, too timid in practice); with `strong_convexity` lambda: F_t(w) = sum over
+    s <= t of <g_s, w> + lambda/2 ||w - w_s||^2, and r = 16 rho^2 (G + lambda D) / (lambda t).
 
-    rho = max(1, sqrt(d) * oracle_ratio), where theory asks for the oracle_ratio (the paper's nu) of the polytope, rarely known and
-    large; 1 is the value for a simplex and works well on orders in a box. G is `gradient_bound`, or the root mean square of the
-    gradients so far; D is as in OnlineFrankWolfe, which also describes the linear programs and their counts. The solution is the
+    rho = max(1, sqrt(d) * oracle_ratio), where theory asks for the oracle_ratio (the paper's nu) of
+    the polytope, rarely known and large; 1 is the value for a simplex and works well on orders in a
+    box. G is `gradient_bound`, or the root mean square of the gradients so far; D is as in
+    OnlineFrankWolfe, which also describes the linear programs and their counts. The solution is the
     average iterate.
     """
 
@@ -63,7 +76,10 @@ class LocalFrankWolfe(_FrankWolfe):
         if self.step_size is not None:
             rule_and_eta(self.step_size)
             if not isinstance(self.step_size, float | int | InverseSqrt):
-                raise ValueError(f"step_size must be a constant or InverseSqrt here, got {self.step_size}; or give strong_convexity")
+                raise ValueError(
+                    "step_size must be a constant or InverseSqrt here, got "
+                    f"{self.step_size}; or give strong_convexity"
+                )
         for name in ("strong_convexity", "gradient_bound"):
             if getattr(self, name) is not None:
                 positive(getattr(self, name), name)
@@ -72,7 +88,10 @@ class LocalFrankWolfe(_FrankWolfe):
 
     def objection_to(self, problem: Problem) -> str | None:
         if isinstance(problem.domain, Ball):
-            return f"it keeps its iterate as a combination of vertices, and a ball has none; give domain=Box(lower, upper), or {INSTEAD}"
+            return (
+                "it keeps its iterate as a combination of vertices, and a ball has none; give "
+                f"domain=Box(lower, upper), or {INSTEAD}"
+            )
         return super().objection_to(problem)
 
     def init(self, problem: Problem, start: Vector) -> DecomposedState:
@@ -85,7 +104,9 @@ class LocalFrankWolfe(_FrankWolfe):
             slopes=zeros[0], visited=zeros[1], vertices=vertex[None].copy(), weights=np.ones(1),
         )  # fmt: skip
 
-    def advance(self, problem: Problem, state: DecomposedState, steps: int, rng: np.random.Generator) -> None:
+    def advance(
+        self, problem: Problem, state: DecomposedState, steps: int, rng: np.random.Generator
+    ) -> None:
         oracle = oracle_for(problem)
         size, ratio = diameter(oracle), max(1.0, math.sqrt(problem.dimension) * self.oracle_ratio)
         for _ in range(steps):
@@ -99,13 +120,19 @@ class LocalFrankWolfe(_FrankWolfe):
             move_mass(state, slope, vertex, mass, 0.5 / ratio**2, SAME * size)
             self._end_iteration(state, oracle)
 
-    def _slope_and_radius(self, state: DecomposedState, ratio: float, size: float) -> tuple[Vector, float]:
+    def _slope_and_radius(
+        self, state: DecomposedState, ratio: float, size: float
+    ) -> tuple[Vector, float]:
         """The gradient of F_t at the iterate, and how far away its minimiser can be."""
         t = state.iteration + 1
-        steepness = math.sqrt(state.squares / t) if self.gradient_bound is None else self.gradient_bound
+        steepness = (
+            math.sqrt(state.squares / t) if self.gradient_bound is None else self.gradient_bound
+        )
         if self.strong_convexity is None:
             eta = self._eta(t, steepness, size)
-            return eta * state.slopes + 2.0 * (state.w - state.first), 4.0 * ratio**2 * steepness * eta
+            return eta * state.slopes + 2.0 * (
+                state.w - state.first
+            ), 4.0 * ratio**2 * steepness * eta
         bend = self.strong_convexity
         slope = state.slopes + bend * (t * state.w - state.visited)
         return slope, 16.0 * ratio**2 * (steepness + bend * size) / (bend * t)
@@ -127,8 +154,12 @@ class LocalFrankWolfe(_FrankWolfe):
         return self.average(state)
 
 
-def move_mass(state: DecomposedState, slope: Vector, vertex: Vector, mass: float, share: float, same: float) -> None:
-    """Take `mass` from the vertices with the largest inner product with the slope, and move a share of it to the given vertex."""
+def move_mass(
+    state: DecomposedState, slope: Vector, vertex: Vector, mass: float, share: float, same: float
+) -> None:
+    """Take `mass` from the vertices with the largest inner product with the slope, and move a share
+    of it to the given vertex.
+    """
     worst_first = np.argsort(-(state.vertices @ slope), kind="stable")
     weights = state.weights[worst_first]
     before = np.cumsum(weights) - weights
@@ -149,7 +180,9 @@ def give(state: DecomposedState, vertex: Vector, weight: float, same: float) -> 
 
 
 def forget_negligible(state: DecomposedState) -> None:
-    """Drop vertices without weight, and bring the rest down to d + 1 when there are twice as many (Caratheodory)."""
+    """Drop vertices without weight, and bring the rest down to d + 1 when there are twice as many
+    (Caratheodory).
+    """
     kept = state.weights > NEGLIGIBLE
     if not kept.all():
         state.vertices, state.weights = state.vertices[kept], state.weights[kept]
@@ -161,7 +194,11 @@ def forget_negligible(state: DecomposedState) -> None:
 
 
 def few_weights(weights: Vector, vertices: Vector) -> Vector | None:
-    """Other weights of the same point, at most d + 1 of them positive: a basic solution; None where HiGHS finds none."""
+    """Other weights of the same point, at most d + 1 of them positive: a basic solution; None where
+    HiGHS finds none.
+    """
     equations = np.vstack([vertices.T, np.ones(weights.size)])
-    found = scipy.optimize.linprog(-weights, A_eq=equations, b_eq=equations @ weights, bounds=(0, None), method="highs-ds")
+    found = scipy.optimize.linprog(
+        -weights, A_eq=equations, b_eq=equations @ weights, bounds=(0, None), method="highs-ds"
+    )
     return np.maximum(0.0, found.x) if found.status == 0 else None

@@ -6,20 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lighttouch.checks import positive, positive_int
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.batches import fixed_batches
-from lighttouch.kernels.iterate import average
+from lighttouch.arrays import Vector
+from lighttouch.kernels.state.batches import fixed_batches
+from lighttouch.kernels.state.iterate import average
 from lighttouch.problem import Problem
 from lighttouch.solvers.full_touch import touch_all
 from lighttouch.solvers.light_touch import _Learning, begin_learning, touch_lightly
 from lighttouch.solvers.state import TouchState, first_state
 from lighttouch.solvers.steps import InverseTime
+from lighttouch.validation import positive, positive_int
 
 
 @dataclass(frozen=True)
 class MidTouch(_Learning):
-    """FullTouch for first_phase iterations, then LightTouch with one check, both with steps 1/(strong_convexity t) (Algorithm 3)."""
+    """FullTouch for first_phase iterations, then LightTouch with one check, both with steps
+    1/(strong_convexity t) (Algorithm 3).
+    """
 
     penalty: float
     strong_convexity: float
@@ -41,7 +43,9 @@ class MidTouch(_Learning):
     def init(self, problem: Problem, start: Vector) -> TouchState:
         return first_state(problem, start)
 
-    def advance(self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator) -> None:
+    def advance(
+        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+    ) -> None:
         full = min(steps, max(0, self.first_phase - state.iteration))
         if full:
             touch_all(problem, state, self.penalty, self._step, self.batch, full, rng)
@@ -52,7 +56,9 @@ class MidTouch(_Learning):
         if state.distribution is None:
             touch_all(problem, state, self.penalty, self._step, self.batch, steps - full, rng)
         else:
-            touch_lightly(problem, state, self.penalty, self._step, self.weight_step_size, steps - full, rng)
+            touch_lightly(
+                problem, state, self.penalty, self._step, self.weight_step_size, steps - full, rng
+            )
 
     def prepare(self, problem: Problem, state: TouchState) -> None:
         """Compile the second phase too."""
@@ -60,10 +66,17 @@ class MidTouch(_Learning):
         self.advance(problem, state, 1, np.random.default_rng(0))
 
     def _begin_second_phase(self, problem: Problem, state: TouchState) -> None:
-        """Lines 8-10: go on from the average, with a new average, a uniform p and the violations there."""
+        """Lines 8-10: go on from the average, with a new average, a uniform p and the violations
+        there.
+        """
         state.iterate.w[:] = average(state.iterate, 0, state.iteration)
         state.iterate.total[:] = 0.0
         state.iterate.summed[:] = state.iteration
         state.counters[3] = state.iteration
         if problem.constraints.count:
-            begin_learning(problem, state, self.penalty * self.weight_step_size, fixed_batches(self.batch, 1, 1))
+            begin_learning(
+                problem,
+                state,
+                self.penalty * self.weight_step_size,
+                fixed_batches(self.batch, 1, 1),
+            )

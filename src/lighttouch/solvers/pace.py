@@ -1,4 +1,6 @@
-"""How the automatic solver sizes its steps and visits, from counted costs alone, so that runs can be repeated."""
+"""How the automatic solver sizes its steps and visits, from counted costs alone, so that runs can
+be repeated.
+"""
 
 from __future__ import annotations
 
@@ -8,33 +10,40 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.constraints import OrderRows
-from lighttouch.kernels.domains import BALL, DomainRecord
-from lighttouch.kernels.lattice_order import LatticeOrder
-from lighttouch.kernels.objectives import SparseExamples
-from lighttouch.kernels.swift import Pace
+from lighttouch.arrays import Vector
+from lighttouch.kernels.loops.sampled_adagrad import Pace
+from lighttouch.kernels.verbs.constraints import OrderRows
+from lighttouch.kernels.verbs.domains import BALL, DomainRecord
+from lighttouch.kernels.verbs.lattice_rows import LatticeOrder
+from lighttouch.kernels.verbs.objectives import SparseExamples
 from lighttouch.problem import Problem
 from lighttouch.solvers.accelerated import has_kinks
 
 CHEAP_PASS = 4e6  # operations of a full gradient that are no reason to sample
 POLISH_PASS = 1.2e7
-KINKED_CHEAP_PASS = 2e5  # a loss with kinks takes hundreds of full gradients, and sampling far fewer passes to come near
+# a loss with kinks takes hundreds of full gradients, and sampling far fewer passes to come near
+KINKED_CHEAP_PASS = 2e5
 KINKED_POLISH_PASS = 4e6
 CHEAP_CHECK = 2e7  # operations of checking all constraints that are no reason to avoid projections
-EXAMPLE_OPERATIONS = 12.0  # an example's number is read, gathered, and stepped on; a constraint's is only read
+EXAMPLE_OPERATIONS = (
+    12.0  # an example's number is read, gathered, and stepped on; a constraint's is only read
+)
 SPARSE_OPERATIONS = 4.0  # the same where an example is stepped on at once
 CONSTRAINT_SHARE = 0.1  # of the time that examples take
 LARGEST_SHARE = 2.0
 PROJECTION_CHECKS = 30.0  # of all constraints, that a projection costs about as much as
 LARGEST_GROUP = 1024
-FINEST_SINGLE = 1e3  # deviations of the targets: what single precision rounds off is then no part of them
+FINEST_SINGLE = (
+    1e3  # deviations of the targets: what single precision rounds off is then no part of them
+)
 LARGEST_SINGLE = 1e5  # its sixth power, a million times over, is a number in single precision
 NEAR = 200_000  # coordinates, at 16 bytes each, that stay near the processor
 
 
 def choose_pace(problem: Problem) -> Pace:
-    """Sixteen examples an iteration in four runs of four; constraints get a tenth of the time, more where they are the heavier part."""
+    """Sixteen examples an iteration in four runs of four; constraints get a tenth of the time, more
+    where they are the heavier part.
+    """
     examples = problem.objective.examples
     run = 4 if examples >= 64 and not problem.objective.independent else 1
     runs = 1 if examples == 1 else 4
@@ -53,12 +62,16 @@ def choose_pace(problem: Problem) -> Pace:
 
 
 def sweeps_pairs(problem: Problem) -> bool:
-    """Whether each constraint compares two coordinates: such pairs are parted in place, without a gradient to gather."""
+    """Whether each constraint compares two coordinates: such pairs are parted in place, without a
+    gradient to gather.
+    """
     return isinstance(problem.constraints.record, OrderRows | LatticeOrder)
 
 
 def fits_single_precision(problem: Problem) -> bool:
-    """Whether it holds the sums of squared gradients, tells the targets apart and keeps the bounds; users' loops want double precision."""
+    """Whether it holds the sums of squared gradients, tells the targets apart and keeps the bounds;
+    users' loops want double precision.
+    """
     examples, domain = problem.objective.record, problem.domain.record(problem.dimension)
     if domain.kind == BALL or problem.interpreted or not _ours(problem.constraints.record):
         return False
@@ -82,11 +95,14 @@ def inward(domain: DomainRecord) -> DomainRecord:
 
 
 def _ours(record: Any) -> bool:
-    return type(record).__module__.startswith("lighttouch.") and all(_ours(part) for part in record if hasattr(part, "_fields"))
+    return type(record).__module__.startswith("lighttouch.") and all(
+        _ours(part) for part in record if hasattr(part, "_fields")
+    )
 
 
 def ridge_shares(problem: Problem) -> Vector:
-    """The l2 term dealt out among the examples that touch a coordinate, so that a step need not move all of them; empty without one.
+    """The l2 term dealt out among the examples that touch a coordinate, so that a step need not
+    move all of them; empty without one.
 
     Infinite where no example touches it.
     """
@@ -99,19 +115,37 @@ def ridge_shares(problem: Problem) -> Vector:
 
 
 def constraint_share(problem: Problem) -> float:
-    """In proportion to a check of all constraints against a pass over all examples, within limits."""
-    return float(np.clip(check_operations(problem) / pass_operations(problem), CONSTRAINT_SHARE, LARGEST_SHARE))
+    """In proportion to a check of all constraints against a pass over all examples, within
+    limits.
+    """
+    return float(
+        np.clip(
+            check_operations(problem) / pass_operations(problem), CONSTRAINT_SHARE, LARGEST_SHARE
+        )
+    )
 
 
 def first_stage(problem: Problem, pace: Pace) -> int:
-    """Half a pass over the examples, and at least as much work as the projection that ends the stage."""
+    """Half a pass over the examples, and at least as much work as the projection that ends the
+    stage.
+    """
     half_pass = problem.objective.examples // (2 * pace.run * pace.runs)
-    return int(max(200, half_pass, PROJECTION_CHECKS * check_operations(problem) / step_operations(problem, pace)))
+    return int(
+        max(
+            200,
+            half_pass,
+            PROJECTION_CHECKS * check_operations(problem) / step_operations(problem, pace),
+        )
+    )
 
 
 def step_operations(problem: Problem, pace: Pace) -> float:
     visited = (1 + pace.draws) * pace.group / pace.every
-    constraint = problem.constraints.cost / problem.constraints.group_size if problem.constraints.members else 0.0
+    constraint = (
+        problem.constraints.cost / problem.constraints.group_size
+        if problem.constraints.members
+        else 0.0
+    )
     return example_operations(problem, pace.sparse) * pace.run * pace.runs + visited * constraint
 
 
@@ -129,12 +163,17 @@ def check_operations(problem: Problem) -> float:
 
 
 def record_interval(problem: Problem, stage: int) -> int:
-    """Rarely enough to cost nothing, but often enough for an average over the later half of the first stage."""
+    """Rarely enough to cost nothing, but often enough for an average over the later half of the
+    first stage.
+    """
     return int(max(10, min(stage / 16, problem.dimension / max(1.0, 8 * problem.objective.cost))))
 
 
 def full_pass_is_cheap(problem: Problem) -> bool:
-    return pass_operations(problem) <= (KINKED_CHEAP_PASS if has_kinks(problem) else CHEAP_PASS) or problem.objective.examples == 1
+    return (
+        pass_operations(problem) <= (KINKED_CHEAP_PASS if has_kinks(problem) else CHEAP_PASS)
+        or problem.objective.examples == 1
+    )
 
 
 def polishing_pays(problem: Problem) -> bool:
@@ -153,6 +192,10 @@ def first_eta(problem: Problem) -> float:
     if X is None or y is None:
         return 1.0
     data = X.data if scipy.sparse.issparse(X) else X[: min(1000, X.shape[0])]
-    entry = float(np.sqrt(np.mean(np.square(data[:100_000] if scipy.sparse.issparse(X) else data)))) if data.size else 1.0
+    entry = (
+        float(np.sqrt(np.mean(np.square(data[:100_000] if scipy.sparse.issparse(X) else data))))
+        if data.size
+        else 1.0
+    )
     reach = max(1e-300, float(np.sqrt(np.mean(np.square(y[:100_000])))))
     return reach / max(1e-300, entry * math.sqrt(objective.cost))

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.checks import positive_int
+from lighttouch.arrays import Vector
 from lighttouch.domains import Everywhere
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.full_touch import CHECKS, full_touch
-from lighttouch.kernels.gradient import new_gradient
-from lighttouch.kernels.iterate import Iterate, average
+from lighttouch.kernels.loops.full_touch import CHECKS, full_touch
+from lighttouch.kernels.state.gradient import new_gradient
+from lighttouch.kernels.state.iterate import Iterate, average
 from lighttouch.problem import Problem
 from lighttouch.projections import Projected, project
 from lighttouch.solvers.state import TouchState, first_state, runnable
 from lighttouch.solvers.steps import StepSize, rule_and_eta
+from lighttouch.validation import positive_int
 
 Projection = Callable[[Vector, Any, Any], Projected | Vector]
 
@@ -34,9 +34,10 @@ class ProjectedState(TouchState):
 class ProjectedSGD:
     """SGD with Pi_g, the exact projection onto constraints and domain, after every step.
 
-    `projection` is any callable (w, constraints, domain) that returns the projected point, as an array or as a `Projected`;
-    None is `lighttouch.project`, started from the multipliers of the projection before. The start is projected too. The
-    projection of a step looks at every constraint and is counted as that many checks; the result's notes, and
+    `projection` is any callable (w, constraints, domain) that returns the projected point, as an
+    array or as a `Projected`; None is `lighttouch.project`, started from the multipliers of the
+    projection before. The start is projected too. The projection of a step looks at every
+    constraint and is counted as that many checks; the result's notes, and
     `result.state.solver_state.projections`, say how many there were.
     """
 
@@ -48,12 +49,23 @@ class ProjectedSGD:
         rule_and_eta(self.step_size)
         positive_int(self.batch, "batch")
         if self.projection is not None and not callable(self.projection):
-            raise TypeError(f"projection must be callable as projection(w, constraints, domain), got {type(self.projection).__name__}")
+            raise TypeError(
+                "projection must be callable as projection(w, constraints, domain), got "
+                f"{type(self.projection).__name__}"
+            )
 
     def __repr__(self) -> str:
-        """Without the address of the projection, which differs in every process: a run is resumed under the same repr."""
-        chosen = getattr(self.projection, "__qualname__", type(self.projection).__name__) if self.projection else None
-        return f"ProjectedSGD(step_size={self.step_size!r}, batch={self.batch}, projection={chosen})"
+        """Without the address of the projection, which differs in every process: a run is resumed
+        under the same repr.
+        """
+        chosen = (
+            getattr(self.projection, "__qualname__", type(self.projection).__name__)
+            if self.projection
+            else None
+        )
+        return (
+            f"ProjectedSGD(step_size={self.step_size!r}, batch={self.batch}, projection={chosen})"
+        )
 
     def objection_to(self, problem: Problem) -> str | None:
         return None
@@ -65,10 +77,15 @@ class ProjectedSGD:
         state.iterate.w[:] = self._nearest(problem, state)
         return state
 
-    def advance(self, problem: Problem, state: ProjectedState, steps: int, rng: np.random.Generator) -> None:
+    def advance(
+        self, problem: Problem, state: ProjectedState, steps: int, rng: np.random.Generator
+    ) -> None:
         rule, eta = rule_and_eta(self.step_size)
         objective, constraints = problem.objective, problem.constraints
-        everywhere, gradient = Everywhere().record(problem.dimension), new_gradient(problem.dimension)
+        everywhere, gradient = (
+            Everywhere().record(problem.dimension),
+            new_gradient(problem.dimension),
+        )
         take_step = runnable(full_touch, problem)
         for _ in range(steps):
             take_step(
@@ -87,7 +104,9 @@ class ProjectedSGD:
             state.warm = found.warm if isinstance(found.warm, np.ndarray) else None
             return found.w
         nearest = self.projection(state.w.copy(), problem.constraints, problem.domain)
-        return nearest.w if isinstance(nearest, Projected) else np.asarray(nearest, dtype=np.float64)
+        return (
+            nearest.w if isinstance(nearest, Projected) else np.asarray(nearest, dtype=np.float64)
+        )
 
     def solution(self, state: ProjectedState) -> Vector:
         return self.average(state)

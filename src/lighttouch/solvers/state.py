@@ -7,20 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.interfaces import Vector
-from lighttouch.kernels.batches import Batches
-from lighttouch.kernels.compiled import interpreted
-from lighttouch.kernels.distribution import Distribution
-from lighttouch.kernels.full_touch import CHECKS, ITERATION, SAMPLES
-from lighttouch.kernels.iterate import Iterate, new_iterate
-from lighttouch.kernels.visits import Visits, new_visits
-from lighttouch.kernels.watched import Pyramid
+from lighttouch.arrays import Vector
+from lighttouch.kernels.compiler.compiled import interpreted
+from lighttouch.kernels.loops.full_touch import CHECKS, ITERATION, SAMPLES
+from lighttouch.kernels.state.batches import Batches
+from lighttouch.kernels.state.distribution import Distribution
+from lighttouch.kernels.state.example_order import Visits, new_visits
+from lighttouch.kernels.state.iterate import Iterate, new_iterate
+from lighttouch.kernels.state.running_maximum import Pyramid
 from lighttouch.problem import Problem
 
 
 @dataclass
 class TouchState:
-    """Iterate, place in the examples, counters [iteration, checks, samples, first averaged iteration], and what some solvers add."""
+    """Iterate, place in the examples, counters [iteration, checks, samples, first averaged
+    iteration], and what some solvers add.
+    """
 
     iterate: Iterate
     visits: Visits
@@ -46,7 +48,9 @@ class TouchState:
         return self.iterate.w
 
     def copy(self) -> TouchState:
-        return replace(self, **{part.name: copied(getattr(self, part.name)) for part in fields(self)})
+        return replace(
+            self, **{part.name: copied(getattr(self, part.name)) for part in fields(self)}
+        )
 
 
 def copied(value: Any) -> Any:

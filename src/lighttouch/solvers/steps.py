@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lighttouch.checks import positive
-from lighttouch.kernels import iterate
+from lighttouch.kernels.state import iterate
+from lighttouch.validation import positive
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,11 @@ class AdaGrad:
 
 StepSize = float | InverseSqrt | InverseTime | AdaGrad
 
-_RULES = {InverseSqrt: iterate.INVERSE_SQRT, InverseTime: iterate.INVERSE_TIME, AdaGrad: iterate.ADAGRAD}
+_RULES = {
+    InverseSqrt: iterate.INVERSE_SQRT,
+    InverseTime: iterate.INVERSE_TIME,
+    AdaGrad: iterate.ADAGRAD,
+}
 
 
 def rule_and_eta(step_size: StepSize) -> tuple[int, float]:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from lighttouch.constraints import Aggregated, LinearConstraints
 from lighttouch.domains import Ball
-from lighttouch.kernels.watched import Pyramid, WatchedRows
+from lighttouch.kernels.state.running_maximum import Pyramid, WatchedRows
 from lighttouch.problem import Problem
 
 _columns: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
@@ -20,11 +20,15 @@ def objection_to_watching(problem: Problem) -> str | None:
     constraints = problem.constraints
     if isinstance(constraints, Aggregated) or not isinstance(constraints, LinearConstraints):
         return (
-            "incremental looks need linear constraints (one family, not aggregated), whose rows say which coordinates they depend on: "
+            "incremental looks need linear constraints (one family, not aggregated), whose "
+            "rows say which coordinates they depend on: "
             "leave incremental=False"
         )
     if isinstance(problem.domain, Ball):
-        return "incremental looks need steps that move few coordinates, and a ball moves all of them: use a Box, or leave incremental=False"
+        return (
+            "incremental looks need steps that move few coordinates, and a ball moves all of "
+            "them: use a Box, or leave incremental=False"
+        )
     return None
 
 

@@ -1,6 +1,8 @@
-"""What the paper proves, as numbers: penalties, bounds, plans that reach a wanted accuracy, and its comparison tables.
+"""What the paper proves, as numbers: penalties, bounds, plans that reach a wanted accuracy, and its
+comparison tables.
 
-Words stand for the paper's letters as in docs/notation.md; every function names the lemma or theorem it evaluates.
+Words stand for the paper's letters as in docs/notation.md; every function names the lemma or
+theorem it evaluates.
 """
 
 from lighttouch.theory.bounds import (
@@ -28,7 +30,13 @@ from lighttouch.theory.penalties import (
     penalty_from_interior_point,
 )
 from lighttouch.theory.plans import Plan, plan_full, plan_light, plan_mid
-from lighttouch.theory.tables import ComparisonRow, Sizes, checks_table, comparison_table, iterations_table
+from lighttouch.theory.tables import (
+    ComparisonRow,
+    Sizes,
+    checks_table,
+    comparison_table,
+    iterations_table,
+)
 
 __all__ = [
     "PENALTY_MARGIN",

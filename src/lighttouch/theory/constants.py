@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from lighttouch.checks import positive, positive_int
 from lighttouch.theory.penalties import distance_to_feasible, penalty_above
+from lighttouch.validation import positive, positive_int
 
 
 @dataclass(frozen=True)
 class Constants:
-    """Bounds on the problem's size and slopes. Give `penalty`, or `boundary_gradient` to derive it, or both."""
+    """Bounds on the problem's size and slopes. Give `penalty`, or `boundary_gradient` to derive it,
+    or both.
+    """
 
     constraints: int
     diameter: float
@@ -25,8 +27,16 @@ class Constants:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "constraints", positive_int(self.constraints, "constraints"))
-        for name in ("diameter", "objective_gradient", "constraint_gradient", "constraint_lipschitz", "objective_lipschitz"):
-            object.__setattr__(self, name, positive(getattr(self, name), name, zero=name.startswith("objective")))
+        for name in (
+            "diameter",
+            "objective_gradient",
+            "constraint_gradient",
+            "constraint_lipschitz",
+            "objective_lipschitz",
+        ):
+            object.__setattr__(
+                self, name, positive(getattr(self, name), name, zero=name.startswith("objective"))
+            )
         for name in ("boundary_gradient", "penalty", "strong_convexity"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, positive(getattr(self, name), name))
@@ -35,11 +45,18 @@ class Constants:
     def _check_penalty(self) -> None:
         if self.boundary_gradient is None:
             if self.penalty is None:
-                raise ValueError("penalty or boundary_gradient must be given, got neither; try theory.boundary_gradient(g(v), diameter)")
+                raise ValueError(
+                    "penalty or boundary_gradient must be given, got neither; try "
+                    "theory.boundary_gradient(g(v), diameter)"
+                )
             return
         if self.penalty is None and self.objective_lipschitz == 0:
-            raise ValueError("penalty must be given when objective_lipschitz is 0; any penalty above 0 will do")
-        distance_to_feasible(0.0, self.chosen_penalty, self.boundary_gradient, self.objective_lipschitz)
+            raise ValueError(
+                "penalty must be given when objective_lipschitz is 0; any penalty above 0 will do"
+            )
+        distance_to_feasible(
+            0.0, self.chosen_penalty, self.boundary_gradient, self.objective_lipschitz
+        )
 
     @property
     def chosen_penalty(self) -> float:
@@ -56,7 +73,9 @@ class Constants:
 
     @property
     def saddle_gradient(self) -> float:
-        """G_f + gamma G_g + gamma L_g D_w, the gradient scale of LightTouch's two players, w and p."""
+        """G_f + gamma G_g + gamma L_g D_w, the gradient scale of LightTouch's two players, w and
+        p.
+        """
         return self.step_gradient + self.chosen_penalty * self.constraint_lipschitz * self.diameter
 
     @property
@@ -73,5 +92,8 @@ class Constants:
     def needed_strong_convexity(self) -> float:
         """Lambda, refused when it was not given."""
         if self.strong_convexity is None:
-            raise ValueError("strong_convexity must be given for MidTouch, got None; try the objective's l2, or plan_light")
+            raise ValueError(
+                "strong_convexity must be given for MidTouch, got None; try the "
+                "objective's l2, or plan_light"
+            )
         return self.strong_convexity

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from lighttouch.checks import positive
 from lighttouch.theory.bounds import (
     full_bound,
     full_step_size,
@@ -20,6 +19,7 @@ from lighttouch.theory.bounds import (
 )
 from lighttouch.theory.constants import Constants
 from lighttouch.theory.penalties import distance_to_feasible
+from lighttouch.validation import positive
 
 if TYPE_CHECKING:
     from lighttouch.solvers import FullTouch, LightTouch, MidTouch
@@ -33,10 +33,12 @@ SOLVER_WORDS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """A run that is proven to bring `measure` to at most `epsilon`: print it, or run `solver()` for `iterations`.
+    """A run that is proven to bring `measure` to at most `epsilon`: print it, or run `solver()` for
+    `iterations`.
 
-    `guarantee` is the lemma's bound at these iterations. It holds with probability 1 - `failure_probability`, or in
-    expectation where that is None. `distance_to_feasible` is how far the average iterate can be from its projection.
+    `guarantee` is the lemma's bound at these iterations. It holds with probability 1 -
+    `failure_probability`, or in expectation where that is None. `distance_to_feasible` is how far
+    the average iterate can be from its projection.
     """
 
     algorithm: str
@@ -65,7 +67,9 @@ class Plan:
         return solver
 
     def __str__(self) -> str:
-        given = [(field.name.replace("_", " "), getattr(self, field.name)) for field in fields(self)]
+        given = [
+            (field.name.replace("_", " "), getattr(self, field.name)) for field in fields(self)
+        ]
         rows = [(label, value) for label, value in given if value is not None]
         width = max(len(label) for label, _ in rows) + 2
         return "\n".join(f"{label:<{width}}{_shown(value)}" for label, value in rows)
@@ -79,12 +83,17 @@ def _shown(value: float | str) -> str:
 
 def _whole_iterations(wanted: float) -> int:
     if not math.isfinite(wanted):
-        raise ValueError("epsilon must be large enough for a countable number of iterations; try a larger epsilon or smaller constants")
+        raise ValueError(
+            "epsilon must be large enough for a countable number of iterations; try a "
+            "larger epsilon or smaller constants"
+        )
     return max(1, math.ceil(wanted))
 
 
 def _iterations_until(epsilon: float, root: float, inverse: float) -> int:
-    """T from which root / sqrt(T) + inverse / T <= epsilon, by Fujiwara's bound on roots (proofs of Theorems full and light)."""
+    """T from which root / sqrt(T) + inverse / T <= epsilon, by Fujiwara's bound on roots (proofs of
+    Theorems full and light).
+    """
     least_root = 2 * root / epsilon
     return _whole_iterations(max(least_root * least_root, 2 * inverse / epsilon))
 
@@ -92,10 +101,21 @@ def _iterations_until(epsilon: float, root: float, inverse: float) -> int:
 def _distance(constants: Constants, suboptimality: float) -> float | None:
     if constants.boundary_gradient is None:
         return None
-    return distance_to_feasible(suboptimality, constants.chosen_penalty, constants.boundary_gradient, constants.objective_lipschitz)
+    return distance_to_feasible(
+        suboptimality,
+        constants.chosen_penalty,
+        constants.boundary_gradient,
+        constants.objective_lipschitz,
+    )
 
 
-def _full_plan(constants: Constants, epsilon: float, failure_probability: float, iterations: int, note: str | None = None) -> Plan:
+def _full_plan(
+    constants: Constants,
+    epsilon: float,
+    failure_probability: float,
+    iterations: int,
+    note: str | None = None,
+) -> Plan:
     guarantee = full_bound(constants, iterations, failure_probability)
     return Plan(
         algorithm="FullTouch",
@@ -113,33 +133,58 @@ def _full_plan(constants: Constants, epsilon: float, failure_probability: float,
 
 
 def plan_full(constants: Constants, epsilon: float, failure_probability: float = 0.05) -> Plan:
-    """FullTouch for f(w) - f(w*) <= epsilon with probability 1 - delta; m checks an iteration (Theorem full)."""
-    iterations = _iterations_until(positive(epsilon, "epsilon"), *full_terms(constants, failure_probability))
+    """FullTouch for f(w) - f(w*) <= epsilon with probability 1 - delta; m checks an iteration
+    (Theorem full).
+    """
+    iterations = _iterations_until(
+        positive(epsilon, "epsilon"), *full_terms(constants, failure_probability)
+    )
     return _full_plan(constants, epsilon, failure_probability, iterations)
 
 
 def plan_light(constants: Constants, epsilon: float, failure_probability: float = 0.05) -> Plan:
-    """LightTouch for f(w) - f(w*) <= epsilon with probability 1 - delta; k + 1 checks an iteration (Theorem light).
+    """LightTouch for f(w) - f(w*) <= epsilon with probability 1 - delta; k + 1 checks an iteration
+    (Theorem light).
 
-    Where k would exceed m, the theorem runs FullTouch for the same number of iterations; `plan_full` then asks for fewer.
+    Where k would exceed m, the theorem runs FullTouch for the same number of iterations;
+    `plan_full` then asks for fewer.
     """
     wide = constants.widened
-    root, (_, inverse) = 67 * light_root(wide, failure_probability), full_terms(wide, failure_probability)
+    root, (_, inverse) = (
+        67 * light_root(wide, failure_probability),
+        full_terms(wide, failure_probability),
+    )
     iterations = _iterations_until(positive(epsilon, "epsilon"), root, inverse)
     k = light_constraint_batch(wide.constraints, iterations, failure_probability)
     if k > wide.constraints:
-        too_many = f"LightTouch would check {k:,} constraints an iteration, more than all {wide.constraints:,}; compare plan_full"
+        too_many = (
+            f"LightTouch would check {k:,} constraints an iteration, more than all "
+            f"{wide.constraints:,}; compare plan_full"
+        )
         return _full_plan(wide, epsilon, failure_probability, iterations, too_many)
     cheaper = _cheaper(plan_full(constants, epsilon, failure_probability), (k + 1) * iterations)
     return _light_plan(wide, epsilon, failure_probability, iterations, k, cheaper)
 
 
 def _cheaper(full: Plan, light_checks: int) -> str | None:
-    """Say so where FullTouch is proven with fewer checks, as LightTouch's large constants make it until epsilon is very small."""
-    return f"plan_full needs {_shown(full.expected_checks)} checks" if full.expected_checks < light_checks else None
+    """Say so where FullTouch is proven with fewer checks, as LightTouch's large constants make it
+    until epsilon is very small.
+    """
+    return (
+        f"plan_full needs {_shown(full.expected_checks)} checks"
+        if full.expected_checks < light_checks
+        else None
+    )
 
 
-def _light_plan(constants: Constants, epsilon: float, failure_probability: float, iterations: int, k: int, note: str | None) -> Plan:
+def _light_plan(
+    constants: Constants,
+    epsilon: float,
+    failure_probability: float,
+    iterations: int,
+    k: int,
+    note: str | None,
+) -> Plan:
     guarantee = light_bound(constants, iterations, failure_probability)
     step_size = light_step_size(constants, iterations)
     return Plan(
@@ -160,9 +205,14 @@ def _light_plan(constants: Constants, epsilon: float, failure_probability: float
 
 
 def plan_mid(constants: Constants, epsilon: float) -> Plan:
-    """MidTouch for E ||w - w*||^2 <= epsilon; m checks an iteration in the first phase, 2 in the second (Theorem mid)."""
+    """MidTouch for E ||w - w*||^2 <= epsilon; m checks an iteration in the first phase, 2 in the
+    second (Theorem mid).
+    """
     tau = _phase_scale(_phase_target(constants, positive(epsilon, "epsilon")))
-    T1, T2 = _whole_iterations(constants.constraints * tau * tau), _whole_iterations(tau * tau * tau)
+    T1, T2 = (
+        _whole_iterations(constants.constraints * tau * tau),
+        _whole_iterations(tau * tau * tau),
+    )
     return Plan(
         algorithm="MidTouch",
         measure="E ||w - w*||^2",
@@ -179,15 +229,29 @@ def plan_mid(constants: Constants, epsilon: float) -> Plan:
 
 
 def _phase_target(constants: Constants, epsilon: float) -> float:
-    """What tau / (1 + ln tau)^(1/3) must reach, by Fujiwara's bound on roots (proof of Theorem mid)."""
+    """What tau / (1 + ln tau)^(1/3) must reach, by Fujiwara's bound on roots (proof of Theorem
+    mid).
+    """
     reach = constants.step_gradient / constants.needed_strong_convexity / math.sqrt(epsilon)
-    push = reach + constants.chosen_penalty * constants.constraint_lipschitz / constants.needed_strong_convexity / math.sqrt(epsilon)
+    push = (
+        reach
+        + constants.chosen_penalty
+        * constants.constraint_lipschitz
+        / constants.needed_strong_convexity
+        / math.sqrt(epsilon)
+    )
     stale = constants.constraints * constants.log_constraints * reach
-    return max(1.0, 2 * math.cbrt(10 * constants.log_constraints * push * push), 2 * math.sqrt(math.sqrt(1.5) * stale))
+    return max(
+        1.0,
+        2 * math.cbrt(10 * constants.log_constraints * push * push),
+        2 * math.sqrt(math.sqrt(1.5) * stale),
+    )
 
 
 def _phase_scale(target: float) -> float:
-    """The least tau >= 1 with tau / (1 + ln tau)^(1/3) >= target: a fixed point, approached from above so that the inequality holds."""
+    """The least tau >= 1 with tau / (1 + ln tau)^(1/3) >= target: a fixed point, approached from
+    above so that the inequality holds.
+    """
     tau = target * math.sqrt(target)
     for _ in range(100):
         tau = target * math.cbrt(1 + math.log(tau))

@@ -1,4 +1,6 @@
-"""The paper's comparison of algorithms: Table 2 (convex) and Table 3 (strongly convex), up to constant and logarithmic factors."""
+"""The paper's comparison of algorithms: Table 2 (convex) and Table 3 (strongly convex), up to
+constant and logarithmic factors.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lighttouch.checks import positive, positive_int
+from lighttouch.validation import positive, positive_int
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the tables depend on. A `strong_convexity` chooses Table 3; `dimension` and `oracle_ratio` (nu) serve LLO-FW alone.
+    """What the tables depend on. A `strong_convexity` chooses Table 3; `dimension` and
+    `oracle_ratio` (nu) serve LLO-FW alone.
 
-    Table 3 shows D_w beside every penalty, where Theorem mid has none: set `diameter=1` for the theorem's own dependence.
+    Table 3 shows D_w beside every penalty, where Theorem mid has none: set `diameter=1` for the
+    theorem's own dependence.
     """
 
     constraints: int
@@ -35,17 +39,27 @@ class Sizes:
 
     @property
     def reach(self) -> float:
-        """D_w / epsilon, or D_w / (lambda sqrt(epsilon)): its square is projected SGD's number of iterations in either table."""
-        return self.diameter / (self.epsilon if self.strong_convexity is None else self.strong_convexity * math.sqrt(self.epsilon))
+        """D_w / epsilon, or D_w / (lambda sqrt(epsilon)): its square is projected SGD's number of
+        iterations in either table.
+        """
+        return self.diameter / (
+            self.epsilon
+            if self.strong_convexity is None
+            else self.strong_convexity * math.sqrt(self.epsilon)
+        )
 
     @property
     def penalized_reach(self) -> float:
-        """The reach times the penalty: its square is FullTouch's number of iterations in either table."""
+        """The reach times the penalty: its square is FullTouch's number of iterations in either
+        table.
+        """
         return self.penalty * self.reach
 
 
 class ComparisonRow(NamedTuple):
-    """One algorithm's row: its iterations, and its constraint checks or what it does instead of checking."""
+    """One algorithm's row: its iterations, and its constraint checks or what it does instead of
+    checking.
+    """
 
     algorithm: str
     iterations: float | None
@@ -66,7 +80,9 @@ def _light_iterations(sizes: Sizes) -> float:
 
 
 def _light_checks(sizes: Sizes) -> float:
-    learning = sizes.constraints * math.pow(math.log(sizes.constraints) * sizes.diameter * sizes.penalized_reach, 1.5)
+    learning = sizes.constraints * math.pow(
+        math.log(sizes.constraints) * sizes.diameter * sizes.penalized_reach, 1.5
+    )
     return _light_iterations(sizes) + learning
 
 
@@ -114,23 +130,36 @@ def _entry(algorithm: str, sizes: Sizes) -> Entry:
     table = _table(sizes)
     name = "LocalFrankWolfe" if algorithm == "LLO-FW" else algorithm
     if name not in table:
-        which = "Table 2" if sizes.strong_convexity is None else "Table 3 (strong_convexity is given)"
-        raise ValueError(f"algorithm must be in {which}, got {algorithm!r}; try one of {', '.join(table)}")
+        which = (
+            "Table 2" if sizes.strong_convexity is None else "Table 3 (strong_convexity is given)"
+        )
+        raise ValueError(
+            f"algorithm must be in {which}, got {algorithm!r}; try one of {', '.join(table)}"
+        )
     return table[name]
 
 
 def iterations_table(algorithm: str, sizes: Sizes) -> float | None:
-    """The table's number of iterations; None for LLO-FW when `dimension` or `oracle_ratio` is not given."""
+    """The table's number of iterations; None for LLO-FW when `dimension` or `oracle_ratio` is not
+    given.
+    """
     iterations, _ = _entry(algorithm, sizes)
     return iterations(sizes)
 
 
 def checks_table(algorithm: str, sizes: Sizes) -> float | str:
-    """The table's number of constraint checks, or what the algorithm does instead where the table says N/A."""
+    """The table's number of constraint checks, or what the algorithm does instead where the table
+    says N/A.
+    """
     _, checks = _entry(algorithm, sizes)
     return checks if isinstance(checks, str) else checks(sizes)
 
 
 def comparison_table(sizes: Sizes) -> tuple[ComparisonRow, ...]:
-    """Every row of Table 2, or of Table 3 when `strong_convexity` is given; each row prints aligned."""
-    return tuple(ComparisonRow(name, iterations_table(name, sizes), checks_table(name, sizes)) for name in _table(sizes))
+    """Every row of Table 2, or of Table 3 when `strong_convexity` is given; each row prints
+    aligned.
+    """
+    return tuple(
+        ComparisonRow(name, iterations_table(name, sizes), checks_table(name, sizes))
+        for name in _table(sizes)
+    )

@@ -1,1 +1,3 @@
-"""Figure 1: objective of the projected iterates against iterations and against constraint checks."""
+"""Figure 1: objective of the projected iterates against iterations and against constraint
+checks.
+"""

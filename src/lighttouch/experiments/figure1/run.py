@@ -40,7 +40,12 @@ def run(setting: Setting) -> Measured:
         rows += label_rows(found, unit["line"], unit["seed"])
     curves = averaged(rows)
     distances = setting.config["near_optimal"]
-    return Measured(units, {"rows": rows, "curves": curves}, _findings(curves, distances), never_reached(curves, distances))
+    return Measured(
+        units,
+        {"rows": rows, "curves": curves},
+        _findings(curves, distances),
+        never_reached(curves, distances),
+    )
 
 
 def _findings(curves: list[dict[str, Any]], distances: list[float]) -> dict[str, float | None]:
@@ -56,13 +61,19 @@ def _findings(curves: list[dict[str, Any]], distances: list[float]) -> dict[str,
     for distance in distances:
         target, words = best * (1 + distance), f"to {distance:.0%}"
         for dear, cheap in (("FullTouch", "LightTouch"), ("LightTouch", "default solver")):
-            found[f"{dear} checks / {cheap} checks {words}"] = ratio_to_reach(curves, dear, cheap, target, "constraint_checks")
+            found[f"{dear} checks / {cheap} checks {words}"] = ratio_to_reach(
+                curves, dear, cheap, target, "constraint_checks"
+            )
         for slow, fast in (("FullTouch", "ApproxSGD"), ("LightTouch", "FullTouch")):
-            found[f"{slow} iterations / {fast} iterations {words}"] = ratio_to_reach(curves, slow, fast, target, "iteration")
+            found[f"{slow} iterations / {fast} iterations {words}"] = ratio_to_reach(
+                curves, slow, fast, target, "iteration"
+            )
         found[f"FullTouch checks / LightTouch checks {words}, searched steps"] = ratio_to_reach(
             curves, "FullTouch, searched", "LightTouch, searched", target, "constraint_checks"
         )
-        found[f"slowest / fastest iterations {words}"] = _apart([cost_to_reach(curves, line, target, "iteration") for line in PAPER])
+        found[f"slowest / fastest iterations {words}"] = _apart(
+            [cost_to_reach(curves, line, target, "iteration") for line in PAPER]
+        )
     return found
 
 

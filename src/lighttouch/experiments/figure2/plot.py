@@ -13,6 +13,8 @@ def plot(folder: Path) -> None:
     left = picture.panel(0, xlabel="iterations", ylabel="violation max(0, g(w))", xscale="log")
     picture.curves(left, curves, "iteration", "violation")
     left.set_ylim(bottom=-0.15)
-    right = picture.panel(1, xlabel="iterations", ylabel="average checks per iteration", xscale="log", yscale="log")
+    right = picture.panel(
+        1, xlabel="iterations", ylabel="average checks per iteration", xscale="log", yscale="log"
+    )
     picture.curves(right, curves, "iteration", "checks_per_iteration")
     picture.save(folder / "figure2")

@@ -11,7 +11,9 @@ from lighttouch.experiments.setting import Measured, Setting, read_config
 
 
 def run(setting: Setting) -> Measured:
-    """Rows and mean curves of Figure 1's units (kept, where that figure was made before), and the claims' numbers."""
+    """Rows and mean curves of Figure 1's units (kept, where that figure was made before), and the
+    claims' numbers.
+    """
     all_units = figure1.units_of(replace(setting, config=read_config(setting.config["runs"])))
     units = [unit for unit in all_units if unit["line"] in setting.config["shown"]]
     rows: list[dict[str, Any]] = []
@@ -23,18 +25,25 @@ def run(setting: Setting) -> Measured:
 
 
 def _findings(curves: list[dict[str, Any]], limit: float) -> dict[str, float | None]:
-    full, light = (stays_below(curves, line, "violation", limit) for line in ("FullTouch", "LightTouch"))
+    full, light = (
+        stays_below(curves, line, "violation", limit) for line in ("FullTouch", "LightTouch")
+    )
     curve = of_line(curves, "LightTouch")
     m = of_line(curves, "FullTouch")[0]["checks_per_iteration"]
     first = next(row for row in curve if row["iteration"] >= 100)
     before, last = curve[-2], curve[-1]
-    late = (last["constraint_checks"] - before["constraint_checks"]) / (last["iteration"] - before["iteration"])
+    late = (last["constraint_checks"] - before["constraint_checks"]) / (
+        last["iteration"] - before["iteration"]
+    )
     return {
         "nearly feasible means a violation of at most": limit,
         "FullTouch nearly feasible from iteration": full,
         "LightTouch nearly feasible from iteration": light,
-        "LightTouch / FullTouch iterations to nearly feasible": None if full is None or light is None else light / full,
-        "LightTouch average checks an iteration, end / first 100": last["checks_per_iteration"] / first["checks_per_iteration"],
+        "LightTouch / FullTouch iterations to nearly feasible": None
+        if full is None or light is None
+        else light / full,
+        "LightTouch average checks an iteration, end / first 100": last["checks_per_iteration"]
+        / first["checks_per_iteration"],
         "LightTouch late checks an iteration / m": late / m,
         "LightTouch late checks an iteration": late,
     }

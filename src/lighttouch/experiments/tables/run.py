@@ -1,4 +1,6 @@
-"""Measures how many iterations and checks an accuracy takes, and fits exponents beside the theory's."""
+"""Measures how many iterations and checks an accuracy takes, and fits exponents beside the
+theory's.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def run(setting: Setting) -> Measured:
     findings: dict[str, float | None] = {}
     for fit in fits:
         for power in ("m", "1/epsilon"):
-            findings[f"table {fit['table']} {fit['algorithm']} {fit['cost']}: power of {power}"] = fit[f"measured power of {power}"]
+            findings[f"table {fit['table']} {fit['algorithm']} {fit['cost']}: power of {power}"] = (
+                fit[f"measured power of {power}"]
+            )
     return Measured(units, {"rows": rows, "costs": costs, "exponents": fits}, findings)
 
 
@@ -39,7 +43,9 @@ def _units(setting: Setting, table: int) -> list[Unit]:
 
 
 def _costs(setting: Setting, table: int, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For every algorithm, m and epsilon: what was needed, beside the table's formula (without its constants)."""
+    """For every algorithm, m and epsilon: what was needed, beside the table's formula (without its
+    constants).
+    """
     config = setting.config[f"table{table}"]
     return [
         {
@@ -53,23 +59,48 @@ def _costs(setting: Setting, table: int, rows: list[dict[str, Any]]) -> list[dic
 
 
 def _of(rows: list[dict[str, Any]], table: int, algorithm: str, m: int) -> list[dict[str, Any]]:
-    return [row for row in rows if (row["table"], row["algorithm"], row["constraints"]) == (table, algorithm, m)]
+    return [
+        row
+        for row in rows
+        if (row["table"], row["algorithm"], row["constraints"]) == (table, algorithm, m)
+    ]
 
 
-def _theory(cost: str, algorithm: str, m: int, epsilon: float, strongly_convex: bool) -> float | None:
-    """None where the table has no number: rivals check no constraints, and LLO-FW's constant is not known."""
-    sizes = lt.theory.Sizes(m, PENALTY, DIAMETER, epsilon, STRONG_CONVEXITY if strongly_convex else None)
-    value = (lt.theory.iterations_table if cost == "iterations" else lt.theory.checks_table)(algorithm, sizes)
+def _theory(
+    cost: str, algorithm: str, m: int, epsilon: float, strongly_convex: bool
+) -> float | None:
+    """None where the table has no number: rivals check no constraints, and LLO-FW's constant is not
+    known.
+    """
+    sizes = lt.theory.Sizes(
+        m, PENALTY, DIAMETER, epsilon, STRONG_CONVEXITY if strongly_convex else None
+    )
+    value = (lt.theory.iterations_table if cost == "iterations" else lt.theory.checks_table)(
+        algorithm, sizes
+    )
     return value if isinstance(value, float) else None
 
 
 def _fits(costs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     fits: list[dict[str, Any]] = []
     for key in dict.fromkeys((cost["table"], cost["algorithm"], cost["cost"]) for cost in costs):
-        group = [cost for cost in costs if (cost["table"], cost["algorithm"], cost["cost"]) == key and cost["measured"] is not None]
-        fit: dict[str, Any] = dict(zip(("table", "algorithm", "cost"), key, strict=True)) | {"points": len(group)}
+        group = [
+            cost
+            for cost in costs
+            if (cost["table"], cost["algorithm"], cost["cost"]) == key
+            and cost["measured"] is not None
+        ]
+        fit: dict[str, Any] = dict(zip(("table", "algorithm", "cost"), key, strict=True)) | {
+            "points": len(group)
+        }
         for source in ("measured", "theory"):
-            points = [(cost["constraints"], cost["epsilon"], cost[source]) for cost in group if cost[source] is not None]
-            fit[f"{source} power of m"], fit[f"{source} power of 1/epsilon"] = exponents(points) if len(points) >= 4 else (None, None)
+            points = [
+                (cost["constraints"], cost["epsilon"], cost[source])
+                for cost in group
+                if cost[source] is not None
+            ]
+            fit[f"{source} power of m"], fit[f"{source} power of 1/epsilon"] = (
+                exponents(points) if len(points) >= 4 else (None, None)
+            )
         fits.append(fit)
     return fits

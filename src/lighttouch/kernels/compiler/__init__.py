@@ -1,0 +1,1 @@
+"""How plain loops become machine code, and where that is kept."""

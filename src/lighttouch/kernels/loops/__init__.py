@@ -1,0 +1,1 @@
+"""One inner loop per file, each reading like its algorithm."""

@@ -1,0 +1,1 @@
+"""Approximate projections in groups (ApproxSGD)."""

@@ -1,0 +1,121 @@
+"""Sums of products that are rounded once, at the very end: what makes predictions monotone to the
+last bit.
+
+The products must neither overflow nor underflow: factors of magnitude 0 or 1e-280 .. 1e290 times
+shares that are 0 or 2^-52 .. 1.
+"""
+
+from __future__ import annotations
+
+from lighttouch.kernels.compiler.compiled import kernel
+
+_HALVES = 134217729.0  # 2^27 + 1 cuts a double into two halves whose products are exact
+_ROUNDING = (
+    2.0**-52
+)  # twice the unit roundoff: the other half pays for the rounding of the bounds themselves
+
+
+@kernel
+def exact_add(a, b):
+    """(s, e) with s the rounded sum and s + e the exact one (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+@kernel
+def exact_multiply(a, b):
+    """(p, e) with p the rounded product and p + e the exact one (Dekker)."""
+    product = a * b
+    shifted = _HALVES * a
+    a_high = shifted - (shifted - a)
+    a_low = a - a_high
+    shifted = _HALVES * b
+    b_high = shifted - (shifted - b)
+    b_low = b - b_high
+    return product, a_low * b_low - (
+        ((product - a_high * b_high) - a_low * b_high) - a_high * b_low
+    )
+
+
+@kernel
+def nearest_sum(parts, count):
+    """The exact sum of parts[:count], rounded once to the nearest double (ties to even); uses up
+    `parts`.
+    """
+    # parts[:kept] add up to everything seen so far, ascending and without overlapping bits
+    # (Shewchuk)
+    kept = 0
+    for k in range(count):
+        carried = parts[k]
+        fresh = 0
+        for m in range(kept):
+            carried, left = exact_add(carried, parts[m])
+            if left != 0.0:
+                parts[fresh] = left
+                fresh += 1
+        parts[fresh] = carried
+        kept = fresh + 1
+    return _rounded(parts, kept)
+
+
+@kernel
+def _rounded(parts, kept):
+    k = kept - 1
+    nearest = parts[k]
+    left = 0.0
+    while k > 0 and left == 0.0:
+        k -= 1
+        nearest, left = exact_add(nearest, parts[k])
+    # a tie was broken without regard to the parts below it: where they point on past the middle,
+    # the neighbour is nearer
+    if left != 0.0 and k > 0 and (left > 0.0) == (parts[k - 1] > 0.0):
+        neighbour = nearest + 2.0 * left
+        if neighbour - nearest == 2.0 * left:
+            nearest = neighbour
+    return nearest
+
+
+@kernel
+def nearest_weighted_sum(weights, indices, count, theta, parts):
+    """sum_k weights[k] * theta[indices[k]], exact but for one final rounding; `parts` holds 2 count
+    numbers.
+    """
+    high = 0.0
+    low = 0.0
+    discarded = 0.0
+    for k in range(count):
+        product, product_error = exact_multiply(weights[k], theta[indices[k]])
+        high, sum_error = exact_add(high, product)
+        low += sum_error + product_error
+        discarded += abs(sum_error) + abs(product_error)
+    doubt = _ROUNDING * (count + 2) * discarded
+    lowest = high + (low - doubt)
+    if lowest == high + (low + doubt):
+        return lowest
+    for k in range(count):
+        parts[2 * k], parts[2 * k + 1] = exact_multiply(weights[k], theta[indices[k]])
+    return nearest_sum(parts, 2 * count)
+
+
+@kernel
+def nearest_blend(a, b, share, parts):
+    """(1 - share) a + share b, exact but for one final rounding, where 1 - share is exact; `parts`
+    holds 4 numbers.
+    """
+    if a == b:
+        return a
+    p, p_error = exact_multiply(1.0 - share, a)
+    q, q_error = exact_multiply(share, b)
+    high, sum_error = exact_add(p, q)
+    errors = p_error + q_error
+    low = sum_error + errors
+    doubt = 2.0 * _ROUNDING * (abs(errors) + abs(low))
+    lowest = high + (low - doubt)
+    if lowest == high + (low + doubt):
+        return lowest
+    parts[0] = p
+    parts[1] = q
+    parts[2] = p_error
+    parts[3] = q_error
+    return nearest_sum(parts, 4)

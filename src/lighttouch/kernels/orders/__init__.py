@@ -1,0 +1,1 @@
+"""Exact projection onto orders: sweeps, then maximum flow."""

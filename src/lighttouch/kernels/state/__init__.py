@@ -1,0 +1,1 @@
+"""What a run carries from step to step: arrays and numbers."""

@@ -1,0 +1,272 @@
+"""Constraint families as records, and the two verbs every family offers: the worst of a range, and
+a subgradient.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from lighttouch.kernels.compiler.compiled import lean_kernel, verb
+from lighttouch.kernels.state.gradient import add, add_dense, add_sparse, dot
+from lighttouch.kernels.verbs.objectives import sparse_dot
+
+
+class DenseRows(NamedTuple):
+    """A w <= b with every entry stored."""
+
+    A: np.ndarray
+    b: np.ndarray
+
+
+class SparseRows(NamedTuple):
+    """A w <= b in compressed rows."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    b: np.ndarray
+
+
+class OrderRows(NamedTuple):
+    """scale_j (w[smaller_j] - w[larger_j]) <= b_j; `scale` and `b` hold one number a row, or a
+    single one for all.
+    """
+
+    smaller: np.ndarray
+    larger: np.ndarray
+    scale: np.ndarray
+    b: np.ndarray
+
+
+class NormRows(NamedTuple):
+    """||A_j w + b_j|| <= c_j.w + d_j; A holds a matrix a row, one for all, or none (the identity);
+    c may be empty (zero).
+    """
+
+    A: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    d: np.ndarray
+
+
+class QuadraticRows(NamedTuple):
+    """w'P_j w / 2 + q_j.w + r_j <= 0; P holds a matrix a row, or one for all."""
+
+    P: np.ndarray
+    q: np.ndarray
+    r: np.ndarray
+
+
+class Joined(NamedTuple):
+    """Two families one after the other; `split` is the count of the first."""
+
+    first: NamedTuple
+    second: NamedTuple
+    split: int
+
+
+@verb
+def worst(constraints, start, stop, w):
+    """The largest g_j(w) over start <= j < stop, and its j."""
+
+
+@verb
+def add_subgradient(constraints, member, w, scale, gradient):
+    """Add scale times a subgradient of g_member at w."""
+
+
+@worst.register(DenseRows)
+def _worst_dense(constraints, start, stop, w):
+    best = -math.inf
+    member = start
+    for j in range(start, stop):
+        value = dot(constraints.A[j], w) - constraints.b[j]
+        if value > best:
+            best = value
+            member = j
+    return best, member
+
+
+@add_subgradient.register(DenseRows)
+def _subgradient_dense(constraints, member, w, scale, gradient):
+    add_dense(gradient, constraints.A[member], scale)
+
+
+@worst.register(SparseRows)
+def _worst_sparse(constraints, start, stop, w):
+    best = -math.inf
+    member = start
+    for j in range(start, stop):
+        value = (
+            sparse_dot(
+                constraints.data,
+                constraints.indices,
+                constraints.indptr[j],
+                constraints.indptr[j + 1],
+                w,
+            )
+            - constraints.b[j]
+        )
+        if value > best:
+            best = value
+            member = j
+    return best, member
+
+
+@add_subgradient.register(SparseRows)
+def _subgradient_sparse(constraints, member, w, scale, gradient):
+    add_sparse(
+        gradient,
+        constraints.data,
+        constraints.indices,
+        constraints.indptr[member],
+        constraints.indptr[member + 1],
+        scale,
+    )
+
+
+@lean_kernel
+def order_scale(constraints, j):
+    return constraints.scale[j] if constraints.scale.size > 1 else constraints.scale[0]
+
+
+@lean_kernel
+def order_side(constraints, j):
+    return constraints.b[j] if constraints.b.size > 1 else constraints.b[0]
+
+
+@worst.register(OrderRows)
+def _worst_order(constraints, start, stop, w):
+    best = -math.inf
+    member = start
+    for j in range(start, stop):
+        value = order_scale(constraints, j) * (
+            w[constraints.smaller[j]] - w[constraints.larger[j]]
+        ) - order_side(constraints, j)
+        if value > best:
+            best = value
+            member = j
+    return best, member
+
+
+@add_subgradient.register(OrderRows)
+def _subgradient_order(constraints, member, w, scale, gradient):
+    push = scale * order_scale(constraints, member)
+    add(gradient, constraints.smaller[member], push)
+    add(gradient, constraints.larger[member], -push)
+
+
+@lean_kernel
+def _which(count, j):
+    """The index of the matrix that belongs to row j when there are `count` of them: one for all, or
+    one a row.
+    """
+    return j if count > 1 else 0
+
+
+@lean_kernel
+def norm_entry(constraints, j, row, w):
+    """One entry of A_j w + b_j."""
+    if constraints.A.shape[0] == 0:
+        return constraints.b[j, row] + w[row]
+    return constraints.b[j, row] + dot(constraints.A[_which(constraints.A.shape[0], j), row], w)
+
+
+@lean_kernel
+def norm_size(constraints, j, w):
+    """||A_j w + b_j||, without an array for it: these loops cannot free one."""
+    total = 0.0
+    for row in range(constraints.b.shape[1]):
+        entry = norm_entry(constraints, j, row, w)
+        total += entry * entry
+    return math.sqrt(total)
+
+
+@worst.register(NormRows)
+def _worst_norm(constraints, start, stop, w):
+    best = -math.inf
+    member = start
+    for j in range(start, stop):
+        value = norm_size(constraints, j, w) - constraints.d[j]
+        if constraints.c.shape[0] > 0:
+            value -= dot(constraints.c[j], w)
+        if value > best:
+            best = value
+            member = j
+    return best, member
+
+
+@add_subgradient.register(NormRows)
+def _subgradient_norm(constraints, member, w, scale, gradient):
+    size = norm_size(constraints, member, w)
+    if size > 0.0:
+        for row in range(constraints.b.shape[1]):
+            pull = scale * norm_entry(constraints, member, row, w) / size
+            if constraints.A.shape[0] == 0:
+                add(gradient, row, pull)
+            else:
+                add_dense(
+                    gradient, constraints.A[_which(constraints.A.shape[0], member), row], pull
+                )
+    if constraints.c.shape[0] > 0:
+        add_dense(gradient, constraints.c[member], -scale)
+
+
+@worst.register(QuadraticRows)
+def _worst_quadratic(constraints, start, stop, w):
+    best = -math.inf
+    member = start
+    for j in range(start, stop):
+        matrix = constraints.P[_which(constraints.P.shape[0], j)]
+        value = constraints.r[j] + dot(constraints.q[j], w)
+        for row in range(w.size):
+            value += 0.5 * w[row] * dot(matrix[row], w)
+        if value > best:
+            best = value
+            member = j
+    return best, member
+
+
+@add_subgradient.register(QuadraticRows)
+def _subgradient_quadratic(constraints, member, w, scale, gradient):
+    add_dense(gradient, constraints.q[member], scale)
+    matrix = constraints.P[_which(constraints.P.shape[0], member)]
+    for row in range(w.size):
+        gradient.values[row] += scale * dot(matrix[row], w)
+
+
+@worst.register(Joined)
+def _worst_joined(constraints, start, stop, w):
+    split = constraints.split
+    if stop <= split:
+        return worst(constraints.first, start, stop, w)
+    value, member = worst(constraints.second, max(0, start - split), stop - split, w)
+    member += split
+    if start < split:
+        other, candidate = worst(constraints.first, start, split, w)
+        if other >= value:
+            return other, candidate
+    return value, member
+
+
+@add_subgradient.register(Joined)
+def _subgradient_joined(constraints, member, w, scale, gradient):
+    if member < constraints.split:
+        add_subgradient(constraints.first, member, w, scale, gradient)
+    else:
+        add_subgradient(constraints.second, member - constraints.split, w, scale, gradient)
+
+
+@lean_kernel
+def group_stop(group, size, members):
+    return min((group + 1) * size, members)
+
+
+@lean_kernel
+def group_values(constraints, members, size, w, out):
+    """g of every group of `size` members (of every member, for size 1)."""
+    for group in range(out.size):
+        out[group] = worst(constraints, group * size, group_stop(group, size, members), w)[0]

@@ -1,0 +1,134 @@
+"""A fast pass over a run of sparse examples: read one, step on the coordinates it touches, read the
+next.
+"""
+
+from __future__ import annotations
+
+import math
+
+from lighttouch.kernels.compiler.compiled import lean_kernel, verb
+from lighttouch.kernels.compiler.prefetch import prefetch, stream
+from lighttouch.kernels.verbs.domains import clamp
+from lighttouch.kernels.verbs.losses import slope
+from lighttouch.kernels.verbs.objectives import SparseExamples, gathered_dot, target_of, weight_of
+
+LINE = 64  # bytes that memory delivers at once
+TINY = 1e-16  # squared gradients start here, so that the first step has the length eta
+
+
+@verb
+def fetch_rows(objective, first, last):
+    """Ask for the examples first <= i < last, so that several runs are on their way while the first
+    is being read.
+    """
+
+
+@verb
+def fetch_coordinates(objective, first, last, w):
+    """Ask for the coordinates that the examples first <= i < last touch."""
+
+
+@verb
+def step_on_rows(objective, first, last, w, squares, ridge, domain, eta):
+    """An AdaGrad step for each of the examples first <= i < last, one after the other, on the
+    coordinates that it touches.
+
+    `ridge` is empty, or holds for each coordinate its share of the l2 term in an example that
+    touches it.
+    """
+
+
+@lean_kernel
+def adagrad_step(squares, j, value, eta):
+    """Remember a gradient and return the step it asks for. A zero gradient passes through: no
+    branch is as fast as none.
+    """
+    square = squares[j] + value * value
+    squares[j] = square
+    return eta / math.sqrt(square) * value
+
+
+@lean_kernel
+def shrunk(squares, j, value, ridge, eta):
+    """An implicit step on (ridge / 2) value^2, which never overshoots, however rare the
+    coordinate.
+    """
+    if squares[j] <= squares.dtype.type(2.0 * TINY):  # no gradient so far: this is the first
+        return eased(squares, j, value, ridge, eta)
+    return value / (1.0 + ridge * eta / math.sqrt(squares[j]))
+
+
+@lean_kernel
+def eased(squares, j, value, ridge, eta):
+    """An AdaGrad step on (ridge / 2) value^2, at most to 0."""
+    step = adagrad_step(squares, j, ridge * value, eta)
+    return value - step if abs(step) < abs(value) else value - value
+
+
+@lean_kernel
+def mobility(squares, j):
+    """How far coordinate j moves for a unit of force, up to a factor that all coordinates share."""
+    return 1.0 / math.sqrt(squares[j])
+
+
+@fetch_rows.register(object)
+def _fetch_no_rows(objective, first, last):
+    return None
+
+
+@fetch_coordinates.register(object)
+def _fetch_no_coordinates(objective, first, last, w):
+    return None
+
+
+@step_on_rows.register(object)
+def _step_on_no_rows(objective, first, last, w, squares, ridge, domain, eta):
+    return None
+
+
+@fetch_rows.register(SparseExamples)
+def _fetch_sparse_rows(objective, first, last):
+    start = objective.indptr[first]
+    stop = objective.indptr[last]
+    for k in range(start, stop, LINE // objective.data.itemsize):
+        stream(objective.data, k)
+    for k in range(start, stop, LINE // objective.indices.itemsize):
+        stream(objective.indices, k)
+
+
+@fetch_coordinates.register(SparseExamples)
+def _fetch_sparse_coordinates(objective, first, last, w):
+    for k in range(objective.indptr[first], objective.indptr[last]):
+        prefetch(w, objective.indices[k])
+
+
+@step_on_rows.register(SparseExamples)
+def _step_on_sparse_rows(objective, first, last, w, squares, ridge, domain, eta):
+    number = w.dtype.type  # far coordinates are in single precision, and so is what is done to them
+    eta = number(eta)
+    plain = ridge.size == 0 and domain.lower.size == 1 and domain.upper.size == 1
+    lower = number(domain.lower[0])
+    upper = number(domain.upper[0])
+    for example in range(first, last):
+        row = objective.data[objective.indptr[example] : objective.indptr[example + 1]]
+        places = objective.indices[objective.indptr[example] : objective.indptr[example + 1]]
+        z = gathered_dot(row, places, w)
+        steepness = slope(objective.kind, objective.level, z, target_of(objective.targets, example))
+        steepness *= weight_of(objective.weights, example)
+        if plain:
+            if steepness != 0.0:
+                for k in range(row.size):
+                    j = places[k]
+                    w[j] = min(
+                        max(
+                            w[j] - adagrad_step(squares, j, number(steepness * row[k]), eta), lower
+                        ),
+                        upper,
+                    )
+        elif steepness != 0.0 or ridge.size > 0:
+            for k in range(row.size):
+                j = places[k]
+                moved = w[j] - adagrad_step(squares, j, number(steepness * row[k]), eta)
+                if ridge.size > 0:
+                    moved = shrunk(squares, j, number(moved), number(ridge[j]), eta)
+                w[j] = clamp(domain, j, moved)

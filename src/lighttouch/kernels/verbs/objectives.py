@@ -1,0 +1,270 @@
+"""Objectives as records, and the verbs every objective offers: the gradient of one example and its
+value.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lighttouch.kernels.compiler.compiled import lean_kernel, verb
+from lighttouch.kernels.state.gradient import add_dense, add_sparse, dot
+from lighttouch.kernels.verbs.losses import loss, slope, smooth_loss
+
+
+class DenseExamples(NamedTuple):
+    X: np.ndarray
+    targets: np.ndarray  # one a row, or a single one for all
+    weights: np.ndarray  # of mean 1, or empty
+    kind: int
+    level: float
+
+
+class SparseExamples(NamedTuple):
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+    kind: int
+    level: float
+
+
+class DenseQuadratic(NamedTuple):
+    P: np.ndarray
+    q: np.ndarray
+
+
+class SparseQuadratic(NamedTuple):
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    q: np.ndarray
+
+
+@verb
+def add_gradient(objective, example, w, scale, gradient):
+    """Add scale times a subgradient of one example's term at w."""
+
+
+@verb
+def example_value(objective, example, w):
+    """One example's term at w; the objective is the mean over examples (plus the l2 term)."""
+
+
+@verb
+def add_smooth_gradient(objective, example, w, scale, width, out):
+    """Add scale times the gradient of one example's term, its kinks rounded over `width`, to a
+    dense vector; returns the rounded term.
+    """
+
+
+@lean_kernel
+def target_of(targets, example):
+    return targets[example] if targets.size > 1 else targets[0]
+
+
+@lean_kernel
+def weight_of(weights, example):
+    return weights[example] if weights.size > 0 else 1.0
+
+
+@lean_kernel
+def sparse_dot(data, indices, start, stop, w):
+    return gathered_dot(
+        data[start:stop], indices[start:stop], w
+    )  # counted from 0, no index can be negative: a question less
+
+
+@lean_kernel
+def gathered_dot(row, places, w):
+    s0 = 0.0
+    s1 = 0.0
+    s2 = 0.0
+    s3 = 0.0
+    fours = row.size // 4
+    for q in range(fours):
+        k = 4 * q
+        s0 += row[k] * w[places[k]]
+        s1 += row[k + 1] * w[places[k + 1]]
+        s2 += row[k + 2] * w[places[k + 2]]
+        s3 += row[k + 3] * w[places[k + 3]]
+    for k in range(4 * fours, row.size):
+        s0 += row[k] * w[places[k]]
+    return (s0 + s1) + (s2 + s3)
+
+
+@add_gradient.register(DenseExamples)
+def _dense_gradient(objective, example, w, scale, gradient):
+    row = objective.X[example]
+    steepness = slope(
+        objective.kind, objective.level, dot(row, w), target_of(objective.targets, example)
+    )
+    steepness *= weight_of(objective.weights, example) * scale
+    if steepness != 0.0:
+        add_dense(gradient, row, steepness)
+
+
+@example_value.register(DenseExamples)
+def _dense_value(objective, example, w):
+    z = dot(objective.X[example], w)
+    return weight_of(objective.weights, example) * loss(
+        objective.kind, objective.level, z, target_of(objective.targets, example)
+    )
+
+
+@add_gradient.register(SparseExamples)
+def _sparse_gradient(objective, example, w, scale, gradient):
+    start = objective.indptr[example]
+    stop = objective.indptr[example + 1]
+    z = sparse_dot(objective.data, objective.indices, start, stop, w)
+    steepness = slope(objective.kind, objective.level, z, target_of(objective.targets, example))
+    steepness *= weight_of(objective.weights, example) * scale
+    if steepness != 0.0:
+        add_sparse(gradient, objective.data, objective.indices, start, stop, steepness)
+
+
+@example_value.register(SparseExamples)
+def _sparse_value(objective, example, w):
+    z = sparse_dot(
+        objective.data,
+        objective.indices,
+        objective.indptr[example],
+        objective.indptr[example + 1],
+        w,
+    )
+    return weight_of(objective.weights, example) * loss(
+        objective.kind, objective.level, z, target_of(objective.targets, example)
+    )
+
+
+@add_gradient.register(DenseQuadratic)
+def _dense_quadratic_gradient(objective, example, w, scale, gradient):
+    add_dense(gradient, objective.q, scale)
+    for j in range(w.size):
+        gradient.values[j] += scale * dot(objective.P[j], w)
+
+
+@example_value.register(DenseQuadratic)
+def _dense_quadratic_value(objective, example, w):
+    total = dot(objective.q, w)
+    for j in range(w.size):
+        total += 0.5 * w[j] * dot(objective.P[j], w)
+    return total
+
+
+@add_gradient.register(SparseQuadratic)
+def _sparse_quadratic_gradient(objective, example, w, scale, gradient):
+    add_dense(gradient, objective.q, scale)
+    for j in range(w.size):
+        gradient.values[j] += scale * sparse_dot(
+            objective.data, objective.indices, objective.indptr[j], objective.indptr[j + 1], w
+        )
+
+
+@example_value.register(SparseQuadratic)
+def _sparse_quadratic_value(objective, example, w):
+    total = dot(objective.q, w)
+    for j in range(w.size):
+        total += (
+            0.5
+            * w[j]
+            * sparse_dot(
+                objective.data, objective.indices, objective.indptr[j], objective.indptr[j + 1], w
+            )
+        )
+    return total
+
+
+@add_smooth_gradient.register(DenseExamples)
+def _dense_smooth_gradient(objective, example, w, scale, width, out):
+    row = objective.X[example]
+    weight = weight_of(objective.weights, example)
+    value, steepness = smooth_loss(
+        objective.kind, objective.level, width, dot(row, w), target_of(objective.targets, example)
+    )
+    steepness *= weight * scale
+    if steepness != 0.0:
+        for j in range(w.size):
+            out[j] += steepness * row[j]
+    return weight * value
+
+
+@add_smooth_gradient.register(SparseExamples)
+def _sparse_smooth_gradient(objective, example, w, scale, width, out):
+    start = objective.indptr[example]
+    stop = objective.indptr[example + 1]
+    weight = weight_of(objective.weights, example)
+    z = sparse_dot(objective.data, objective.indices, start, stop, w)
+    value, steepness = smooth_loss(
+        objective.kind, objective.level, width, z, target_of(objective.targets, example)
+    )
+    steepness *= weight * scale
+    if steepness != 0.0:
+        for k in range(start, stop):
+            out[objective.indices[k]] += steepness * objective.data[k]
+    return weight * value
+
+
+@add_smooth_gradient.register(DenseQuadratic)
+def _dense_quadratic_smooth_gradient(objective, example, w, scale, width, out):
+    value = 0.0
+    for j in range(w.size):
+        image = dot(objective.P[j], w)
+        out[j] += scale * (image + objective.q[j])
+        value += w[j] * (0.5 * image + objective.q[j])
+    return value
+
+
+@add_smooth_gradient.register(SparseQuadratic)
+def _sparse_quadratic_smooth_gradient(objective, example, w, scale, width, out):
+    value = 0.0
+    for j in range(w.size):
+        image = sparse_dot(
+            objective.data, objective.indices, objective.indptr[j], objective.indptr[j + 1], w
+        )
+        out[j] += scale * (image + objective.q[j])
+        value += w[j] * (0.5 * image + objective.q[j])
+    return value
+
+
+@lean_kernel
+def smooth_value_and_gradient(objective, examples, l2, width, w, out):
+    """The whole objective with its kinks rounded over `width`, and its gradient in `out`."""
+    total = 0.0
+    out[:] = 0.0
+    for example in range(examples):
+        total += add_smooth_gradient(objective, example, w, 1.0 / examples, width, out)
+    if l2 > 0.0:
+        for j in range(w.size):
+            out[j] += l2 * w[j]
+    return total / examples + 0.5 * l2 * dot(w, w)
+
+
+@lean_kernel
+def mean_value(objective, examples, l2, w):
+    """The whole objective at w, recomputed from every example."""
+    total = 0.0
+    for example in range(examples):
+        total += example_value(objective, example, w)
+    mean = total / examples
+    return mean + 0.5 * l2 * dot(w, w) if l2 > 0.0 else mean
+
+
+@lean_kernel
+def full_gradient(objective, examples, l2, w, gradient):
+    """Add the gradient of the whole objective at w."""
+    for example in range(examples):
+        add_gradient(objective, example, w, 1.0 / examples, gradient)
+    if l2 > 0.0:
+        add_dense(gradient, w, l2)
+
+
+@lean_kernel
+def sampled_mean(objective, rows, w):
+    """The mean of the given examples' terms."""
+    total = 0.0
+    for example in rows:
+        total += example_value(objective, example, w)
+    return total / rows.size

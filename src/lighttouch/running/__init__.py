@@ -1,0 +1,1 @@
+"""What every run needs: a clock, signals, progress, one BLAS thread."""

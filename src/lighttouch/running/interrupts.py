@@ -1,0 +1,42 @@
+"""A gentle way to be interrupted: a signal becomes a flag."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+
+class Interrupts:
+    """Turns the first Ctrl-C or SIGTERM into a flag, so that a run ends with its best result; a
+    second Ctrl-C raises.
+
+    Where one is inside another, the flag is set in both: what goes on after the inner run must know
+    that it was interrupted.
+    """
+
+    def __init__(self) -> None:
+        self.raised = False
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+            outer = getattr(handler, "__self__", None)
+            if self.raised and isinstance(outer, Interrupts):
+                outer.raised = True
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.raised:
+            raise KeyboardInterrupt
+        self.raised, self.number = True, number
+        outer = getattr(self._previous.get(number), "__self__", None)
+        if isinstance(outer, Interrupts):
+            outer._note(number, frame)

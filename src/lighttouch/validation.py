@@ -1,0 +1,165 @@
+"""Checks at the edge: every array that enters is finite, of the right shape, and named when it is
+not.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lighttouch.arrays import Matrix, Vector
+from lighttouch.errors import DataError
+
+
+def finite_vector(
+    values: Any, name: str, size: int | None = None, error: type[ValueError] = DataError
+) -> Vector:
+    """A contiguous float64 vector without NaN or infinity."""
+    vector = np.ascontiguousarray(to_float(values, name, error))
+    if vector.ndim != 1:
+        raise error(f"{name} must be one-dimensional, got shape {vector.shape}")
+    if size is not None and vector.size != size:
+        raise error(f"{name} must have {size} entries, got {vector.size}")
+    refuse_non_finite(vector, name, error)
+    return vector
+
+
+def finite_matrix(values: Any, name: str, error: type[ValueError] = DataError) -> Matrix:
+    """A float64 matrix without NaN or infinity: CSR if it was sparse, dense in C order
+    otherwise.
+    """
+    if scipy.sparse.issparse(values):
+        matrix = scipy.sparse.csr_matrix(values, dtype=np.float64)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()  # the caller's arrays are not ours to sort
+            matrix.sum_duplicates()
+        bad = ~np.isfinite(matrix.data)
+        if bad.any():
+            first = int(np.argmax(bad))
+            row = int(np.searchsorted(matrix.indptr, first, side="right") - 1)
+            raise error(
+                _not_finite(
+                    name,
+                    int(bad.sum()),
+                    f"row {row}, column {matrix.indices[first]}",
+                    matrix.data[first],
+                )
+            )
+        return matrix
+    dense = np.ascontiguousarray(to_float(values, name, error))
+    if dense.ndim != 2:
+        raise error(
+            f"{name} must be two-dimensional, got shape {dense.shape}; reshape it to "
+            "(rows, columns)"
+        )
+    refuse_non_finite(dense, name, error)
+    return dense
+
+
+def to_float(
+    values: Any, name: str, error: type[ValueError] = DataError
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    array = np.asarray(values)
+    if np.iscomplexobj(array):
+        raise error(f"{name} must be real, got complex numbers")
+    try:
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise error(f"{name} must hold numbers: {problem}") from None
+    except OverflowError:
+        raise error(f"{name} must be finite: it holds a number too large for float64") from None
+
+
+def refuse_non_finite(
+    array: np.ndarray[Any, np.dtype[np.float64]], name: str, error: type[ValueError] = DataError
+) -> None:
+    bad = ~np.isfinite(array)
+    if not bad.any():
+        return
+    place = np.unravel_index(int(np.argmax(bad)), array.shape)
+    words = ("row {}", "row {}, column {}", "block {}, row {}, column {}")[len(place) - 1].format(
+        *(int(p) for p in place)
+    )
+    raise error(_not_finite(name, int(bad.sum()), words, array[place]))
+
+
+def _not_finite(name: str, count: int, place: str, value: float) -> str:
+    entries = "entry is" if count == 1 else "entries are"
+    return (
+        f"{name} must be finite: {count} {entries} not, the first at {place} ({value}); drop "
+        "or impute them"
+    )
+
+
+def positive(value: Any, name: str, zero: bool = False) -> float:
+    """A finite number above zero (or zero itself, if allowed)."""
+    number = _number(value, name)
+    if not math.isfinite(number) or number < 0.0 or (number == 0.0 and not zero):
+        raise ValueError(
+            f"{name} must be {'non-negative' if zero else 'positive'} and finite, got {value}"
+        )
+    return number
+
+
+def positive_int(value: Any, name: str, least: int = 1) -> int:
+    number = _number(value, name)
+    if not math.isfinite(number) or int(value) != value or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")
+    return int(value)
+
+
+def _number(value: Any, name: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {value!r}") from None
+
+
+def refuse_if_too_large(
+    needed: int, what: str, advice: str, error: type[ValueError] = DataError
+) -> None:
+    """Say so before the memory is taken, instead of being killed for it afterwards."""
+    available = available_memory()
+    if needed > available:
+        raise error(
+            f"{what} needs about {in_words(needed)} of memory, {in_words(available)} are "
+            f"available; {advice}"
+        )
+
+
+def available_memory() -> int:
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") + _reclaimable()
+    except (ValueError, OSError, AttributeError):
+        return 2**62
+
+
+def _reclaimable() -> int:
+    """Page cache the kernel gives back on demand, where /proc tells."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("Cached:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+def in_words(size: float) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"
+
+
+def one_of(value: str, choices: Sequence[str], name: str) -> str:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+    return value
