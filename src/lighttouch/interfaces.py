@@ -4,7 +4,8 @@ package relies on.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from lighttouch.arrays import Vector
 
 if TYPE_CHECKING:
     from lighttouch.kernels.verbs.domains import DomainRecord
+    from lighttouch.problem import Problem
+    from lighttouch.result import Status
 
 
 @runtime_checkable
@@ -103,14 +106,46 @@ class State(Protocol):
 
 
 class Solver(Protocol):
-    """A frozen record of hyperparameters with three verbs."""
+    """A frozen record of hyperparameters and what it does to a state.
 
-    def objection_to(self, problem: Any) -> str | None:
+    `solvers.base.BaseSolver` has defaults for everything but `init` and `advance`.
+    """
+
+    stops_itself: ClassVar[bool]
+    """Whether `finished` ends the run some day, so that it needs no limit on iterations."""
+
+    def objection_to(self, problem: Problem) -> str | None:
         """Why this solver cannot take the problem, and what can; None if it can."""
 
-    def init(self, problem: Any, start: Vector) -> Any: ...
-    def advance(self, problem: Any, state: Any, steps: int, rng: np.random.Generator) -> None: ...
-    def solution(self, state: Any) -> Vector: ...
-    def average(self, state: Any) -> Vector: ...
-    def probabilities(self, state: Any) -> Vector | None: ...
-    def batch_sizes(self, state: Any) -> tuple[int, int, int]: ...
+    def init(self, problem: Problem, start: Vector) -> Any:
+        """A new state at `start`, a point of the domain."""
+
+    def prepare(self, problem: Problem, state: Any) -> None:
+        """Compile what the first step does not reach; `state` is a copy that is thrown away."""
+
+    def advance(self, problem: Problem, state: Any, steps: int, rng: np.random.Generator) -> None:
+        """At most `steps` iterations, in place. Where it returns early does not change the run."""
+
+    def finished(self, state: Any) -> Status | None:
+        """How the run has ended; None while it goes on."""
+
+    def average(self, state: Any) -> Vector:
+        """The mean of the iterates."""
+
+    def solution(self, state: Any) -> Vector:
+        """What the solver would answer now; it need not be feasible."""
+
+    def candidates(self, state: Any) -> Sequence[Vector]:
+        """Points whose projections are worth comparing at the end."""
+
+    def probabilities(self, state: Any) -> Vector | None:
+        """The learnt distribution over the constraints, where there is one."""
+
+    def batch_sizes(self, state: Any) -> tuple[int, int, int]:
+        """Examples, drawn constraints and remembered constraints per step."""
+
+    def notes(self, state: Any) -> Sequence[str]:
+        """What was chosen and found, in sentences for the user."""
+
+    def remedy(self) -> str:
+        """What brings an infeasible solution closer to the constraints; may be empty."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import lighttouch as lt
 from catalogue import DIMENSION, DOMAINS, FAMILIES, OBJECTIVES
 from lighttouch.kernels.state.distribution import draw, learn, new_distribution, probabilities, tick
-from lighttouch.kernels.state.example_order import new_visits, next_example
+from lighttouch.kernels.state.example_order import new_example_order, next_example
 from lighttouch.kernels.state.gradient import clear, new_gradient
 from lighttouch.kernels.verbs.constraints import add_subgradient, worst
 
@@ -253,19 +253,19 @@ def test_draws_match_p(seed, m, rate, ticks):
 
 @given(seed=SEEDS, examples=st.integers(1, 50), passes=st.integers(1, 4))
 def test_permutations_visit_every_example_once_a_pass(seed, examples, passes):
-    rng, visits = np.random.default_rng(seed), new_visits(examples, independent=False)
+    rng, visits = np.random.default_rng(seed), new_example_order(examples, independent=False)
     for _ in range(passes):
         assert sorted(next_example(visits, rng) for _ in range(examples)) == list(range(examples))
 
 
 def test_permutations_are_uniform_and_independent_draws_too():
     rng = np.random.default_rng(3)
-    visits, orders = new_visits(3, independent=False), {}
+    visits, orders = new_example_order(3, independent=False), {}
     for _ in range(3000):
         order = tuple(next_example(visits, rng) for _ in range(3))
         orders[order] = orders.get(order, 0) + 1
     assert len(orders) == 6 and scipy.stats.chisquare(list(orders.values())).pvalue > 1e-5
-    visits = new_visits(5, independent=True)
+    visits = new_example_order(5, independent=True)
     counts = np.bincount([next_example(visits, rng) for _ in range(5000)], minlength=5)
     assert counts.size == 5 and scipy.stats.chisquare(counts).pvalue > 1e-5
 

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse
 
 import lighttouch as lt
-from lighttouch.kernels.state.example_order import new_visits, next_example
+from lighttouch.kernels.state.example_order import new_example_order, next_example
 
 X, Y = np.arange(12.0).reshape(4, 3) / 10, np.array([1.0, -1.0, 1.0, -1.0])
 PROBLEM = lt.Problem(lt.EmpiricalRisk(X, Y), lt.LinearConstraints(np.eye(3), np.ones(3)))
@@ -488,7 +488,7 @@ def test_more_weights_than_memory_are_refused_with_an_estimate(monkeypatch):
 
 
 def test_indices_are_wide_enough():
-    visits, rng = new_visits(2**40, independent=True), np.random.default_rng(0)
+    visits, rng = new_example_order(2**40, independent=True), np.random.default_rng(0)
     assert max(next_example(visits, rng) for _ in range(20)) > 2**36
 
 

@@ -12,9 +12,14 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.kernels.loops.full_touch import CHECKS, ITERATION, SAMPLES
-from lighttouch.kernels.loops.sampled_adagrad import Pace, Walk, new_walk, swift
+from lighttouch.kernels.loops.sampled_adagrad import (
+    AdaGradState,
+    SamplingPlan,
+    new_adagrad_state,
+    sampled_adagrad,
+)
 from lighttouch.kernels.state.distribution import Distribution, new_distribution, probabilities
-from lighttouch.kernels.state.example_order import Visits, new_visits
+from lighttouch.kernels.state.example_order import ExampleOrder, new_example_order
 from lighttouch.kernels.state.gradient import new_gradient
 from lighttouch.kernels.verbs.objectives import sampled_mean
 from lighttouch.problem import Problem
@@ -53,11 +58,11 @@ class AutomaticState:
     """
 
     phase: str
-    walk: Walk
-    visits: Visits
+    walk: AdaGradState
+    visits: ExampleOrder
     counters: np.ndarray[Any, np.dtype[np.int64]]
     distribution: Distribution
-    pace: Pace
+    pace: SamplingPlan
     eta: float
     stage_end: int
     stage_objectives: list[float] = field(default_factory=list)
@@ -126,8 +131,10 @@ class Automatic:
         examples = problem.objective.examples
         return AutomaticState(
             phase=phase,
-            walk=new_walk(start, ridge_shares(problem) if pace.sparse else np.zeros(0), pace),
-            visits=new_visits(-(-examples // pace.run), problem.objective.independent),
+            walk=new_adagrad_state(
+                start, ridge_shares(problem) if pace.sparse else np.zeros(0), pace
+            ),
+            visits=new_example_order(-(-examples // pace.run), problem.objective.independent),
             counters=np.zeros(4, np.int64),
             distribution=new_distribution(np.zeros(groups), 1.0),
             pace=pace,
@@ -196,7 +203,7 @@ class Automatic:
         gradient = new_gradient(
             0 if sweeps_pairs(problem) or constraints.members == 0 else problem.dimension
         )
-        runnable(swift, problem)(
+        runnable(sampled_adagrad, problem)(
             objective.record, objective.examples, objective.l2, constraints.record, constraints.members,
             domain, state.eta, state.pace, state.walk,
             state.visits, state.distribution, gradient, state.counters, steps, rng,

@@ -11,11 +11,11 @@ from lighttouch.arrays import Vector
 from lighttouch.kernels.loops.full_touch import full_touch
 from lighttouch.kernels.state.gradient import new_gradient
 from lighttouch.kernels.state.iterate import average
-from lighttouch.kernels.state.running_maximum import new_pyramid
+from lighttouch.kernels.state.running_maximum import new_maximum_tree
 from lighttouch.problem import Problem
 from lighttouch.solvers.state import TouchState, first_state, runnable
 from lighttouch.solvers.steps import StepSize, rule_and_eta
-from lighttouch.solvers.watching import objection_to_watching, watched_rows
+from lighttouch.solvers.tracking import objection_to_tracking, tracked_rows
 from lighttouch.validation import positive, positive_int
 
 
@@ -40,12 +40,12 @@ class FullTouch:
         positive_int(self.batch, "batch")
 
     def objection_to(self, problem: Problem) -> str | None:
-        return objection_to_watching(problem) if self.incremental else None
+        return objection_to_tracking(problem) if self.incremental else None
 
     def init(self, problem: Problem, start: Vector) -> TouchState:
         state = first_state(problem, start)
         if self.incremental and problem.constraints.members:
-            state.pyramid = new_pyramid(
+            state.tree = new_maximum_tree(
                 problem.constraints.record, problem.constraints.members, state.w
             )
         return state
@@ -54,9 +54,7 @@ class FullTouch:
         self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
     ) -> None:
         constraints = (
-            problem.constraints.record
-            if state.pyramid is None
-            else watched_rows(problem, state.pyramid)
+            problem.constraints.record if state.tree is None else tracked_rows(problem, state.tree)
         )
         touch_all(problem, state, self.penalty, self.step_size, self.batch, steps, rng, constraints)
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from lighttouch.arrays import Vector
-from lighttouch.kernels.loops.sampled_adagrad import Pace
+from lighttouch.kernels.loops.sampled_adagrad import SamplingPlan
 from lighttouch.kernels.verbs.constraints import OrderRows
 from lighttouch.kernels.verbs.domains import BALL, DomainRecord
 from lighttouch.kernels.verbs.lattice_rows import LatticeOrder
@@ -40,7 +40,7 @@ LARGEST_SINGLE = 1e5  # its sixth power, a million times over, is a number in si
 NEAR = 200_000  # coordinates, at 16 bytes each, that stay near the processor
 
 
-def choose_pace(problem: Problem) -> Pace:
+def choose_pace(problem: Problem) -> SamplingPlan:
     """Sixteen examples an iteration in four runs of four; constraints get a tenth of the time, more
     where they are the heavier part.
     """
@@ -57,7 +57,7 @@ def choose_pace(problem: Problem) -> Pace:
     group = int(max(1, min(LARGEST_GROUP, 8 * affordable, problem.constraints.members)))
     every = max(1, round(group / affordable))
     far = sparse and problem.dimension > NEAR and fits_single_precision(problem)
-    pace = Pace(runs, run, every, draws, group, 1, sparse, far)
+    pace = SamplingPlan(runs, run, every, draws, group, 1, sparse, far)
     return pace._replace(record=record_interval(problem, first_stage(problem, pace)))
 
 
@@ -125,7 +125,7 @@ def constraint_share(problem: Problem) -> float:
     )
 
 
-def first_stage(problem: Problem, pace: Pace) -> int:
+def first_stage(problem: Problem, pace: SamplingPlan) -> int:
     """Half a pass over the examples, and at least as much work as the projection that ends the
     stage.
     """
@@ -139,7 +139,7 @@ def first_stage(problem: Problem, pace: Pace) -> int:
     )
 
 
-def step_operations(problem: Problem, pace: Pace) -> float:
+def step_operations(problem: Problem, pace: SamplingPlan) -> float:
     visited = (1 + pace.draws) * pace.group / pace.every
     constraint = (
         problem.constraints.cost / problem.constraints.group_size

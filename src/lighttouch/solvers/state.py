@@ -12,9 +12,9 @@ from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.loops.full_touch import CHECKS, ITERATION, SAMPLES
 from lighttouch.kernels.state.batches import Batches
 from lighttouch.kernels.state.distribution import Distribution
-from lighttouch.kernels.state.example_order import Visits, new_visits
+from lighttouch.kernels.state.example_order import ExampleOrder, new_example_order
 from lighttouch.kernels.state.iterate import Iterate, new_iterate
-from lighttouch.kernels.state.running_maximum import Pyramid
+from lighttouch.kernels.state.running_maximum import MaximumTree
 from lighttouch.problem import Problem
 
 
@@ -25,11 +25,11 @@ class TouchState:
     """
 
     iterate: Iterate
-    visits: Visits
+    visits: ExampleOrder
     counters: np.ndarray[Any, np.dtype[np.int64]]
     distribution: Distribution | None = None
     batches: Batches | None = None
-    pyramid: Pyramid | None = None
+    tree: MaximumTree | None = None
 
     @property
     def iteration(self) -> int:
@@ -63,7 +63,7 @@ def copied(value: Any) -> Any:
 
 
 def first_state(problem: Problem, start: Vector) -> TouchState:
-    visits = new_visits(problem.objective.examples, problem.objective.independent)
+    visits = new_example_order(problem.objective.examples, problem.objective.independent)
     return TouchState(new_iterate(start), visits, np.zeros(4, np.int64))
 
 

@@ -8,7 +8,7 @@ from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.state.example_order import next_example
 from lighttouch.kernels.state.gradient import add_dense, clear
 from lighttouch.kernels.state.iterate import move
-from lighttouch.kernels.state.running_maximum import look_again
+from lighttouch.kernels.state.running_maximum import refresh
 from lighttouch.kernels.verbs.constraints import add_subgradient, worst
 from lighttouch.kernels.verbs.objectives import add_gradient
 
@@ -47,5 +47,5 @@ def full_touch(
                 add_subgradient(constraints, member, w, penalty, gradient)
         move(iterate, gradient, domain, rule, eta, t)  # line 5
         counters[ITERATION] = t
-        counters[CHECKS] += look_again(constraints, members, gradient, w)
+        counters[CHECKS] += refresh(constraints, members, gradient, w)
         counters[SAMPLES] += batch

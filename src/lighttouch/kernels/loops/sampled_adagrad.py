@@ -33,7 +33,7 @@ from lighttouch.kernels.verbs.objectives import add_smooth_gradient
 CYCLE = 3  # the counter that walks through the groups
 
 
-class Pace(NamedTuple):
+class SamplingPlan(NamedTuple):
     """An iteration takes `runs` runs of `run` neighbouring examples: memory likes neighbours,
     randomness wants several runs.
 
@@ -53,7 +53,7 @@ class Pace(NamedTuple):
     far: bool
 
 
-class Walk(NamedTuple):
+class AdaGradState(NamedTuple):
     """Where the loop stands: w over the squared gradients of its coordinates, the gradient being
     gathered, the tail sum (its length last).
 
@@ -68,7 +68,7 @@ class Walk(NamedTuple):
     ahead: np.ndarray
 
 
-def new_walk(start: np.ndarray, ridge: np.ndarray, pace: Pace) -> Walk:
+def new_adagrad_state(start: np.ndarray, ridge: np.ndarray, pace: SamplingPlan) -> AdaGradState:
     """Far coordinates are kept in single precision, each beside its square: a step then waits for
     one line of memory only.
     """
@@ -77,13 +77,13 @@ def new_walk(start: np.ndarray, ridge: np.ndarray, pace: Pace) -> Walk:
     )
     coordinates[0], coordinates[1] = start, TINY
     buffer = np.zeros(0 if pace.sparse else start.size)
-    return Walk(
+    return AdaGradState(
         coordinates, ridge, buffer, np.zeros(start.size + 1), np.full(pace.runs, -1, np.int64)
     )
 
 
 @lean_kernel
-def swift(
+def sampled_adagrad(
     objective,
     examples,
     l2,

@@ -9,7 +9,7 @@ import numpy as np
 from lighttouch.kernels.compiler.compiled import lean_kernel
 
 
-class Visits(NamedTuple):
+class ExampleOrder(NamedTuple):
     """`order` is being shuffled as it is read; `cursor[0]` is the place in it. An empty order means
     independent draws.
     """
@@ -19,10 +19,10 @@ class Visits(NamedTuple):
     examples: int
 
 
-def new_visits(examples: int, independent: bool) -> Visits:
+def new_example_order(examples: int, independent: bool) -> ExampleOrder:
     kind = np.int32 if examples < 2**31 else np.int64
     order = np.zeros(0, kind) if independent else np.arange(examples, dtype=kind)
-    return Visits(order, np.zeros(1, np.int64), examples)
+    return ExampleOrder(order, np.zeros(1, np.int64), examples)
 
 
 @lean_kernel

@@ -10,13 +10,13 @@ from scipy import sparse
 
 from lighttouch.constraints import Aggregated, LinearConstraints
 from lighttouch.domains import Ball
-from lighttouch.kernels.state.running_maximum import Pyramid, WatchedRows
+from lighttouch.kernels.state.running_maximum import MaximumTree, TrackedRows
 from lighttouch.problem import Problem
 
 _columns: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
 
 
-def objection_to_watching(problem: Problem) -> str | None:
+def objection_to_tracking(problem: Problem) -> str | None:
     constraints = problem.constraints
     if isinstance(constraints, Aggregated) or not isinstance(constraints, LinearConstraints):
         return (
@@ -32,9 +32,9 @@ def objection_to_watching(problem: Problem) -> str | None:
     return None
 
 
-def watched_rows(problem: Problem, pyramid: Pyramid) -> WatchedRows:
+def tracked_rows(problem: Problem, tree: MaximumTree) -> TrackedRows:
     constraints = problem.constraints
     if constraints not in _columns:
         columns = sparse.csc_matrix(constraints.A)
         _columns[constraints] = columns.indptr.astype(np.int64), columns.indices
-    return WatchedRows(constraints.record, *_columns[constraints], pyramid)
+    return TrackedRows(constraints.record, *_columns[constraints], tree)

@@ -1,0 +1,141 @@
+"""What solvers share: the half of the protocol that most leave as it is, and states made of arrays.
+
+`interfaces.Solver` declares the whole protocol. A solver inherits `BaseSolver`, is a frozen
+dataclass of hyperparameters, and implements `init` and `advance`; everything else has a default
+here. Its state inherits `SolverState`: arrays and numbers only, so that saving the state is saving
+the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from lighttouch.arrays import Indices, Vector
+from lighttouch.kernels.compiler.compiled import interpreted
+from lighttouch.kernels.state.batches import Batches
+from lighttouch.kernels.state.counters import (
+    AVERAGED_FROM,
+    CHECKS,
+    ITERATION,
+    SAMPLES,
+    new_counters,
+)
+from lighttouch.kernels.state.distribution import Distribution, probabilities
+from lighttouch.kernels.state.example_order import ExampleOrder, new_example_order
+from lighttouch.kernels.state.iterate import Iterate, average, new_iterate
+from lighttouch.kernels.state.running_maximum import MaximumTree
+from lighttouch.problem import Problem
+from lighttouch.result import Status
+
+
+class BaseSolver:
+    """The defaults of the optional half of the protocol."""
+
+    stops_itself: ClassVar[bool] = False
+
+    def objection_to(self, problem: Problem) -> str | None:
+        return None
+
+    def prepare(self, problem: Problem, state: Any) -> None:
+        """Nothing beyond the one step that the driver takes to compile."""
+
+    def finished(self, state: Any) -> Status | None:
+        return None
+
+    def average(self, state: Any) -> Vector:
+        return np.array(state.w, dtype=np.float64)
+
+    def solution(self, state: Any) -> Vector:
+        return self.average(state)
+
+    def candidates(self, state: Any) -> Sequence[Vector]:
+        return [self.solution(state)]
+
+    def probabilities(self, state: Any) -> Vector | None:
+        return None
+
+    def batch_sizes(self, state: Any) -> tuple[int, int, int]:
+        return (0, 0, 0)
+
+    def notes(self, state: Any) -> Sequence[str]:
+        return ()
+
+    def remedy(self) -> str:
+        """What brings an infeasible solution closer to the constraints; empty where nothing does."""
+        return ""
+
+
+@dataclass
+class SolverState:
+    """What is counted (`kernels.state.counters`); subclasses add arrays and numbers, and `w`."""
+
+    counters: Indices
+
+    @property
+    def iteration(self) -> int:
+        return int(self.counters[ITERATION])
+
+    @property
+    def constraint_checks(self) -> int:
+        return int(self.counters[CHECKS])
+
+    @property
+    def gradient_samples(self) -> int:
+        return int(self.counters[SAMPLES])
+
+    def copy(self) -> Self:
+        return copied(self)  # type: ignore[no-any-return]
+
+
+@dataclass
+class SgdState(SolverState):
+    """The state of the paper's algorithms: iterate, place in the examples, and what some add."""
+
+    iterate: Iterate
+    visits: ExampleOrder
+    distribution: Distribution | None = None
+    batches: Batches | None = None
+    tree: MaximumTree | None = None
+
+    @property
+    def w(self) -> Vector:
+        return self.iterate.w
+
+
+class AveragingSolver(BaseSolver):
+    """Solvers of the paper: their solution is the average of the iterates."""
+
+    def average(self, state: SgdState) -> Vector:
+        return average(state.iterate, int(state.counters[AVERAGED_FROM]), state.iteration)
+
+    def probabilities(self, state: SgdState) -> Vector | None:
+        return None if state.distribution is None else probabilities(state.distribution)
+
+
+def first_state(problem: Problem, start: Vector) -> SgdState:
+    order = new_example_order(problem.objective.examples, problem.objective.independent)
+    return SgdState(new_counters(), new_iterate(start), order)
+
+
+def copied(value: Any) -> Any:
+    """A deep copy of arrays in records, dataclasses and lists, each in its order in memory."""
+    if isinstance(value, np.ndarray):
+        return value.copy(order="K")
+    if isinstance(value, tuple):
+        parts = [copied(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, list):
+        return [copied(part) for part in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        names = [part.name for part in fields(value) if part.init]
+        return replace(value, **{name: copied(getattr(value, name)) for name in names})
+    return value
+
+
+def runnable(kernel: Callable[..., Any], problem: Problem) -> Callable[..., Any]:
+    """The kernel itself, or its interpreted twin where a Python callable takes part."""
+    return interpreted(kernel) if problem.interpreted else kernel
