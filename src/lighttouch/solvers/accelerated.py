@@ -18,7 +18,7 @@ from lighttouch.kernels.verbs.objectives import smooth_value_and_gradient
 from lighttouch.objectives import EmpiricalRisk, Quadratic
 from lighttouch.problem import Problem
 from lighttouch.projections import OutOfTimeError, project
-from lighttouch.solvers.state import copied, runnable
+from lighttouch.solvers.base import copied, runnable
 
 CHECK_EVERY = 10
 NARROWING = 4.0

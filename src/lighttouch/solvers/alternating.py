@@ -28,7 +28,7 @@ from lighttouch.projections.engines import engine_for
 from lighttouch.projections.nested import NestedEngine
 from lighttouch.projections.splitting import Standing, normal_at
 from lighttouch.solvers.accelerated import natural_reach
-from lighttouch.solvers.state import runnable
+from lighttouch.solvers.base import runnable
 
 MOST_CURVED = {
     "squared": 1.0,

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from lighttouch.arrays import Vector
-from lighttouch.kernels.loops.full_touch import CHECKS, ITERATION, SAMPLES
 from lighttouch.kernels.loops.sampled_adagrad import (
     AdaGradState,
     SamplingPlan,
     new_adagrad_state,
     sampled_adagrad,
 )
+from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.kernels.state.distribution import Distribution, new_distribution, probabilities
 from lighttouch.kernels.state.example_order import ExampleOrder, new_example_order
 from lighttouch.kernels.state.gradient import new_gradient
@@ -28,6 +28,7 @@ from lighttouch.result import Status
 from lighttouch.solvers import accelerated, alternating, interior
 from lighttouch.solvers.accelerated import Acceleration
 from lighttouch.solvers.alternating import Alternation
+from lighttouch.solvers.base import copied, runnable
 from lighttouch.solvers.interior import InteriorRun
 from lighttouch.solvers.pace import (
     choose_pace,
@@ -40,7 +41,6 @@ from lighttouch.solvers.pace import (
     ridge_shares,
     sweeps_pairs,
 )
-from lighttouch.solvers.state import copied, runnable
 from lighttouch.validation import positive
 
 TRIAL_EXAMPLES = 8192
@@ -135,7 +135,7 @@ class Automatic:
                 start, ridge_shares(problem) if pace.sparse else np.zeros(0), pace
             ),
             visits=new_example_order(-(-examples // pace.run), problem.objective.independent),
-            counters=np.zeros(4, np.int64),
+            counters=new_counters(),
             distribution=new_distribution(np.zeros(groups), 1.0),
             pace=pace,
             eta=0.0,

@@ -10,17 +10,18 @@ import numpy as np
 from lighttouch.arrays import Vector
 from lighttouch.kernels.loops.full_touch import full_touch
 from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.state.iterate import average
 from lighttouch.kernels.state.running_maximum import new_maximum_tree
 from lighttouch.problem import Problem
-from lighttouch.solvers.state import TouchState, first_state, runnable
+from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable
 from lighttouch.solvers.steps import StepSize, rule_and_eta
 from lighttouch.solvers.tracking import objection_to_tracking, tracked_rows
 from lighttouch.validation import positive, positive_int
 
+MORE_PENALTY = "a larger penalty brings it closer to feasible"
+
 
 @dataclass(frozen=True)
-class FullTouch:
+class FullTouch(AveragingSolver):
     """SGD that looks at every constraint in every step (Algorithm 1); plain SGD where there are
     none.
 
@@ -42,7 +43,7 @@ class FullTouch:
     def objection_to(self, problem: Problem) -> str | None:
         return objection_to_tracking(problem) if self.incremental else None
 
-    def init(self, problem: Problem, start: Vector) -> TouchState:
+    def init(self, problem: Problem, start: Vector) -> SgdState:
         state = first_state(problem, start)
         if self.incremental and problem.constraints.members:
             state.tree = new_maximum_tree(
@@ -51,29 +52,23 @@ class FullTouch:
         return state
 
     def advance(
-        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+        self, problem: Problem, state: SgdState, steps: int, rng: np.random.Generator
     ) -> None:
         constraints = (
             problem.constraints.record if state.tree is None else tracked_rows(problem, state.tree)
         )
         touch_all(problem, state, self.penalty, self.step_size, self.batch, steps, rng, constraints)
 
-    def solution(self, state: TouchState) -> Vector:
-        return self.average(state)
-
-    def average(self, state: TouchState) -> Vector:
-        return average(state.iterate, int(state.counters[3]), state.iteration)
-
-    def probabilities(self, state: TouchState) -> Vector | None:
-        return None
-
-    def batch_sizes(self, state: TouchState) -> tuple[int, int, int]:
+    def batch_sizes(self, state: SgdState) -> tuple[int, int, int]:
         return (self.batch, 0, 0)
+
+    def remedy(self) -> str:
+        return MORE_PENALTY
 
 
 def touch_all(
     problem: Problem,
-    state: TouchState,
+    state: SgdState,
     penalty: float,
     step_size: StepSize,
     batch: int,

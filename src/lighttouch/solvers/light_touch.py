@@ -10,54 +10,21 @@ from lighttouch.arrays import Vector
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.loops.light_touch import light_touch
 from lighttouch.kernels.state.batches import Batches, automatic_batches, fixed_batches
-from lighttouch.kernels.state.distribution import new_distribution, probabilities
+from lighttouch.kernels.state.distribution import new_distribution
 from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.state.iterate import average
 from lighttouch.problem import Problem
-from lighttouch.solvers.costs import timed_costs
-from lighttouch.solvers.full_touch import touch_all
-from lighttouch.solvers.state import TouchState, first_state, runnable
+from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable
+from lighttouch.solvers.full_touch import MORE_PENALTY, touch_all
+from lighttouch.solvers.sample_costs import timed_costs
 from lighttouch.solvers.steps import InverseSqrt, StepSize, rule_and_eta
 from lighttouch.validation import one_of, positive, positive_int, refuse_if_too_large
 
+LEAST_LOSSES = 2  # k_f of Section 5.2, and the examples per step where there is no constraint
 BYTES_A_CONSTRAINT = 96  # law, bounds, links, order and the values they begin with
 
 
-class _Learning:
-    """What the solvers that learn a distribution over the constraints share."""
-
-    penalty: float
-    step_size: StepSize
-
-    @property
-    def _loss_batch(self) -> int:
-        """Examples a step where no constraint is learnt."""
-        return int(getattr(self, "batch", 2))
-
-    def objection_to(self, problem: Problem) -> str | None:
-        return None
-
-    def solution(self, state: TouchState) -> Vector:
-        return self.average(state)
-
-    def average(self, state: TouchState) -> Vector:
-        return average(state.iterate, int(state.counters[3]), state.iteration)
-
-    def probabilities(self, state: TouchState) -> Vector | None:
-        return None if state.distribution is None else probabilities(state.distribution)
-
-    def batch_sizes(self, state: TouchState) -> tuple[int, int, int]:
-        if state.batches is None:
-            return (self._loss_batch, 0, 0)
-        return (
-            int(state.batches.sizes[0]),
-            int(state.batches.sizes[1]),
-            int(state.batches.sizes[2]),
-        )
-
-
 @dataclass(frozen=True)
-class LightTouch(_Learning):
+class LightTouch(AveragingSolver):
     """SGD that checks constraint_batch + 1 constraints a step and learns which ones are violated
     (Algorithm 2).
 
@@ -97,7 +64,7 @@ class LightTouch(_Learning):
             )
         return None
 
-    def init(self, problem: Problem, start: Vector) -> TouchState:
+    def init(self, problem: Problem, start: Vector) -> SgdState:
         state = first_state(problem, start)
         if problem.constraints.count:
             begin_learning(
@@ -109,7 +76,7 @@ class LightTouch(_Learning):
         return state
 
     def advance(
-        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+        self, problem: Problem, state: SgdState, steps: int, rng: np.random.Generator
     ) -> None:
         if state.distribution is None:
             touch_all(problem, state, self.penalty, self.step_size, self.batch, steps, rng)
@@ -118,9 +85,17 @@ class LightTouch(_Learning):
                 problem, state, self.penalty, self.step_size, self._weight_step, steps, rng
             )
 
+    def batch_sizes(self, state: SgdState) -> tuple[int, int, int]:
+        if state.distribution is None:
+            return (self.batch, 0, 0)
+        return (self.batch, 1, self.constraint_batch)
+
+    def remedy(self) -> str:
+        return MORE_PENALTY
+
 
 @dataclass(frozen=True)
-class PracticalLightTouch(_Learning):
+class PracticalLightTouch(AveragingSolver):
     """LightTouch with decreasing steps and automatic minibatch sizes (Algorithm 4).
 
     costs="counted" weighs the three gradients by counted operations, so that runs can be repeated;
@@ -145,7 +120,7 @@ class PracticalLightTouch(_Learning):
     def _weight_step(self) -> float:
         return float(self.weight_step_size)
 
-    def init(self, problem: Problem, start: Vector) -> TouchState:
+    def init(self, problem: Problem, start: Vector) -> SgdState:
         state = first_state(problem, start)
         if problem.constraints.count:
             check = problem.constraints.cost
@@ -158,17 +133,26 @@ class PracticalLightTouch(_Learning):
         return state
 
     def advance(
-        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+        self, problem: Problem, state: SgdState, steps: int, rng: np.random.Generator
     ) -> None:
         if state.distribution is None:
-            touch_all(problem, state, self.penalty, self.step_size, self._loss_batch, steps, rng)
+            touch_all(problem, state, self.penalty, self.step_size, LEAST_LOSSES, steps, rng)
             return
         if self.costs == "timed" and state.batches is not None:
             timed_costs(problem, state)
         touch_lightly(problem, state, self.penalty, self.step_size, self._weight_step, steps, rng)
 
+    def batch_sizes(self, state: SgdState) -> tuple[int, int, int]:
+        if state.batches is None:
+            return (LEAST_LOSSES, 0, 0)
+        losses, pushes, learnt = (int(size) for size in state.batches.sizes)
+        return losses, pushes, learnt
 
-def begin_learning(problem: Problem, state: TouchState, rate: float, batches: Batches) -> None:
+    def remedy(self) -> str:
+        return MORE_PENALTY
+
+
+def begin_learning(problem: Problem, state: SgdState, rate: float, batches: Batches) -> None:
     """Algorithm 2, lines 2 and 3: a uniform p, and the violations of every constraint
     remembered.
     """
@@ -186,7 +170,7 @@ def begin_learning(problem: Problem, state: TouchState, rate: float, batches: Ba
 
 def touch_lightly(
     problem: Problem,
-    state: TouchState,
+    state: SgdState,
     penalty: float,
     step_size: StepSize,
     weight_step: float,

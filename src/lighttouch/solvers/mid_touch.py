@@ -8,17 +8,18 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.kernels.state.batches import fixed_batches
+from lighttouch.kernels.state.counters import AVERAGED_FROM, ITERATION
 from lighttouch.kernels.state.iterate import average
 from lighttouch.problem import Problem
-from lighttouch.solvers.full_touch import touch_all
-from lighttouch.solvers.light_touch import _Learning, begin_learning, touch_lightly
-from lighttouch.solvers.state import TouchState, first_state
+from lighttouch.solvers.base import AveragingSolver, SgdState, first_state
+from lighttouch.solvers.full_touch import MORE_PENALTY, touch_all
+from lighttouch.solvers.light_touch import begin_learning, touch_lightly
 from lighttouch.solvers.steps import InverseTime
 from lighttouch.validation import positive, positive_int
 
 
 @dataclass(frozen=True)
-class MidTouch(_Learning):
+class MidTouch(AveragingSolver):
     """FullTouch for first_phase iterations, then LightTouch with one check, both with steps
     1/(strong_convexity t) (Algorithm 3).
     """
@@ -40,11 +41,11 @@ class MidTouch(_Learning):
     def _step(self) -> InverseTime:
         return InverseTime(1.0 / self.strong_convexity)
 
-    def init(self, problem: Problem, start: Vector) -> TouchState:
+    def init(self, problem: Problem, start: Vector) -> SgdState:
         return first_state(problem, start)
 
     def advance(
-        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+        self, problem: Problem, state: SgdState, steps: int, rng: np.random.Generator
     ) -> None:
         full = min(steps, max(0, self.first_phase - state.iteration))
         if full:
@@ -60,19 +61,25 @@ class MidTouch(_Learning):
                 problem, state, self.penalty, self._step, self.weight_step_size, steps - full, rng
             )
 
-    def prepare(self, problem: Problem, state: TouchState) -> None:
+    def prepare(self, problem: Problem, state: SgdState) -> None:
         """Compile the second phase too."""
-        state.counters[0] = max(state.iteration, self.first_phase)
+        state.counters[ITERATION] = max(state.iteration, self.first_phase)
         self.advance(problem, state, 1, np.random.default_rng(0))
 
-    def _begin_second_phase(self, problem: Problem, state: TouchState) -> None:
+    def batch_sizes(self, state: SgdState) -> tuple[int, int, int]:
+        return (self.batch, 0, 0) if state.distribution is None else (self.batch, 1, 1)
+
+    def remedy(self) -> str:
+        return MORE_PENALTY
+
+    def _begin_second_phase(self, problem: Problem, state: SgdState) -> None:
         """Lines 8-10: go on from the average, with a new average, a uniform p and the violations
         there.
         """
         state.iterate.w[:] = average(state.iterate, 0, state.iteration)
         state.iterate.total[:] = 0.0
         state.iterate.summed[:] = state.iteration
-        state.counters[3] = state.iteration
+        state.counters[AVERAGED_FROM] = state.iteration
         if problem.constraints.count:
             begin_learning(
                 problem,

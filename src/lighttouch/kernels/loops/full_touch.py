@@ -5,14 +5,13 @@ SGD.
 from __future__ import annotations
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
+from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES
 from lighttouch.kernels.state.example_order import next_example
 from lighttouch.kernels.state.gradient import add_dense, clear
 from lighttouch.kernels.state.iterate import move
 from lighttouch.kernels.state.running_maximum import refresh
 from lighttouch.kernels.verbs.constraints import add_subgradient, worst
 from lighttouch.kernels.verbs.objectives import add_gradient
-
-ITERATION, CHECKS, SAMPLES = 0, 1, 2  # what is counted
 
 
 @lean_kernel

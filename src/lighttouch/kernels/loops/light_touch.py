@@ -7,8 +7,8 @@ Algorithm 2 is Algorithm 4 with fixed sizes k_f = batch, k_g = 1, k_p = k. Lines
 from __future__ import annotations
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
-from lighttouch.kernels.loops.full_touch import CHECKS, ITERATION, SAMPLES
 from lighttouch.kernels.state.batches import LEARN, LOSS, PUSH, choose_sizes, remember_variances
+from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES
 from lighttouch.kernels.state.distribution import REMEMBERED, draw, draw_set, learn, tick
 from lighttouch.kernels.state.example_order import next_example
 from lighttouch.kernels.state.gradient import add_dense, add_gradient_to, clear, squared_norm

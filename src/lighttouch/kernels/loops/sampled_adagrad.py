@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
-from lighttouch.kernels.loops.full_touch import CHECKS, ITERATION, SAMPLES
+from lighttouch.kernels.state.counters import CHECKS, ITERATION, NEXT_GROUP, SAMPLES
 from lighttouch.kernels.state.distribution import draw, learn, tick
 from lighttouch.kernels.state.example_order import next_example
 from lighttouch.kernels.verbs.constraint_steps import sweep
@@ -29,8 +29,6 @@ from lighttouch.kernels.verbs.example_steps import (
     step_on_rows,
 )
 from lighttouch.kernels.verbs.objectives import add_smooth_gradient
-
-CYCLE = 3  # the counter that walks through the groups
 
 
 class SamplingPlan(NamedTuple):
@@ -176,8 +174,8 @@ def visit(constraints, members, w, squares, domain, pace, distribution, gradient
     groups = distribution.law.shape[0]
     for place in range(1 + pace.draws):
         if place == 0:
-            group = counters[CYCLE]
-            counters[CYCLE] = group + 1 if group + 1 < groups else 0
+            group = counters[NEXT_GROUP]
+            counters[NEXT_GROUP] = group + 1 if group + 1 < groups else 0
         else:
             group = draw(distribution, rng)
         first = group * pace.group

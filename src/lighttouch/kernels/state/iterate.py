@@ -88,3 +88,10 @@ def average(iterate: Iterate, first: int, last: int) -> np.ndarray:
     if last <= first:
         return iterate.w.copy()
     return np.asarray((iterate.total + (last - iterate.summed) * iterate.w) / (last - first))
+
+
+def put_iterate(iterate: Iterate, w: np.ndarray, t: int) -> None:
+    """Let w be the iterate after t, adding to the sum what every coordinate was until then."""
+    np.add(iterate.total, (t - iterate.summed) * iterate.w, out=iterate.total)
+    iterate.summed[:] = t
+    iterate.w[:] = w

@@ -17,7 +17,7 @@ from lighttouch.kernels.loops.approx_sgd.groups import (
     way_at,
 )
 from lighttouch.kernels.loops.approx_sgd.heaps import EXAMINED, MOVED, ROUND
-from lighttouch.kernels.loops.full_touch import CHECKS, ITERATION, SAMPLES
+from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES
 from lighttouch.kernels.state.example_order import next_example
 from lighttouch.kernels.state.gradient import add_dense, clear
 from lighttouch.kernels.state.iterate import ADAGRAD, settle, step_length

@@ -12,12 +12,12 @@ import numpy as np
 from lighttouch.kernels.loops.sample_costs import time_draws, time_learning, time_losses
 from lighttouch.kernels.state.gradient import new_gradient
 from lighttouch.problem import Problem
-from lighttouch.solvers.state import TouchState, copied, runnable
+from lighttouch.solvers.base import SgdState, copied, runnable
 
 REPEATS = 64
 
 
-def timed_costs(problem: Problem, state: TouchState) -> None:
+def timed_costs(problem: Problem, state: SgdState) -> None:
     """Measure the three single-sample costs at the current state and average them with what was
     measured before.
 
