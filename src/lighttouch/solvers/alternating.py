@@ -105,6 +105,7 @@ def fits(problem: Problem) -> bool:
         not isinstance(objective, EmpiricalRisk)
         or not isinstance(objective.loss, str)
         or objective.loss not in MOST_CURVED
+        or objective.roughness.shape[0]
     ):
         return False
     if (

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from lighttouch.arrays import Vector
-from lighttouch.kernels.loops.full_touch import CHECKS, ITERATION, SAMPLES
 from lighttouch.kernels.loops.sampled_adagrad import (
     AdaGradState,
     SamplingPlan,
     new_adagrad_state,
     sampled_adagrad,
 )
+from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.kernels.state.distribution import Distribution, new_distribution, probabilities
 from lighttouch.kernels.state.example_order import ExampleOrder, new_example_order
 from lighttouch.kernels.state.gradient import new_gradient
@@ -135,7 +135,7 @@ class Automatic:
                 start, ridge_shares(problem) if pace.sparse else np.zeros(0), pace
             ),
             visits=new_example_order(-(-examples // pace.run), problem.objective.independent),
-            counters=np.zeros(4, np.int64),
+            counters=new_counters(),
             distribution=new_distribution(np.zeros(groups), 1.0),
             pace=pace,
             eta=0.0,
@@ -406,4 +406,4 @@ def sample_value(problem: Problem, w: Vector, rows: Any) -> float:
     """The mean of some examples' terms."""
     objective = problem.objective
     values = runnable(sampled_mean, problem)
-    return float(values(objective.record, rows, w)) + 0.5 * objective.l2 * float(w @ w)
+    return float(values(objective.record, rows, w)) + objective.penalty_value(w)

@@ -29,6 +29,8 @@ EXAMPLE_OPERATIONS = (
     12.0  # an example's number is read, gathered, and stepped on; a constraint's is only read
 )
 SPARSE_OPERATIONS = 4.0  # the same where an example is stepped on at once
+PENALTY_SHARE = 0.2  # of the time that examples take, for the rows of the roughness
+PENALTY_OPERATIONS = 8.0  # per entry of a row: two square roots and divisions
 CONSTRAINT_SHARE = 0.1  # of the time that examples take
 LARGEST_SHARE = 2.0
 PROJECTION_CHECKS = 30.0  # of all constraints, that a projection costs about as much as
@@ -57,8 +59,19 @@ def choose_pace(problem: Problem) -> SamplingPlan:
     group = int(max(1, min(LARGEST_GROUP, 8 * affordable, problem.constraints.members)))
     every = max(1, round(group / affordable))
     far = sparse and problem.dimension > NEAR and fits_single_precision(problem)
-    pace = SamplingPlan(runs, run, every, draws, group, 1, sparse, far)
+    rows = penalty_rows(problem, sparse, run * runs)
+    pace = SamplingPlan(runs, run, every, draws, group, 1, sparse, far, rows)
     return pace._replace(record=record_interval(problem, first_stage(problem, pace)))
+
+
+def penalty_rows(problem: Problem, sparse: bool, batch: int) -> int:
+    """Rows of the roughness visited per iteration: they get a fixed share of the examples' time."""
+    roughness = getattr(problem.objective, "roughness", None)
+    if roughness is None or roughness.shape[0] == 0:
+        return 0
+    row = PENALTY_OPERATIONS * max(1.0, roughness.nnz / roughness.shape[0])
+    affordable = PENALTY_SHARE * example_operations(problem, sparse) * batch / row
+    return int(min(roughness.shape[0], max(1.0, round(affordable))))
 
 
 def sweeps_pairs(problem: Problem) -> bool:
