@@ -32,10 +32,13 @@ from lighttouch.projections import Projected, project
 from lighttouch.result import History, Result, Status
 from lighttouch.solve import Progress, solve
 from lighttouch.solvers import (
+    Accelerated,
     AdaGrad,
+    AlternatingDirections,
     ApproxSGD,
     Automatic,
     FullTouch,
+    InteriorPoint,
     InverseSqrt,
     InverseTime,
     LightTouch,
@@ -44,6 +47,7 @@ from lighttouch.solvers import (
     OnlineFrankWolfe,
     PracticalLightTouch,
     ProjectedSGD,
+    SampledAdaGrad,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +110,9 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Accelerated",
     "AdaGrad",
+    "AlternatingDirections",
     "ApproxSGD",
     "Automatic",
     "Ball",
@@ -128,6 +134,7 @@ __all__ = [
     "FullTouch",
     "History",
     "InfeasibleConstraintsError",
+    "InteriorPoint",
     "InverseSqrt",
     "InverseTime",
     "JointlyMonotonic",
@@ -153,6 +160,7 @@ __all__ = [
     "Quantile",
     "RangeDominates",
     "Result",
+    "SampledAdaGrad",
     "SlopeBound",
     "Status",
     "Submodular",

@@ -73,9 +73,7 @@ def _projected(problem: Problem, candidate: Vector, limit: float) -> Projected:
         return Projected(candidate, 0.0, violation, f"not projected: {error}", 0.0)
 
 
-def _judged(
-    problem: Problem, solution: Vector, w: Vector, method: str, seconds: float
-) -> Answer:
+def _judged(problem: Problem, solution: Vector, w: Vector, method: str, seconds: float) -> Answer:
     objective, violation = problem.objective.value(w), problem.violation(w)
     same = w is solution or np.array_equal(w, solution)
     return Answer(

@@ -118,9 +118,7 @@ class Recorder:
             "objective": self.problem.objective.value(state.w),
             "violation": self.problem.violation(state.w),
         }
-        self.history.append(
-            **row, loss_batch=sizes[0], push_batch=sizes[1], learn_batch=sizes[2]
-        )
+        self.history.append(**row, loss_batch=sizes[0], push_batch=sizes[1], learn_batch=sizes[2])
         return row
 
     def show(self, share: float, iteration: int) -> None:

@@ -23,7 +23,7 @@ from lighttouch.projections import OutOfTimeError, project
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
 from lighttouch.solvers.base import BaseSolver, SolverState, runnable
-from lighttouch.solvers.bounds import Tangent, bound_within, lower_bound
+from lighttouch.solvers.bounds import Tangent, bound_by_slopes, bound_within, lower_bound
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import (
     TINY,
@@ -52,6 +52,7 @@ class AcceleratedState(SolverState):
     best_objective: float = math.inf
     bound: float = -math.inf  # proven for every feasible point
     likely_bound: float = -math.inf  # for those within reach, which is a guess
+    likely_steps: float = 1.0  # the lookahead it comes from
     travelled: float = 0.0  # from the start, at the last look: while it grows, so may the reach
     checkpoint: float = math.inf  # the rounded objective at the last look
     stalled: int = 0
@@ -179,7 +180,12 @@ class Accelerated(BaseSolver):
         rounded, gradient = _evaluate(problem, state.x, state)
         _renew_bounds(problem, state, rounded, gradient)
         enough = self.tolerance * state.unit
-        if self._proven(state) or self._likely(state):
+        if self._proven(state):
+            state.ended = True
+            return
+        if self._likely(state):
+            tangent = _tangent(problem, state, rounded, gradient, state.likely_steps)
+            state.bound = max(state.bound, bound_by_slopes(problem, tangent, state.width))
             state.ended = True
             return
         little = state.checkpoint - rounded <= COSTS.little_progress * enough
@@ -251,9 +257,7 @@ def _nearest(problem: Problem, x: Vector, state: AcceleratedState) -> Vector:
     return np.asarray(found.w / state.scale)
 
 
-def _backtrack(
-    problem: Problem, state: AcceleratedState, value: float, gradient: Vector
-) -> Vector:
+def _backtrack(problem: Problem, state: AcceleratedState, value: float, gradient: Vector) -> Vector:
     """The step whose curvature is large enough for the quadratic model to lie above."""
     reach = float(np.linalg.norm(state.reach / state.scale))
     far = COSTS.longest_step * (reach + float(np.linalg.norm(state.y)))
@@ -294,13 +298,21 @@ def _renew_bounds(
 ) -> None:
     """From projections at several distances: which gives the best bound depends on the way left."""
     travelled = COSTS.reach_travelled * state.scale * np.abs(state.x - state.start)
-    radius = np.minimum(travelled + state.reach, problem.domain.widths(problem.dimension))
+    diameter = feasible_set(problem.constraints, problem.domain).diameter()
+    radius = np.minimum(travelled + state.reach, diameter)
     state.likely_bound = -math.inf  # an earlier one held only within a smaller reach
     for steps in COSTS.lookahead:
-        length = steps / state.curvature
-        p = _nearest(problem, state.x - length * gradient, state)
-        tangent = Tangent(
-            state.w, value, gradient / state.scale, state.scale * p, length, state.scale
-        )
+        tangent = _tangent(problem, state, value, gradient, steps)
         state.bound = max(state.bound, lower_bound(problem, tangent))
-        state.likely_bound = max(state.likely_bound, bound_within(radius, tangent))
+        likely = bound_within(radius, tangent)
+        if likely > state.likely_bound:
+            state.likely_bound, state.likely_steps = likely, steps
+
+
+def _tangent(
+    problem: Problem, state: AcceleratedState, value: float, gradient: Vector, steps: float
+) -> Tangent:
+    length = steps / state.curvature
+    p = _nearest(problem, state.x - length * gradient, state)
+    scale = state.scale
+    return Tangent(state.w, value, gradient / scale, scale * p, length, scale)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -119,6 +119,7 @@ class Automatic(BaseSolver):
             state.best, state.best_objective = solution, objective
         state.earlier = state.counters.copy()
         state.place += 1
+        state.solvers = tuple(_within_budget(problem, state, each) for each in state.solvers)
         state.inner = state.solver.init(problem, state.best)
 
     def finished(self, state: ChainState) -> Status | None:
@@ -144,6 +145,14 @@ class Automatic(BaseSolver):
 
     def notes(self, state: ChainState) -> Sequence[str]:
         return state.solver.notes(state.inner)
+
+
+def _within_budget(problem: Problem, state: ChainState, solver: Solver) -> Solver:
+    """A finish that takes no more work than the sampling before it, in full gradients."""
+    if not (isinstance(solver, Accelerated) and solver.near):
+        return solver
+    sampled = COSTS.sparse_operations * state.gradient_samples / problem.objective.examples
+    return replace(solver, passes=max(COSTS.fewest_polish_passes, int(COSTS.polish_share * sampled)))
 
 
 def _is_cheap_program(problem: Problem, feasible: FeasibleSet) -> bool:

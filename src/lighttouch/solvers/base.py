@@ -65,7 +65,7 @@ class BaseSolver:
         return ()
 
     def remedy(self) -> str:
-        """What brings an infeasible solution closer to the constraints; empty where nothing does."""
+        """What brings an infeasible solution closer to the constraints; may be empty."""
         return ""
 
 

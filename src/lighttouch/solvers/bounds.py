@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import scipy.linalg
@@ -23,10 +24,13 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats, Vector, dense
 from lighttouch.domains import Ball
+from lighttouch.losses import conjugate_values, quadratic
 from lighttouch.objectives import EmpiricalRisk, Quadratic
 from lighttouch.problem import Problem
 from lighttouch.running.prepared import prepared
 from lighttouch.solvers.costs import COSTS, EPSILON
+
+Factor = tuple[Floats, bool]  # as scipy.linalg.cho_factor gives it
 
 
 @dataclass(frozen=True)
@@ -91,14 +95,10 @@ def _by_domain(problem: Problem, at: Tangent) -> float:
 
 
 def _by_curvature(problem: Problem, at: Tangent) -> float:
-    """For f(v) = f(x) + <g, v - x> + (v - x)'H(v - x)/2: the least over all v has v - x = -H^-1 rho."""
-    objective = problem.objective
-    exact = isinstance(objective, Quadratic) or (
-        isinstance(objective, EmpiricalRisk) and objective.loss == "squared"
-    )
-    if not exact:
+    """A quadratic f exceeds its tangent by (v - x)'P(v - x)/2: the sum is least at x - P^-1 rho."""
+    if not isinstance(problem.objective, Quadratic):
         return -math.inf
-    factor = prepared(problem, "curvature factor", lambda: _factor(problem))
+    factor = prepared(problem, "factor of P", lambda: _factor_of_P(problem))
     if factor is None:
         return -math.inf
     rest = at.rest
@@ -106,28 +106,81 @@ def _by_curvature(problem: Problem, at: Tangent) -> float:
     return at.base + float(rest @ (at.x - at.p)) - less * (1.0 + math.sqrt(EPSILON))
 
 
-def _factor(problem: Problem) -> tuple[Floats, bool] | None:
-    """A Cholesky factor of the Hessian; None where it is singular or too expensive."""
-    objective, d = problem.objective, problem.dimension
-    work = float(d) ** 3 / 3.0 + objective.examples * objective.cost * d
-    if work > COSTS.largest_gram:
+def _factor_of_P(problem: Problem) -> Factor | None:
+    assert isinstance(problem.objective, Quadratic)
+    if float(problem.dimension) ** 3 / 3.0 > COSTS.largest_gram:
         return None
-    H = _hessian(problem)
-    H.flat[:: d + 1] -= 8.0 * EPSILON * d * float(np.abs(H).max(initial=0.0))  # outward rounding
+    return _factor(np.array(dense(problem.objective.P)))
+
+
+def _factor(H: Floats) -> Factor | None:
+    """A Cholesky factor of a little less than H (outward rounding); None where H is singular."""
+    d = H.shape[0]
+    H.flat[:: d + 1] -= COSTS.outward * EPSILON * d * float(np.abs(H).max(initial=0.0))
     try:
-        return scipy.linalg.cho_factor(H, lower=True, check_finite=False)  # type: ignore[no-any-return]
+        return cast(Factor, scipy.linalg.cho_factor(H, lower=True, check_finite=False))
     except scipy.linalg.LinAlgError:
         return None
 
 
-def _hessian(problem: Problem) -> Floats:
+def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:
+    """A bound from dual variables, one slope s_i per example: Fenchel's inequality.
+
+    phi(z) >= s z - phi*(s) for every slope s in the domain of phi*, so that with shares a_i
+
+        f(v) >= sum_i a_i (s_i x_i.v - phi*(s_i)) + penalty(u) + <penalty'(u), v - u>
+
+    for every v and u. The slopes at x leave rho over (see above). They are moved by -k_i x_i.h, and
+    u by -h, where (X'diag(a k)X + R) h = rho and R is the penalty's Hessian: what is linear in v is
+    then exactly normal to the feasible set at p. The weights k_i shrink to 0 where a slope has no
+    room to move.
+    """
     objective = problem.objective
-    if isinstance(objective, Quadratic):
-        return np.array(dense(objective.P))
-    assert isinstance(objective, EmpiricalRisk)
-    weights = objective.shares
+    if not isinstance(objective, EmpiricalRisk) or not _affordable(problem):
+        return -math.inf
+    X, shares = objective.X, objective.shares
+    z = np.asarray(X @ at.x)
+    slopes, _ = quadratic(objective.loss_row, z, objective.y, width)
+    room = _room(objective, slopes)
+    factor = _factor(_curvature(objective, shares * room))
+    if factor is None:
+        return -math.inf
+    h = scipy.linalg.cho_solve(factor, at.rest, check_finite=False)
+    wanted = slopes - room * np.asarray(X @ h)
+    slopes, conjugates = conjugate_values(objective.loss_row, wanted, objective.y)
+    u = at.x - h
+    pull = objective.penalty_matrix @ u - objective.roughness.T @ objective.roughness_target
+    linear = np.asarray(X.T @ (shares * slopes)) + pull
+    rest = linear - (at.gradient - at.rest)
+    if _more_than_rounding(objective, shares * slopes, pull, rest):
+        return -math.inf
+    constant = objective.penalty_value(u) - float(pull @ u) - float(shares @ conjugates)
+    return constant + float(linear @ at.p) - _rounding(at)
+
+
+def _affordable(problem: Problem) -> bool:
+    objective, d = problem.objective, problem.dimension
+    return float(d) ** 3 / 3.0 + objective.examples * objective.cost * d <= COSTS.largest_gram
+
+
+def _room(objective: EmpiricalRisk, slopes: Vector) -> Vector:
+    """(most - s)(s - least) / (most - least); for the logistic loss that is its curvature."""
+    far = np.full(slopes.size, COSTS.unbounded_slope)
+    least, _ = conjugate_values(objective.loss_row, -far, objective.y)
+    most, _ = conjugate_values(objective.loss_row, far, objective.y)
+    bounded = most - least < COSTS.unbounded_slope
+    inside = np.maximum(0.0, most - slopes) * np.maximum(0.0, slopes - least)
+    return np.where(bounded, inside / np.where(bounded, most - least, 1.0), 1.0)
+
+
+def _curvature(objective: EmpiricalRisk, weights: Vector) -> Floats:
     X = objective.X
     weighted = X.multiply(weights[:, None]).tocsr() if sparse.issparse(X) else weights[:, None] * X
-    H = np.array(dense(X.T @ weighted))
-    H.flat[:: H.shape[0] + 1] += objective.l2
-    return H
+    return np.array(dense(X.T @ weighted) + dense(objective.penalty_matrix))
+
+
+def _more_than_rounding(
+    objective: EmpiricalRisk, weights: Vector, pull: Vector, rest: Vector
+) -> bool:
+    size = np.asarray(abs(objective.X).T @ np.abs(weights)) + np.abs(pull)
+    return bool(np.any(np.abs(rest) > COSTS.linear_rounding * EPSILON * (size + size.max())))

@@ -92,7 +92,10 @@ class SolverCosts:
     largest_share: float = 2.0
     """... and at most. Crossover: `100,000 dense rows, d = 2,000`."""
     penalty_share: float = 0.2
-    """Of the time of the examples that the rows of a roughness penalty get."""
+    """Of the time of the examples that the rows of a roughness penalty get. Crossover: `smoothed
+    lattice, a million rows`, share 0.05 to 1."""
+    penalty_operations: float = 8.0
+    """Operations per entry of such a row: two square roots and divisions."""
     largest_group: int = 1024
     """Constraints per visit. Crossover: `paper's pairs`, 64 to 8,192."""
     group_stretch: int = 8
@@ -212,7 +215,12 @@ class SolverCosts:
     # -- bounds -----------------------------------------------------------------------------------
     largest_gram: float = 2e9
     """Multiplications of forming and factoring a curvature matrix for a bound. Budget: a second."""
+    outward: float = 8.0
+    """Rounding errors per column that a factored matrix is lowered by. Rounding."""
+    linear_rounding: float = 1e4
+    """Rounding errors that a linear form may have left where it should be 0. Rounding."""
+    unbounded_slope: float = 1e300
+    """Stands for infinity among slopes. Rounding."""
 
 
 COSTS = SolverCosts()
-SLICE_SECONDS = COSTS.chunk_seconds

@@ -24,6 +24,7 @@ from lighttouch.projections.rows.interior_point import (
     finite,
     first_interior,
     proven_gap,
+    slope_left,
     step,
     worst_excess,
 )
@@ -31,7 +32,7 @@ from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
 from lighttouch.running.prepared import prepared
 from lighttouch.solvers.base import BaseSolver, SolverState
-from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.costs import COSTS, EPSILON
 from lighttouch.validation import positive
 
 
@@ -131,7 +132,7 @@ class InteriorPoint(BaseSolver):
         if excess > COSTS.nearly_feasible * size:
             return
         exact = excess <= COSTS.exactly_feasible * size
-        gap = proven_gap(system.program, state.at, problem.domain.widths(problem.dimension))
+        gap = proven_gap(system.program, state.at, _radius(problem, system.program, state.at))
         better = exact == state.exact and gap < COSTS.interior_better * state.gap
         if better or (exact and not state.exact):
             state.best = state.at.x.copy()
@@ -154,6 +155,21 @@ class InteriorPoint(BaseSolver):
             else ""
         )
         return (f"interior point (Mehrotra): {state.iteration} steps{proven}",)
+
+
+def _radius(problem: Problem, program: QuadraticProgram, at: Interior) -> Vector:
+    """How far a feasible point may be in each coordinate, for the terms that stationarity lacks.
+
+    That is what the bounds say. Where they say nothing, a term that is 0 but for rounding counts as
+    rounding; any other makes the gap infinite, because nothing is proven then.
+    """
+    size = abs(program.P) @ np.abs(at.x) + np.abs(program.q) + abs(program.backward) @ at.weights
+    size = np.asarray(size + abs(program.tie_backward) @ np.abs(at.tie_weights))
+    rounding = COSTS.linear_rounding * EPSILON * (size + float(size.max(initial=0.0)))
+    diameter = feasible_set(problem.constraints, problem.domain).diameter()
+    near = np.abs(slope_left(program, at)) <= rounding
+    typical = COSTS.flat_reach * max(1.0, float(np.abs(at.x).max(initial=0.0)))
+    return np.where(near, np.minimum(diameter, typical), diameter)
 
 
 def _system(problem: Problem) -> System:

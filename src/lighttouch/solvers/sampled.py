@@ -266,4 +266,4 @@ def _sample_value(problem: Problem, w: Vector, rows: Indices) -> float:
     """The mean of some examples' terms."""
     objective = problem.objective
     values = runnable(sampled_mean, problem)
-    return float(values(objective.record, rows, w)) + 0.5 * objective.l2 * float(w @ w)
+    return float(values(objective.record, rows, w)) + objective.penalty_value(w)

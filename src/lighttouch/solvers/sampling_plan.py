@@ -1,4 +1,4 @@
-"""How sampled AdaGrad sizes its batches and visits: from counted costs alone, so that runs repeat."""
+"""How sampled AdaGrad sizes its batches and visits: from counted costs, so that runs repeat."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from lighttouch.kernels.verbs.constraints import OrderRows
 from lighttouch.kernels.verbs.domains import BALL, DomainRecord
 from lighttouch.kernels.verbs.lattice_rows import LatticeOrder
 from lighttouch.kernels.verbs.objectives import SparseExamples
+from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import check_operations, pass_operations
@@ -39,7 +40,8 @@ def sampling_plan(problem: Problem, tolerance: float) -> SamplingPlan:
         and problem.dimension > COSTS.near_coordinates
         and fits_single_precision(problem)
     )
-    plan = SamplingPlan(runs, run, every, draws, group, 1, sparse, far)
+    rows = _penalty_rows(problem, sparse, run * runs)
+    plan = SamplingPlan(runs, run, every, draws, group, 1, sparse, far, rows)
     return plan._replace(record=_record_interval(problem, first_stage(problem, plan)))
 
 
@@ -101,6 +103,17 @@ def ridge_shares(problem: Problem) -> Vector:
         return np.asarray(objective.l2 * objective.examples / touching)
 
 
+def _penalty_rows(problem: Problem, sparse: bool, batch: int) -> int:
+    """Rows of the roughness visited per iteration: they get a fixed share of the time."""
+    objective = problem.objective
+    if not isinstance(objective, EmpiricalRisk) or objective.roughness.shape[0] == 0:
+        return 0
+    rows, entries = objective.roughness.shape[0], objective.roughness.nnz
+    each = COSTS.penalty_operations * max(1.0, entries / rows)
+    affordable = COSTS.penalty_share * _example_operations(problem, sparse) * batch / each
+    return int(min(rows, max(1.0, round(affordable))))
+
+
 def _constraint_share(problem: Problem) -> float:
     """In proportion to a check of all constraints against a pass over all examples."""
     share = check_operations(problem) / pass_operations(problem)
@@ -122,6 +135,4 @@ def _step_operations(problem: Problem, plan: SamplingPlan) -> float:
 def _record_interval(problem: Problem, stage: int) -> int:
     """Rarely enough to cost nothing, often enough for an average over half the first stage."""
     rarely = problem.dimension / max(1.0, COSTS.record_cost * problem.objective.cost)
-    return int(
-        max(COSTS.shortest_record_interval, min(stage / COSTS.record_intervals, rarely))
-    )
+    return int(max(COSTS.shortest_record_interval, min(stage / COSTS.record_intervals, rarely)))

@@ -22,7 +22,7 @@ from lighttouch.kernels.verbs.objectives import smooth_value_and_gradient
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import OutOfTimeError
-from lighttouch.projections.methods import NestedRows
+from lighttouch.projections.rows.nested import SplitRows
 from lighttouch.projections.sets import feasible_set
 from lighttouch.projections.splitting import SplittingState, normal_at
 from lighttouch.result import Status
@@ -54,7 +54,7 @@ class DirectionsState(SolverState):
 
 @dataclass(frozen=True)
 class LossModel:
-    """The quadratic above the mean loss that touches it at `point`, where its gradient is `slope`."""
+    """The quadratic above the mean loss that touches it at `point` with gradient `slope`."""
 
     risk: EmpiricalRisk
     transposed: Matrix
@@ -73,11 +73,11 @@ class LossModel:
     def diagonal(self) -> Vector:
         X = self.risk.X
         squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
-        return np.asarray(squares.T @ self._weights).ravel() + self.risk.l2
+        return np.asarray(squares.T @ self._weights).ravel() + self.risk.penalty_matrix.diagonal()
 
     def apply(self, w: Vector) -> Vector:
         weighted = self._weights * np.asarray(self.risk.X @ w)
-        return np.asarray(self.transposed @ weighted) + self.risk.l2 * w
+        return np.asarray(self.transposed @ weighted) + self.risk.penalty_matrix @ w
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,9 @@ class AlternatingDirections(BaseSolver):
         at, objective = state.at, problem.objective
         assert isinstance(objective, EmpiricalRisk)
         _, slope = _evaluate(problem, at.w)
-        model = LossModel(objective, objective.transposed, at.w, slope)
+        X = objective.X
+        transposed = X.T.tocsr() if sparse.issparse(X) else X.T
+        model = LossModel(objective, transposed, at.w, slope)
         rows.splitting.minimise(model, at, COSTS.splitting_residual, COSTS.splitting_steps)
         counted = 1, problem.constraints.members, 2 * objective.examples
         state.counters[[ITERATION, CHECKS, SAMPLES]] += counted
@@ -159,16 +161,14 @@ class AlternatingDirections(BaseSolver):
         return (f"alternating directions (ADMM): {steps} steps",)
 
 
-def _rows(problem: Problem) -> NestedRows:
-    method = feasible_set(problem.constraints, problem.domain).method
-    assert isinstance(method, NestedRows)
-    return method
+def _rows(problem: Problem) -> SplitRows:
+    return feasible_set(problem.constraints, problem.domain).split
 
 
-def _keep_feasible(problem: Problem, state: DirectionsState, rows: NestedRows) -> None:
+def _keep_feasible(problem: Problem, state: DirectionsState, rows: SplitRows) -> None:
     assert state.at is not None
     try:
-        w = rows.feasible_near(state.at)
+        w = rows.with_all_rows(state.at)
     except OutOfTimeError:
         return
     if w is not None and (objective := problem.objective.value(w)) < state.best_objective:
@@ -190,7 +190,7 @@ def _bound(problem: Problem, state: DirectionsState) -> float:
     against = float(multipliers @ (np.asarray(splitting.forms @ at.w) - z))
     reach = natural_reach(problem, state.start, column_sizes(problem))
     far = COSTS.reach_travelled * np.abs(at.w - state.start) + reach
-    far = np.minimum(far, problem.domain.widths(problem.dimension))
+    far = np.minimum(far, feasible_set(problem.constraints, problem.domain).diameter())
     return value + against - float(np.abs(rest) @ far) - slack
 
 
