@@ -15,9 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
-<<<<<<< HEAD
-from lighttouch.kernels.state.counters import CHECKS, ITERATION, NEXT_GROUP, SAMPLES
-=======
 from lighttouch.kernels.state.counters import (
     CHECKS,
     ITERATION,
@@ -25,7 +22,6 @@ from lighttouch.kernels.state.counters import (
     NEXT_PENALTY_ROW,
     SAMPLES,
 )
->>>>>>> training
 from lighttouch.kernels.state.distribution import draw, learn, tick
 from lighttouch.kernels.state.example_order import next_example
 from lighttouch.kernels.verbs.constraint_steps import sweep
