@@ -240,7 +240,7 @@ ALL_PROBLEMS: dict[str, Callable[[], Case]] = {
     "nested rows": nested_rows,
 }
 EVERY = (*PROBLEMS, "a quadratic program")
-LINEAR_IN_A_BOX = ("dense rows in a box", "an order in a box")
+IN_A_BOX = ("dense rows in a box", "an order in a box", "a quadratic program")
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ SOLVERS: dict[str, Entry] = {
     ),
     "full touch, incremental": Entry(
         lambda p: lt.FullTouch(1.5, 0.05, incremental=True),
-        takes=(*LINEAR_IN_A_BOX, "one constraint", "no constraints", "a quadratic program"),
+        takes=(*IN_A_BOX, "one constraint", "no constraints"),
         samples=1,
         plain_sgd=True,
     ),
@@ -322,26 +322,27 @@ SOLVERS: dict[str, Entry] = {
     ),
     "approx sgd": Entry(
         lambda p: lt.ApproxSGD(lt.InverseSqrt(0.4), batch=2),
-        takes=("an order in a box",),
+        takes=("an order in groups", "an order in a box", "no constraints"),
         samples=2,
         feasible_start=True,
+        plain_sgd=True,
     ),
     "online frank-wolfe, gradients": Entry(
         lambda p: lt.OnlineFrankWolfe(memory="gradients"),
         lambda m, T: m * T,
-        takes=("an order in a box",),
+        takes=IN_A_BOX,
         samples=1,
         feasible_start=True,
     ),
     "online frank-wolfe, examples": Entry(
         lambda p: lt.OnlineFrankWolfe(memory="examples"),
-        takes=("an order in a box",),
+        takes=IN_A_BOX,
         feasible_start=True,
     ),
     "local frank-wolfe": Entry(
         lambda p: lt.LocalFrankWolfe(batch=2),
         lambda m, T: m * T,
-        takes=("an order in a box",),
+        takes=IN_A_BOX,
         samples=2,
         feasible_start=True,
     ),

@@ -184,9 +184,7 @@ class Accelerated(BaseSolver):
             state.ended = True
             return
         if self._likely(state):
-            tangent = _tangent(problem, state, rounded, gradient, state.likely_steps)
-            state.bound = max(state.bound, bound_by_slopes(problem, tangent, state.width))
-            state.ended = True
+            self._end(problem, state, rounded, gradient)
             return
         little = state.checkpoint - rounded <= COSTS.little_progress * enough
         state.checkpoint = rounded
@@ -200,7 +198,16 @@ class Accelerated(BaseSolver):
             return
         state.stalled = state.stalled + 1 if little else 0
         patience = COSTS.kinked_patience if state.width > 0.0 else COSTS.patience
-        state.ended = state.stalled >= patience
+        if state.stalled >= patience:
+            self._end(problem, state, rounded, gradient)
+
+    def _end(
+        self, problem: Problem, state: AcceleratedState, value: float, gradient: Vector
+    ) -> None:
+        """The end, with the bound that is too expensive to be computed at every look."""
+        tangent = _tangent(problem, state, value, gradient, state.likely_steps)
+        state.bound = max(state.bound, bound_by_slopes(problem, tangent, state.width))
+        state.ended = True
 
     def _proven(self, state: AcceleratedState) -> bool:
         """A bound clearly above the objective contradicts itself: it proves nothing."""

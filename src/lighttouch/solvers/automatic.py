@@ -158,7 +158,7 @@ def _within_budget(problem: Problem, state: ChainState, solver: Solver) -> Solve
 def _is_cheap_program(problem: Problem, feasible: FeasibleSet) -> bool:
     """A quadratic program with general rows (orders and boxes have better methods)."""
     objective = problem.objective
-    if not isinstance(objective, Quadratic) or problem.interpreted or not feasible.is_general:
+    if not isinstance(objective, Quadratic) or not feasible.is_general:
         return False
     return feasible.factor_cost_with(objective.P) <= COSTS.factor
 

@@ -169,8 +169,9 @@ def _room(objective: EmpiricalRisk, slopes: Vector) -> Vector:
     least, _ = conjugate_values(objective.loss_row, -far, objective.y)
     most, _ = conjugate_values(objective.loss_row, far, objective.y)
     bounded = most - least < COSTS.unbounded_slope
+    least, most = np.where(bounded, least, -1.0), np.where(bounded, most, 1.0)
     inside = np.maximum(0.0, most - slopes) * np.maximum(0.0, slopes - least)
-    return np.where(bounded, inside / np.where(bounded, most - least, 1.0), 1.0)
+    return np.where(bounded, inside / (most - least), 1.0)
 
 
 def _curvature(objective: EmpiricalRisk, weights: Vector) -> Floats:

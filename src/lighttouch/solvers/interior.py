@@ -83,7 +83,7 @@ class InteriorPoint(BaseSolver):
     def objection_to(self, problem: Problem) -> str | None:
         if not isinstance(problem.objective, Quadratic):
             return "its objective must be a Quadratic; use Automatic for others"
-        if problem.interpreted or not feasible_set(problem.constraints, problem.domain).is_linear:
+        if not feasible_set(problem.constraints, problem.domain).is_linear:
             return (
                 "its constraints must be linear and its domain a box or everything; use Automatic "
                 "for others"

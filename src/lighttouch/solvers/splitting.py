@@ -108,8 +108,7 @@ class AlternatingDirections(BaseSolver):
         objective = problem.objective
         if not isinstance(objective, EmpiricalRisk) or objective.loss_row.kinked:
             return "its objective must be an EmpiricalRisk with a smooth loss; use Automatic"
-        nested = feasible_set(problem.constraints, problem.domain).has_nested
-        if problem.interpreted or not nested:
+        if not feasible_set(problem.constraints, problem.domain).has_nested:
             return "its constraints must hold nested rows (dominance, joint monotonicity)"
         return None
 
