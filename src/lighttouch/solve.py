@@ -370,7 +370,7 @@ class _Run:
             return project_onto(
                 candidate, self.problem.constraints, self.problem.domain, time_limit=limit
             )
-        except RuntimeError as error:
+        except (RuntimeError, OutOfTimeError) as error:
             return Projected(
                 candidate, 0.0, self.problem.violation(candidate), f"not projected: {error}", 0.0
             )

@@ -24,8 +24,8 @@ from lighttouch.kernels.verbs.objectives import smooth_value_and_gradient
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import OutOfTimeError
-from lighttouch.projections.engines import engine_for
-from lighttouch.projections.nested import NestedEngine
+from lighttouch.projections.rows.nested import SplitRows
+from lighttouch.projections.sets import feasible_set
 from lighttouch.projections.splitting import Standing, normal_at
 from lighttouch.solvers.accelerated import natural_reach
 from lighttouch.solvers.state import runnable
@@ -114,7 +114,7 @@ def fits(problem: Problem) -> bool:
     ):
         return False
     try:
-        return isinstance(engine_for(problem.constraints, problem.domain), NestedEngine)
+        return feasible_set(problem.constraints, problem.domain).has_nested
     except InfeasibleConstraintsError:
         return False  # the first projection will say so in words
 
@@ -147,9 +147,9 @@ def proven(run: Alternation, tolerance: float) -> bool:
     return math.isfinite(run.best_objective) and run.gap <= tolerance * abs(run.best_objective)
 
 
-def _keep_feasible(problem: Problem, run: Alternation, engine: NestedEngine) -> None:
+def _keep_feasible(problem: Problem, run: Alternation, engine: SplitRows) -> None:
     try:
-        w = engine.exactly(run.at)
+        w = engine.with_all_rows(run.at)
     except OutOfTimeError:
         return
     if w is not None and (objective := problem.objective.value(w)) < run.best_objective:
@@ -174,10 +174,8 @@ def lower_bound(problem: Problem, run: Alternation) -> float:
     return value + against - float(np.abs(rest) @ far) - slack
 
 
-def _engine(problem: Problem) -> NestedEngine:
-    engine = engine_for(problem.constraints, problem.domain)
-    assert isinstance(engine, NestedEngine)
-    return engine
+def _engine(problem: Problem) -> SplitRows:
+    return feasible_set(problem.constraints, problem.domain).split
 
 
 def _evaluate(problem: Problem, w: Vector) -> tuple[float, Vector]:

@@ -9,18 +9,15 @@ from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy import sparse
 
 from lighttouch.arrays import Vector
 from lighttouch.domains import Box, Everywhere
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.objectives import Quadratic
 from lighttouch.problem import Problem
-from lighttouch.projections.engines import engine_for
-from lighttouch.projections.fill import factor_operations
-from lighttouch.projections.general_rows import RowsEngine
-from lighttouch.projections.interior_point import (
+from lighttouch.projections.rows.interior_point import (
     Interior,
+    QuadraticProgram,
     System,
     finite,
     first_interior,
@@ -28,10 +25,9 @@ from lighttouch.projections.interior_point import (
     step,
     worst_excess,
 )
-from lighttouch.projections.quadratic_program import QuadraticProgram
+from lighttouch.projections.sets import feasible_set
 
 CHEAP = 1e9  # multiplications of a factorisation
-LARGEST_DENSE = 1e7  # entries
 STEPS = 150
 PATIENCE = 6  # steps without a better point, once there is a good one
 ENOUGH = 1e-9  # relative gap at which no further step is taken
@@ -74,31 +70,17 @@ def fits(problem: Problem) -> bool:
     ):
         return False
     try:
-        engine = engine_for(problem.constraints, problem.domain)
+        feasible = feasible_set(problem.constraints, problem.domain)
     except InfeasibleConstraintsError:
         return False  # the first projection will say so in words
-    if not isinstance(engine, RowsEngine):
-        return False
-    if (
-        not sparse.issparse(engine.unit.matrix)
-        and engine.unit.matrix.shape[0] * engine.unit.matrix.shape[1] > LARGEST_DENSE
-    ):
-        return False  # even to ask would cost a copy
-    return (
-        factor_operations(
-            sparse.csr_matrix(problem.objective.P), sparse.csr_matrix(engine.unit.matrix)
-        )
-        <= CHEAP
-    )
+    return feasible.is_general and feasible.factor_cost_with(problem.objective.P) <= CHEAP
 
 
 def system_of(problem: Problem) -> System:
     """Prepared once and kept as long as the problem lives."""
     if problem not in _systems:
-        engine = engine_for(problem.constraints, problem.domain)
-        assert isinstance(engine, RowsEngine)
         assert isinstance(problem.objective, Quadratic)
-        unit = engine.unit
+        unit = feasible_set(problem.constraints, problem.domain).unit
         right = np.concatenate([unit.right, unit.upper, -unit.lower])
         _systems[problem] = System(
             QuadraticProgram.of(problem.objective.P, problem.objective.q, unit, right)
