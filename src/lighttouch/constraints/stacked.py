@@ -87,6 +87,10 @@ class Stacked(RecordConstraints):
         which = bisect.bisect_right(self._ends, j)
         return self.parts[which], j - (int(self._ends[which - 1]) if which else 0)
 
+    def refuse_nan(self, j: int, w: Vector) -> None:
+        part, place = self.part_of(j)
+        part.refuse_nan(place, w)
+
     def row_scales(self) -> Vector:
         return np.concatenate([part.row_scales() for part in self.parts])
 

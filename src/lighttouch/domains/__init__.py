@@ -81,7 +81,7 @@ class Box:
             values = to_float(getattr(self, name), name)
             if values.ndim > 1:
                 raise DataError(
-                    f"{name} must be a number or one number per coordinate, got shape {values.shape}"
+                    f"{name} must be a number or one per coordinate, got shape {values.shape}"
                 )
             refuse_non_finite(np.atleast_1d(np.where(np.isinf(values), 0.0, values)), name)
             object.__setattr__(

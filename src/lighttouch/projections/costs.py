@@ -19,7 +19,7 @@ TINY = float(np.finfo(np.float64).tiny)  # keeps quotients of lengths finite; ne
 class ProjectionCosts:
     """All numbers of the projections that are not 0, 1, 2, a half, or a multiple of EPSILON."""
 
-    # -- which method takes general rows (rows/portfolio.py) --------------------------------
+    # -- which method takes general rows (rows/portfolio.py) --
 
     very_few_violated: int = 30
     """Violated rows that the active-set method takes one by one in any case."""
@@ -56,7 +56,7 @@ class ProjectionCosts:
     largest_gram: int = 6000
     """Active rows whose Gram matrix is still formed (288 MB)."""
 
-    # -- nested rows (rows/nested.py) --------------------------------------------------------
+    # -- nested rows (rows/nested.py) --
 
     fewest_nested_rows: int = 4000
     """Nested rows from which splitting pays; fewer are as fast one by one."""
@@ -82,7 +82,7 @@ class ProjectionCosts:
     most_room_taken: float = 0.02
     """The largest share of the strictly feasible point in the answer."""
 
-    # -- accuracy of general rows ------------------------------------------------------------
+    # -- accuracy of general rows --
 
     tolerance: float = 1e-12
     """Excess of a row of length one, relative to the worst at the start, that methods aim at."""
@@ -108,7 +108,7 @@ class ProjectionCosts:
     halfspace_steps: int = 3
     """Steps onto one half-space: those after the first only remove rounding."""
 
-    # -- the lazy active set (rows/portfolio.py, rows/active_set.py) ---------------------------
+    # -- the lazy active set (rows/portfolio.py, rows/active_set.py) --
 
     lazy_rounds: int = 500
     """Rounds in which violated rows join the working set."""
@@ -134,7 +134,7 @@ class ProjectionCosts:
     dependent_start: float = 1e-9
     """The same for rows that a warm start proposes, whose factor is made at once."""
 
-    # -- the augmented Lagrangian (rows/newton.py) ---------------------------------------------
+    # -- the augmented Lagrangian (rows/newton.py) --
 
     rough_rounds: int = 2
     """Rounds of the augmented Lagrangian before the active-set method takes over ..."""
@@ -197,7 +197,7 @@ class ProjectionCosts:
     line_search_slope: float = 1e-3
     """Slope at which it ends, relative to that at the start."""
 
-    # -- the interior point (rows/interior_point.py) --------------------------------------------
+    # -- the interior point (rows/interior_point.py) --
 
     interior_steps: int = 150
     """Steps of the path; ill-conditioned rows need up to 80."""
@@ -231,7 +231,7 @@ class ProjectionCosts:
     less_by: float = 0.9
     """A number this many times smaller counts as better."""
 
-    # -- contradictions (rows/conflicts.py) ------------------------------------------------------
+    # -- contradictions (rows/conflicts.py) --
 
     proof_reach: float = 1e9
     """A proof must cover points this many times further away than the worst row is."""
@@ -257,7 +257,7 @@ class ProjectionCosts:
     most_rows_in_words: int = 6
     """Constraints of a conflict that an error writes out."""
 
-    # -- orders (orders/) --------------------------------------------------------------------------
+    # -- orders (orders/) --
 
     first_sweeps: int = 10
     """Dykstra sweeps before the first attempt at a certificate."""
@@ -286,7 +286,7 @@ class ProjectionCosts:
     most_rows_of_cycle: int = 8
     """Orders of a contradictory cycle that an error writes out."""
 
-    # -- curved constraints (curved/) ---------------------------------------------------------------
+    # -- curved constraints (curved/) --
 
     cutting_rounds: int = 300
     """Rounds of cutting planes."""
