@@ -24,7 +24,7 @@ from scipy import sparse
 from lighttouch.estimators.losses import PointLoss
 from lighttouch.kernels.numerics.gram import weighted_gram
 from lighttouch.projections import project
-from lighttouch.projections.nested import told_apart
+from lighttouch.projections.rows.nested import splitting_of
 from lighttouch.projections.splitting import Standing, conjugate_gradients
 from lighttouch.result import History
 
@@ -225,7 +225,7 @@ class LargeBlock:
     def __init__(self, rules: Any, dimension: int, steps: int) -> None:
         self.rules, self.steps, self.checks = rules, steps, 0
         self.w = np.zeros(dimension)
-        self.splitting = told_apart(rules) if rules is not None and rules.count else None
+        self.splitting = splitting_of(rules) if rules is not None and rules.count else None
         self.standing: Standing | None = None
 
     @property

@@ -322,9 +322,8 @@ def _in_training_units(rules: LinearConstraints, examples: Examples) -> LinearCo
     if rules.count == 0:
         return rules
     intercept = np.asarray(rules.A[:, [0]].todense()).ravel()
-    scaled = LinearConstraints(rules.A, (rules.b - examples.shift * intercept) / examples.scale)
-    scaled.nested = rules.nested
-    return scaled
+    right = (rules.b - examples.shift * intercept) / examples.scale
+    return LinearConstraints(rules.A, right, nested=rules.nested)
 
 
 def _in_user_units(w: Floats, examples: Examples) -> Floats:

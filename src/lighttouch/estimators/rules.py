@@ -80,12 +80,11 @@ def all_rules(
 def stacked(rules: list[RuleRows], dimension: int) -> LinearConstraints:
     if not rules:
         return LinearConstraints(sparse.csr_matrix((0, dimension)), np.zeros(0))
-    rows = LinearConstraints(
+    return LinearConstraints(
         sparse.vstack([rule.A for rule in rules], format="csr"),
         np.concatenate([rule.b for rule in rules]),
+        nested=one_after_another(rules),
     )
-    rows.nested = one_after_another(rules)
-    return rows
 
 
 def _label(bound: BoundShape, names: list[str]) -> str:

@@ -20,7 +20,7 @@ from scipy import sparse
 from lighttouch.arrays import Indices
 from lighttouch.constraints import order
 from lighttouch.constraints.nested import NestedForms
-from lighttouch.projections.orders import OrderEngine, order_engine
+from lighttouch.projections.orders.on_graphs import GraphOrders, graph_orders
 from lighttouch.projections.rows import LinearSet, Orders, read_rows
 
 Floats = NDArray[np.float64]
@@ -92,7 +92,7 @@ class OrderPiece:
     stays near.
     """
 
-    engine: OrderEngine
+    engine: GraphOrders
 
     def nearest(self, z: Floats, M: Floats, warm: Any) -> tuple[Floats, Floats, Any]:
         found = self.engine.nearest(np.concatenate([z, M]), warm)
@@ -330,7 +330,7 @@ def _own_orders(rows: LinearSet) -> tuple[list[tuple[Any, Piece, int]], Indices]
     copies = _selection(chosen, rows.dimension)
     place = np.full(rows.dimension, -1, dtype=np.int64)
     place[chosen] = np.arange(chosen.size)
-    engine = order_engine(_only_orders(rows, chosen, place)) if orders.source.size else None
+    engine = graph_orders(_only_orders(rows, chosen, place)) if orders.source.size else None
     if engine is not None:
         return [(copies, OrderPiece(engine), 0)], chosen
     parts: list[tuple[Any, Piece, int]] = [
@@ -388,7 +388,7 @@ def _nested_orders(forms: NestedForms, side: float) -> tuple[Any, Piece, int]:
     )
     margin = np.concatenate([np.full(below, -side / unit), np.zeros(above + forms.lower.size)])
     pairs = order(lower, upper, margin, dimension=below + above + forms.nodes)
-    engine = order_engine(read_rows(pairs.A, pairs.b, -np.inf, np.inf))
+    engine = graph_orders(read_rows(pairs.A, pairs.b, -np.inf, np.inf))
     if engine is None:
         raise ArithmeticError("an order without cycles has a potential")  # pragma: no cover
     return (

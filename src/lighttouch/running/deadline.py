@@ -11,8 +11,12 @@ from contextvars import ContextVar
 _until: ContextVar[float] = ContextVar("until", default=math.inf)
 
 
-class OutOfTimeError(RuntimeError):
-    """The time that a projection was given is over."""
+class OutOfTimeError(Exception):
+    """The time that a projection was given is over.
+
+    It is no RuntimeError, so that `except RuntimeError` around numerical work (a singular factor,
+    say) lets it pass.
+    """
 
 
 @contextmanager

@@ -247,7 +247,7 @@ def _worst_joined(constraints, start, stop, w):
     member += split
     if start < split:
         other, candidate = worst(constraints.first, start, split, w)
-        if other >= value:
+        if other >= value or other != other:  # NaN is the worst of all
             return other, candidate
     return value, member
 

@@ -1,7 +1,9 @@
 """Contradictions: the few rows that cannot hold together, with the numbers that prove it.
 
 Non-negative weights under which the rows add up to (almost) nothing while their right sides add up
-to less than nothing leave no room: every point within `reach` of the centre breaks one of them.
+to less than nothing leave no room: every point within `reach` of the centre breaks one of them
+(Farkas' lemma). A deletion filter (J. Chinneck and E. Dravnieks, "Locating minimal infeasible
+constraint sets in linear programs", ORSA Journal on Computing 3, 1991) makes the set small.
 """
 
 from __future__ import annotations
@@ -10,20 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # scipy.optimize is slow to import: only where constraints conflict
-from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch.arrays import Indices, dense
+from lighttouch.arrays import Floats, Indices, dense
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.projections.unit_rows import Centred
-from lighttouch.projections.working_set import CONTRADICTION, SOLVED, WorkingSet
+from lighttouch.kernels.numerics.dual_active_set import CONTRADICTION
+from lighttouch.projections.costs import COSTS, TINY
+from lighttouch.projections.rows.active_set import WorkingSet
+from lighttouch.projections.rows.unit import Centred
 from lighttouch.running import deadline
-
-Floats = NDArray[np.float64]
-
-FAR = 1e9  # a proof must cover points this many times further away than the worst row is
-VERY_FAR = 1e12  # ... and this many times to replace a proof with more rows
-LARGEST_FILTERED = 400  # rows of a conflict that are tried one by one for being dispensable
 
 
 @dataclass(frozen=True)
@@ -38,31 +35,35 @@ class Conflict:
     reach: float
 
 
-def prove(problem: Centred, ids: Indices, weights: Floats, far: float = FAR) -> Conflict | None:
-    """Sharpen the weights on their support; None where they prove nothing worth having."""
-    used = weights > 1e-10 * weights.max(initial=0.0)
+def prove(
+    problem: Centred, ids: Indices, weights: Floats, far: float = COSTS.proof_reach
+) -> Conflict | None:
+    """Sharpen the weights on their support; None where they prove too little."""
+    used = weights > COSTS.negligible_proof * weights.max(initial=0.0)
     ids, weights = ids[used], weights[used] / weights[used].sum()
     rows = dense(problem.unit.take(ids))
     best: Conflict | None = None
-    for _ in range(2):
+    for _ in range(COSTS.proof_rounds):
         missing = -float(weights @ problem.right[ids])
         rest = float(np.linalg.norm(weights @ rows))
-        reach = missing / max(rest, 1e-300) if missing > 0.0 else 0.0
+        reach = missing / max(rest, TINY) if missing > 0.0 else 0.0
         if best is None or reach > best.reach:
             best = Conflict(ids, weights, missing, reach)
         correction = np.linalg.lstsq(rows.T, -(weights @ rows), rcond=None)[0]
         weights = np.maximum(0.0, weights + correction)
-        weights = weights / max(float(weights.sum()), 1e-300)
+        weights = weights / max(float(weights.sum()), TINY)
     return best if best is not None and best.reach >= far else None
 
 
-def conflict_among(problem: Centred, ids: Indices, far: float = FAR) -> Conflict | None:
+def conflict_among(
+    problem: Centred, ids: Indices, far: float = COSTS.proof_reach
+) -> Conflict | None:
     """A proven conflict inside the given rows, or None where they have a common point (or nothing
     can be proven).
     """
     working = WorkingSet.empty(problem.unit.take(ids[:0]))
     working.add(problem.unit.take(ids), ids, problem.right[ids])
-    outcome, proof = working.solve(problem.tolerance, steps=50 * (ids.size + 10))
+    outcome, proof = working.solve(problem.tolerance, steps=COSTS.active_set_budget(ids.size))
     return prove(problem, ids, proof, far) if outcome == CONTRADICTION else None
 
 
@@ -76,7 +77,7 @@ def smallest(problem: Centred, conflict: Conflict) -> Indices:
     source = problem.unit.source
     rows = conflict.ids[source[conflict.ids] >= 0]
     domain = conflict.ids[source[conflict.ids] < 0]
-    if rows.size > LARGEST_FILTERED:
+    if rows.size > COSTS.largest_filtered:
         return rows
     visible = empty_by_linear_programming(problem, rows)
     for row in list(rows):
@@ -85,7 +86,8 @@ def smallest(problem: Centred, conflict: Conflict) -> Indices:
             dispensable = empty_by_linear_programming(problem, rest)
         else:
             dispensable = (
-                conflict_among(problem, np.concatenate([rest, domain]), VERY_FAR) is not None
+                conflict_among(problem, np.concatenate([rest, domain]), COSTS.sharp_proof_reach)
+                is not None
             )
         rows = rest if dispensable else rows
     return rows
@@ -125,7 +127,7 @@ def find_conflict(problem: Centred) -> Conflict | None:
     time = (
         {}
         if deadline.seconds_left() == np.inf
-        else {"time_limit": max(0.01, deadline.seconds_left())}
+        else {"time_limit": max(COSTS.least_seconds, deadline.seconds_left())}
     )
     answer = scipy.optimize.linprog(
         cost, A_ub=relaxed, b_ub=problem.right[:rows], bounds=limits, method="highs", options=time
@@ -133,9 +135,9 @@ def find_conflict(problem: Centred) -> Conflict | None:
     deadline.check()
     if answer.status != 0 or answer.fun <= 0.0:
         return None
-    priced = np.flatnonzero(-answer.ineqlin.marginals > 1e-9)
-    upper = rows + np.flatnonzero(-answer.upper.marginals[:dimension] > 1e-9)
-    lower = rows + dimension + np.flatnonzero(answer.lower.marginals[:dimension] > 1e-9)
+    priced = np.flatnonzero(-answer.ineqlin.marginals > COSTS.priced_row)
+    upper = rows + np.flatnonzero(-answer.upper.marginals[:dimension] > COSTS.priced_row)
+    lower = rows + dimension + np.flatnonzero(answer.lower.marginals[:dimension] > COSTS.priced_row)
     return conflict_among(problem, np.concatenate([priced, upper, lower]))
 
 
@@ -151,6 +153,3 @@ def refuse(problem: Centred, conflict: Conflict) -> None:
         "would have passed)",
         rows,
     )
-
-
-__all__ = ["SOLVED", "Conflict", "conflict_among", "find_conflict", "prove", "refuse", "smallest"]

@@ -1,9 +1,9 @@
-"""Nearest points under any convex constraints: a polyhedron around the set is cut down until its
-nearest point lies in the set.
+"""Nearest points under any convex constraints, by Kelley's cutting planes (J. E. Kelley, "The
+cutting-plane method for solving convex programs", Journal of the SIAM 8, 1960).
 
-A linearised convex constraint holds on the whole set, so the polyhedron's nearest point is never
-further away than the answer. When it is feasible it is the answer; until then its distance is a
-certified lower bound.
+A polyhedron around the set is cut down until its nearest point lies in the set. A linearised convex
+constraint holds on the whole set, so the polyhedron's nearest point is never further away than the
+answer. When it is feasible it is the answer; until then its distance is a certified lower bound.
 """
 
 from __future__ import annotations
@@ -13,26 +13,19 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch.arrays import Indices, Vector
+from lighttouch.arrays import Floats, Indices, Vector
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.projections.curved_sets import Part
-from lighttouch.projections.general_rows import RowsEngine, WarmRows
-from lighttouch.projections.result import Nearest
-from lighttouch.projections.rows import LinearSet
-from lighttouch.projections.unit_rows import UnitRows
+from lighttouch.projections.costs import COSTS
+from lighttouch.projections.curved.parts import Part
+from lighttouch.projections.result import Nearest, certified, not_certified
+from lighttouch.projections.rows.kinds import LinearSet
+from lighttouch.projections.rows.portfolio import GeneralRows, WarmRows
+from lighttouch.projections.rows.unit import UnitRows
 from lighttouch.running import deadline
 
-Floats = NDArray[np.float64]
-
-ROUNDS = 300
-CUTS_A_ROUND = 64
-IDLE_ROUNDS = 10  # after which a cut that holds nothing in place is forgotten
 CUT = 2**60  # numbers from here on are cuts, not rows
-NOT_CERTIFIED = "(not certified"
-TOLERANCE = 1e-11  # excess over the length of the gradient, relative to the size of the point
 
 
 @dataclass
@@ -81,7 +74,7 @@ class Cuts:
         self.idle = [
             0 if in_use else idle + 1 for in_use, idle in zip(used, self.idle, strict=True)
         ]
-        kept = np.flatnonzero(np.array(self.idle, dtype=np.int64) <= IDLE_ROUNDS)
+        kept = np.flatnonzero(np.array(self.idle, dtype=np.int64) <= COSTS.idle_rounds)
         place = np.cumsum(np.isin(np.arange(count), kept)) - 1
         cuts = (active >= rows) & (active < rows + count)
         bounds = active >= rows + count
@@ -101,7 +94,7 @@ class Cuts:
 
 
 @dataclass(frozen=True)
-class CutEngine:
+class CuttingPlanes:
     """Linear rows, a box, and curved families; `number` is the constraint of each linear row."""
 
     rows: LinearSet
@@ -115,29 +108,26 @@ class CutEngine:
             self._cut(cuts, warm, at_least=-np.inf)
         fresh = len(cuts.slopes)
         w, excess, rounds, before, size = v, np.inf, 0, np.inf, 1.0
-        for rounds in range(1, ROUNDS + 1):
+        for rounds in range(1, COSTS.cutting_rounds + 1):
             deadline.check()
             w = self._nearest_to_polyhedron(v, cuts, fresh)
             known = len(cuts.slopes)
             excess = self._cut(cuts, w, at_least=0.0)
             fresh = len(cuts.slopes) - known
             size = max(1.0, float(np.abs(w).max(initial=0.0)))
-            if excess <= TOLERANCE * size or (
-                rounds > 20 and excess >= before and excess <= 1e-9 * size
-            ):
+            near = excess <= COSTS.cutting_accepted * size
+            stuck = rounds > COSTS.cutting_patience and excess >= before
+            if excess <= COSTS.cutting_tolerance * size or (near and stuck):
                 break
             before = min(before, excess)
-        doubt = (
-            ""
-            if excess <= 1e-9 * size
-            else f" {NOT_CERTIFIED}: still {excess:.1g} outside, so the distance is a lower bound)"
-        )
-        return Nearest(w, f"cutting planes, {rounds} rounds{doubt}", warm=w)
+        near = excess <= COSTS.cutting_accepted * size
+        sure = certified() if near else not_certified(excess=excess)
+        return Nearest(w, f"cutting planes, {rounds} rounds", sure, warm=w)
 
     def _nearest_to_polyhedron(self, v: Vector, cuts: Cuts, fresh: int) -> Vector:
         rows = self.base.right.size
         try:
-            found = RowsEngine(self.rows, cuts.polyhedron(self.base)).nearest(
+            found = GeneralRows(self.rows, cuts.polyhedron(self.base)).nearest(
                 v, cuts.start(rows, fresh)
             )
         except InfeasibleConstraintsError as error:
@@ -165,11 +155,11 @@ class CutEngine:
         """
         worst = 0.0
         for part in self.parts:
-            values = part.values(w)
+            values = part.family.values(w)
             chosen = np.flatnonzero(values > at_least)
-            chosen = chosen[np.argsort(-values[chosen], kind="stable")[:CUTS_A_ROUND]]
+            chosen = chosen[np.argsort(-values[chosen], kind="stable")[: COSTS.cuts_per_round]]
             for j in chosen:
-                slope = part.gradient(int(j), w)
+                slope = part.family.subgradient(int(j), w)
                 length = float(np.linalg.norm(slope))
                 number = part.first + int(j) if part.first >= 0 else -1
                 if length == 0.0:

@@ -6,22 +6,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch.arrays import Indices, Vector
-from lighttouch.projections.fill import factor_operations
-from lighttouch.projections.rows import LinearSet, unit_rows
-
-Floats = NDArray[np.float64]
-
-TOLERANCE = (
-    1e-12  # excess of a unit row, relative to the worst one at the start, that the methods aim at
-)
-EPSILON = float(np.finfo(np.float64).eps)
+from lighttouch.arrays import Floats, Indices, Matrix, Vector
+from lighttouch.projections.costs import COSTS, EPSILON
+from lighttouch.projections.rows.factor_cost import factor_cost
+from lighttouch.projections.rows.kinds import LinearSet, unit_rows
 
 
 @dataclass(frozen=True)
@@ -30,14 +22,14 @@ class UnitRows:
     source of -1 is the domain.
     """
 
-    matrix: Any
+    matrix: Matrix
     right: Floats
     lower: Floats
     upper: Floats
     source: Indices
     norm: Floats
 
-    def take(self, ids: Indices) -> Any:
+    def take(self, ids: Indices) -> Matrix:
         """The chosen rows as a matrix of the same kind."""
         rows, dimension = self.right.size, self.lower.size
         general = np.flatnonzero(ids < rows)
@@ -56,10 +48,12 @@ class UnitRows:
         return np.vstack([self.matrix[ids[general]], units.toarray()])[place]
 
     @cached_property
-    def operations(self) -> float:
-        """Of factoring the rows with an identity; infinite where they are not sparse."""
+    def factor_cost(self) -> float:
+        """Multiplications of factoring the rows with an identity; infinite where they are not
+        sparse.
+        """
         return (
-            factor_operations(sparse.identity(self.lower.size, format="csr"), self.matrix)
+            factor_cost(sparse.identity(self.lower.size, format="csr"), self.matrix)
             if sparse.issparse(self.matrix)
             else np.inf
         )
@@ -108,7 +102,7 @@ class Centred:
         self.scale = worst if worst > 0.0 else 1.0
         self.right /= self.scale
         self.tolerance = max(
-            TOLERANCE, 8.0 * EPSILON * float(np.abs(v).max(initial=0.0)) / self.scale
+            COSTS.tolerance, 8.0 * EPSILON * float(np.abs(v).max(initial=0.0)) / self.scale
         )
 
     @property

@@ -1,5 +1,11 @@
-"""Nearest points under order constraints: pool adjacent violators on chains, sweeps and maximum
-flow on every other graph.
+"""Nearest points under orders: pool adjacent violators on chains, Dykstra's sweeps and maximum flow
+on every other graph.
+
+Chains: M. Ayer and others, "An empirical distribution function for sampling with incomplete
+information", Annals of Mathematical Statistics 26, 1955. Sweeps: R. Dykstra, "An algorithm for
+restricted least squares regression", JASA 78, 1983. Flow: push-relabel (A. Goldberg and R. Tarjan,
+Journal of the ACM 35, 1988), which certifies the blocks that the sweeps suggest, or divides and
+conquers (Q. Stout, "Isotonic regression via partitioning", Algorithmica 66, 2013).
 """
 
 from __future__ import annotations
@@ -8,30 +14,24 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Floats, Vector
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.kernels.orders.chain import pool_adjacent_violators
 from lighttouch.kernels.orders.cycles import rising_cycle
 from lighttouch.kernels.orders.graph import OrderGraph
 from lighttouch.kernels.orders.project import project_order
 from lighttouch.kernels.orders.sweeps import Runs
-from lighttouch.projections.order_graphs import PreparedOrder, prepare_order
-from lighttouch.projections.result import Nearest
-from lighttouch.projections.rows import LinearSet
-
-FIRST_SWEEPS = 10
-FIRST_SWEEPS_WHEN_WARM = 4
-MOST_SWEEPS = 160
-REPAIRS = 8
-ROUNDING = 1e-13  # excess a block may keep, relative to the largest coordinate
+from lighttouch.projections.costs import COSTS
+from lighttouch.projections.orders.graphs import PreparedOrder, prepare_order
+from lighttouch.projections.result import EXACT, Certificate, Nearest, certified
+from lighttouch.projections.rows.kinds import LinearSet
 
 
 @dataclass(frozen=True)
-class OrderEngine:
+class GraphOrders:
     """Orders that a potential turns into plain ones, and bounds that are the same all over each
     connected part.
     """
@@ -43,9 +43,9 @@ class OrderEngine:
         potential = self.order.potential
         shifted = v if potential is None else v - potential
         if self.order.chains is not None:
-            w, method, gap, ties = self._on_chains(shifted)
+            w, method, sure, ties = self._on_chains(shifted)
         else:
-            w, method, gap, ties = self._on_graph(shifted, warm)
+            w, method, sure, ties = self._on_graph(shifted, warm)
         if potential is not None:
             w = self._with_margins(w + potential)
             method += ", margins as potentials"
@@ -53,21 +53,20 @@ class OrderEngine:
         if not bounds.trivial:
             np.clip(w, bounds.lower, bounds.upper, out=w)
             method += ", then clipped to bounds"
-        return Nearest(
-            w, method, gap, None if ties is None else partial(self._multipliers, ties), ties
-        )
+        multipliers = None if ties is None else partial(self._multipliers, ties)
+        return Nearest(w, method, sure, multipliers, ties)
 
-    def _on_chains(self, v: Vector) -> tuple[Vector, str, float | None, Vector | None]:
+    def _on_chains(self, v: Vector) -> tuple[Vector, str, Certificate, Vector | None]:
         assert self.order.chains is not None
         w = np.empty_like(v)
         pool_adjacent_violators(v, self.order.chains[0], self.order.chains[1], w)
-        return w, "pool adjacent violators", 0.0, None
+        return w, "pool adjacent violators", EXACT, None
 
-    def _on_graph(self, v: Vector, warm: object) -> tuple[Vector, str, float | None, Vector | None]:
+    def _on_graph(self, v: Vector, warm: object) -> tuple[Vector, str, Certificate, Vector | None]:
         w, method, gap, ties = on_graph(self.order.graph, self.order.runs, v, warm)
         if self.order.tied_nodes:
             method += f", {self.order.tied_nodes} coordinates on cycles merged to equalities"
-        return w, method, gap, ties
+        return w, method, certified(gap), ties
 
     def _multipliers(self, ties: Vector) -> Vector:
         """Multipliers of the rows as given: of repeated rows the first carries all."""
@@ -82,7 +81,7 @@ class OrderEngine:
         much, from the bottom up.
         """
         orders = self.rows.orders
-        for _ in range(64):
+        for _ in range(COSTS.margin_repairs):
             short = w[orders.lower] - w[orders.upper] + orders.margin
             bad = short > 0
             if not bad.any():
@@ -100,17 +99,17 @@ def on_graph(
     """
     known = isinstance(warm, np.ndarray) and warm.shape == graph.lower.shape
     ties = np.array(warm) if known else np.zeros(graph.lower.size)
-    tolerance = ROUNDING * float(np.abs(v).max(initial=0.0))
-    first = FIRST_SWEEPS_WHEN_WARM if known else FIRST_SWEEPS
+    tolerance = COSTS.order_rounding * float(np.abs(v).max(initial=0.0))
+    first = COSTS.first_sweeps_warm if known else COSTS.first_sweeps
     w, gap, _, _, guessed = project_order(
-        graph, runs, v, ties, first, MOST_SWEEPS, REPAIRS, tolerance
+        graph, runs, v, ties, first, COSTS.most_sweeps, COSTS.order_repairs, tolerance
     )
     how = "certified by maximum flow" if guessed else "then divide and conquer by maximum flow"
     return w, f"Dykstra sweeps {'by dimension ' if runs.first.size else ''}{how}", float(gap), ties
 
 
-def order_engine(rows: LinearSet) -> OrderEngine | None:
-    """The engine for rows that are orders and bounds only, or None where it would not be exact."""
+def graph_orders(rows: LinearSet) -> GraphOrders | None:
+    """The method for rows that are orders and bounds only, or None where it would not be exact."""
     orders = rows.orders
     if rows.source.size or not orders.source.size:
         return None
@@ -119,7 +118,7 @@ def order_engine(rows: LinearSet) -> OrderEngine | None:
         refuse_rising_cycle(rows)
     if prepared is None or not bounds_fit(rows, prepared.potential is not None):
         return None
-    return OrderEngine(rows, prepared)
+    return GraphOrders(rows, prepared)
 
 
 def refuse_rising_cycle(rows: LinearSet) -> None:
@@ -128,14 +127,16 @@ def refuse_rising_cycle(rows: LinearSet) -> None:
     cycle = rising_cycle(rows.dimension, orders.lower, orders.upper, orders.margin)[::-1]
     if not cycle.size:
         return
+    shown = COSTS.most_rows_of_cycle
     around = [
-        f"w[{orders.lower[e]}]{orders.margin[e]:+.6g} <= w[{orders.upper[e]}]" for e in cycle[:8]
+        f"w[{orders.lower[e]}]{orders.margin[e]:+.6g} <= w[{orders.upper[e]}]"
+        for e in cycle[:shown]
     ]
-    more = "" if cycle.size <= 8 else f" and {cycle.size - 8} more"
+    more = "" if cycle.size <= shown else f" and {cycle.size - shown} more"
     raise InfeasibleConstraintsError(
         (
             "no point satisfies rows "
-            f"{', '.join(str(orders.source[e]) for e in cycle[:8])}{more}: they order "
+            f"{', '.join(str(orders.source[e]) for e in cycle[:shown])}{more}: they order "
             "parameters in a cycle, "
             f"{', '.join(around)}{more}, whose margins add up to "
             f"{float(orders.margin[cycle].sum()):.6g} > 0"
@@ -161,7 +162,7 @@ def bounds_fit(rows: LinearSet, margins: bool) -> bool:
     return same_within_parts(rows.bounds.lower, rows) and same_within_parts(rows.bounds.upper, rows)
 
 
-def same_within_parts(values: NDArray[np.float64], rows: LinearSet) -> bool:
+def same_within_parts(values: Floats, rows: LinearSet) -> bool:
     orders = rows.orders
     links = sparse.coo_matrix(
         (np.ones(orders.lower.size), (orders.lower, orders.upper)),

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from lighttouch.arrays import Indices
+from lighttouch.arrays import Floats, Indices
 from lighttouch.kernels.orders.graph import OrderGraph
 from lighttouch.kernels.orders.sweeps import Runs
-
-Floats = NDArray[np.float64]
+from lighttouch.projections.costs import COSTS, EPSILON
 
 
 @dataclass(frozen=True)
@@ -186,7 +184,7 @@ def joined_chunks(first: Indices, stride: Indices, chunk: Indices, offset: Indic
     fresh[2:] |= (step[1:] != step[:-1]) & ~fresh[1:-1]
     begin = np.flatnonzero(fresh)
     repeats = np.diff(np.concatenate([begin, [first.size]]))
-    if begin.size * 8 > offset[-1] + chunk[-1]:
+    if begin.size * COSTS.shortest_run > offset[-1] + chunk[-1]:
         return no_runs()
     period = np.ones(begin.size, dtype=np.int64)
     several = repeats > 1
@@ -222,4 +220,4 @@ def potential_of(dimension: int, lower: Indices, upper: Indices, margin: Floats)
         pending = pending[~(known[lower[pending]] & known[upper[pending]])]
     scale = np.maximum(np.abs(potential[lower]) + np.abs(potential[upper]), np.abs(margin))
     error = np.abs(potential[upper] - potential[lower] - margin)
-    return potential if np.all(error <= 8 * np.finfo(float).eps * scale) else None
+    return potential if np.all(error <= 8 * EPSILON * scale) else None

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch.arrays import Indices
+from lighttouch.arrays import Booleans, Floats, Indices, Matrix
 from lighttouch.errors import InfeasibleConstraintsError
-
-Floats = NDArray[np.float64]
-BLOCK = 1024  # dense rows at a time, so that no second copy of them all is made
+from lighttouch.projections.costs import COSTS, EPSILON
 
 
 @dataclass(frozen=True)
@@ -78,13 +75,15 @@ class LinearSet:
     count: int
     bounds: Bounds
     orders: Orders
-    matrix: Any  # the rows that are neither bound nor order, of length one: CSR or ScaledRows
+    matrix: (
+        Matrix | ScaledRows
+    )  # the rows that are neither bound nor order, of length one: CSR or ScaledRows
     right: Floats
     norm: Floats
     source: Indices
 
 
-def read_rows(matrix: Any, right: Floats, lower: Any, upper: Any) -> LinearSet:
+def read_rows(matrix: Matrix, right: Floats, lower: Any, upper: Any) -> LinearSet:
     """Sort the rows of matrix @ w <= right and the box lower <= w <= upper by kind."""
     count, dimension = matrix.shape
     scale = row_scale(matrix)
@@ -104,7 +103,7 @@ def read_rows(matrix: Any, right: Floats, lower: Any, upper: Any) -> LinearSet:
     return LinearSet(dimension, count, bounds, orders, rows, right[general] / norm, norm, general)
 
 
-def row_scale(matrix: Any) -> Floats:
+def row_scale(matrix: Matrix) -> Floats:
     """The largest absolute entry of every row."""
     if sparse.issparse(matrix):
         return (
@@ -128,7 +127,7 @@ def refuse_impossible_zero_rows(scale: Floats, right: Floats) -> None:
         raise InfeasibleConstraintsError(message, [row])
 
 
-def unit_rows(matrix: Any, chosen: Indices, scale: Floats) -> tuple[Any, Floats]:
+def unit_rows(matrix: Matrix, chosen: Indices, scale: Floats) -> tuple[Any, Floats]:
     """The chosen rows divided by their lengths, and the lengths, taken of scaled rows so that no
     square over- or underflows.
     """
@@ -143,14 +142,14 @@ def unit_rows(matrix: Any, chosen: Indices, scale: Floats) -> tuple[Any, Floats]
         )
         return rows, length * scale[chosen]
     length = scale[chosen].copy()
-    for first in range(0, chosen.size, BLOCK):
-        block = slice(first, first + BLOCK)
+    for first in range(0, chosen.size, COSTS.rows_at_once):
+        block = slice(first, first + COSTS.rows_at_once)
         length[block] *= np.linalg.norm(part[block] / length[block, None], axis=1)
     return ScaledRows(part, length), length
 
 
-def entries(matrix: Any, rows: Indices, each: int) -> tuple[Indices, Floats]:
-    """Columns and values of rows with exactly `each` nonzeros, one row a line."""
+def entries(matrix: Matrix, rows: Indices, each: int) -> tuple[Indices, Floats]:
+    """Columns and values of rows with exactly `each` nonzeros, one row per line."""
     if sparse.issparse(matrix):
         place = matrix.indptr[rows][:, None] + np.arange(each)
         return matrix.indices[place].astype(np.int64), matrix.data[place]
@@ -160,7 +159,7 @@ def entries(matrix: Any, rows: Indices, each: int) -> tuple[Indices, Floats]:
 
 
 def read_bounds(
-    matrix: Any, right: Floats, rows: Indices, scale: Floats, lower: Any, upper: Any
+    matrix: Matrix, right: Floats, rows: Indices, scale: Floats, lower: Any, upper: Any
 ) -> Bounds:
     """The box narrowed by every row with a single nonzero; a coordinate left no room is
     infeasible.
@@ -193,7 +192,7 @@ def meet_within_rounding(low: Floats, high: Floats) -> None:
     out like that.
     """
     with np.errstate(invalid="ignore"):
-        crossed = (low > high) & (low - high <= 8 * np.finfo(np.float64).eps * np.abs(low))
+        crossed = (low > high) & (low - high <= 8 * EPSILON * np.abs(low))
     low[crossed] = high[crossed] = 0.5 * (low[crossed] + high[crossed])
 
 
@@ -208,7 +207,7 @@ def tighten(
     rows: Indices,
     columns: Indices,
     limit: Floats,
-    chosen: NDArray[np.bool_],
+    chosen: Booleans,
     sign: float,
 ) -> None:
     """Keep the tightest limit of each coordinate; sign 1 for upper bounds, -1 for lower ones."""
@@ -235,7 +234,7 @@ def refuse_empty_bounds(bounds: Bounds) -> None:
     raise InfeasibleConstraintsError(message, rows)
 
 
-def read_orders(matrix: Any, right: Floats, rows: Indices) -> tuple[Orders, Indices]:
+def read_orders(matrix: Matrix, right: Floats, rows: Indices) -> tuple[Orders, Indices]:
     """Rows c w_i - c w_j <= -c margin as orders, and the rows of two nonzeros that are not of that
     form.
     """

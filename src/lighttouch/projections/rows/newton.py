@@ -1,33 +1,23 @@
 """The augmented Lagrangian with semismooth Newton steps: from any start close to the nearest point
 of a large polyhedron in a few steps.
 
+After X. Li, D. Sun and K.-C. Toh, "A highly efficient semismooth Newton augmented Lagrangian method
+for solving Lasso problems", SIAM Journal on Optimization 28, 2018, for
 minimise |z|^2 / 2 subject to rows @ z <= right, rows of length one. With multipliers u and a
-penalty rho, z minimises
-|z|^2 / 2 + rho / 2 |max(0, rows @ z - right + u / rho)|^2, whose Newton matrix is I + rho S.T S
-with S the rows that count; then
-u = max(0, u + rho (rows @ z - right)).
+penalty rho, z minimises |z|^2 / 2 + rho / 2 |max(0, rows @ z - right + u / rho)|^2, whose Newton
+matrix is I + rho S'S with S the rows that count; then u = max(0, u + rho (rows @ z - right)).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from lighttouch.arrays import dense
+from lighttouch.arrays import Floats, Matrix, dense
+from lighttouch.projections.costs import COSTS
 from lighttouch.running import deadline
-
-Floats = NDArray[np.float64]
-
-PENALTY = 1.0
-GROWTH = 3.0
-LARGEST_PENALTY = 1e5
-CONJUGATE_STEPS = 300  # more than that and a factorisation is due
-LARGEST_FACTOR = 2500  # rows or columns
-NEWTON_STEPS = 400  # of one run; well-posed problems need a quarter of that
 
 
 class IllConditionedError(ArithmeticError):
@@ -38,39 +28,35 @@ class IllConditionedError(ArithmeticError):
 
 @dataclass
 class Estimate:
-    """A point, its multipliers, and how far it is beyond the worst row."""
+    """A point, its multipliers, and whether both are within the tolerance."""
 
     z: Floats
     u: Floats
-    worst: float
-    outer: int
     settled: bool
 
 
-def augmented_lagrangian(
-    rows: Any, right: Floats, u: Floats, tolerance: float, outer: int = 30
-) -> Estimate:
+def augmented_lagrangian(rows: Matrix, right: Floats, u: Floats, tolerance: float) -> Estimate:
     """Multipliers good enough to tell the active rows; `settled` where violation and
     complementarity are within the tolerance.
     """
     transposed = rows.T.tocsr() if sparse.issparse(rows) else rows.T
-    penalty, steps = PENALTY, NEWTON_STEPS
+    penalty, steps = COSTS.first_penalty, COSTS.newton_steps
     z = -np.asarray(transposed @ u)
     worst = np.inf
-    for k in range(outer):
-        goal = max(tolerance, min(0.1, 0.5 * worst))
+    for _ in range(COSTS.penalty_rounds):
+        goal = max(tolerance, min(COSTS.first_goal, 0.5 * worst))
         z, excess, steps = minimise(rows, transposed, right, u, z, penalty, goal, steps)
         u = np.maximum(0.0, u + penalty * excess)
         worst = float(np.max(np.where(u > 0.0, np.abs(excess), excess), initial=0.0))
         if worst <= tolerance:
-            return Estimate(z, u, worst, k + 1, True)
-        penalty = min(LARGEST_PENALTY, penalty * GROWTH)
-    return Estimate(z, u, worst, outer, False)
+            return Estimate(z, u, True)
+        penalty = min(COSTS.largest_penalty, penalty * COSTS.penalty_growth)
+    return Estimate(z, u, False)
 
 
 def minimise(
-    rows: Any,
-    transposed: Any,
+    rows: Matrix,
+    transposed: Matrix,
     right: Floats,
     u: Floats,
     z: Floats,
@@ -92,7 +78,10 @@ def minimise(
         if steps == 0:
             raise IllConditionedError
         step = newton_step(
-            rows[np.flatnonzero(push > 0.0)], gradient, penalty, max(tolerance, 0.1 * size)
+            rows[np.flatnonzero(push > 0.0)],
+            gradient,
+            penalty,
+            max(tolerance, COSTS.newton_forcing * size),
         )
         change = np.asarray(rows @ step)
         length = exact_length(z, step, push, penalty * change, change)
@@ -101,7 +90,7 @@ def minimise(
         steps -= 1
 
 
-def newton_step(counted: Any, gradient: Floats, penalty: float, tolerance: float) -> Floats:
+def newton_step(counted: Matrix, gradient: Floats, penalty: float, tolerance: float) -> Floats:
     """Solve (I + penalty S.T S) step = -gradient by whichever is cheapest: conjugate gradients, the
     Gram matrix, or the normal matrix.
     """
@@ -109,16 +98,16 @@ def newton_step(counted: Any, gradient: Floats, penalty: float, tolerance: float
     if count == 0:
         return -gradient
     entries = counted.nnz if sparse.issparse(counted) else count * dimension
-    if 400.0 * entries < min(count, dimension) ** 3 / 3.0:
+    if COSTS.conjugate_price * entries < min(count, dimension) ** 3 / 3.0:
         step = conjugate_gradients(counted, -gradient, penalty, tolerance)
         if step is not None:
             return step
-    if min(count, dimension) > LARGEST_FACTOR and sparse.issparse(counted):
+    if min(count, dimension) > COSTS.largest_dense_factor and sparse.issparse(counted):
         raise IllConditionedError
     return factored_step(counted, gradient, penalty)
 
 
-def factored_step(counted: Any, gradient: Floats, penalty: float) -> Floats:
+def factored_step(counted: Matrix, gradient: Floats, penalty: float) -> Floats:
     count, dimension = counted.shape
     if count <= dimension:
         gram = dense(counted @ counted.T)
@@ -141,24 +130,19 @@ def factored_step(counted: Any, gradient: Floats, penalty: float) -> Floats:
 
 
 def conjugate_gradients(
-    counted: Any, right: Floats, penalty: float, tolerance: float
+    counted: Matrix, right: Floats, penalty: float, tolerance: float
 ) -> Floats | None:
     """The solution to the tolerance, or None where that takes too long."""
+    from scipy.sparse.linalg import LinearOperator, cg
+
     back = counted.T.tocsr() if sparse.issparse(counted) else counted.T
-    x = np.zeros(right.size)
-    rest = right.copy()
-    direction = rest.copy()
-    square = float(rest @ rest)
-    for _ in range(CONJUGATE_STEPS):
-        if square <= tolerance * tolerance:
-            return x
-        image = direction + penalty * np.asarray(back @ np.asarray(counted @ direction))
-        length = square / float(direction @ image)
-        x += length * direction
-        rest -= length * image
-        previous, square = square, float(rest @ rest)
-        direction = rest + (square / previous) * direction
-    return None
+
+    def image(x: Floats) -> Floats:
+        return x + penalty * np.asarray(back @ np.asarray(counted @ x))
+
+    matrix = LinearOperator((right.size, right.size), matvec=image, dtype=np.float64)
+    x, unsettled = cg(matrix, right, rtol=0.0, atol=tolerance, maxiter=COSTS.conjugate_steps)
+    return None if unsettled else np.asarray(x)
 
 
 def exact_length(
@@ -170,11 +154,11 @@ def exact_length(
     base, square = float(z @ step), float(step @ step)
     low, high, length = 0.0, np.inf, 1.0
     start = abs(base + float(np.maximum(push, 0.0) @ change))
-    for _ in range(30):
+    for _ in range(COSTS.line_search_steps):
         pushed = push + length * push_change
         counted = pushed > 0.0
         slope = base + length * square + float(pushed[counted] @ change[counted])
-        if abs(slope) <= 1e-3 * start:
+        if abs(slope) <= COSTS.line_search_slope * start:
             break
         low, high = (length, high) if slope < 0.0 else (low, length)
         bend = square + float(push_change[counted] @ change[counted])

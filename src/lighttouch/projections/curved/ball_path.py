@@ -1,22 +1,30 @@
 """A ball on top of any set: the answer lies on the path of nearest points from v to the ball's
-centre.
+centre, where the Illinois variant of regula falsi finds it (M. Dowell and P. Jarratt, "A modified
+regula falsi method", BIT 11, 1971).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.projections.result import Nearest
+from lighttouch.projections.costs import COSTS, EPSILON
+from lighttouch.projections.result import Nearest, certified, not_certified
 from lighttouch.running import deadline
 
 
+class SomeMethod(Protocol):
+    """The nearest points of the set inside the ball."""
+
+    def nearest(self, v: Vector, warm: Any = None) -> Nearest: ...
+
+
 @dataclass(frozen=True)
-class BallEngine:
+class InBall:
     """{w in the inner set: |w - center| <= radius}.
 
     With multiplier mu for the ball, the answer is the inner set's nearest point to (v + mu center)
@@ -24,30 +32,22 @@ class BallEngine:
     for.
     """
 
-    inner: Any
+    inner: SomeMethod
     radius: float
-    center: Any
+    center: Vector
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
-        center = np.zeros(v.size) if self.center is None else self.center
+        center = self.center
         found = self.inner.nearest(v, warm)
         if self._outside(found.w, center) <= 0.0:
-            return Nearest(
-                found.w,
-                f"{found.method}, inside the ball",
-                found.gap,
-                found.multipliers,
-                found.warm,
-            )
+            return replace(found, method=f"{found.method}, inside the ball")
         closest = self.inner.nearest(center, found.warm)
         if self._outside(closest.w, center) > 0.0:
             self._refuse(self._outside(closest.w, center))
         found, evaluations = self._search(v, center, found, closest)
-        return Nearest(
-            found.w,
-            f"{found.method}, {evaluations} times along the path to the ball's centre",
-            warm=found.warm,
-        )
+        how = f"{found.method}, {evaluations} times along the path to the ball's centre"
+        sure = certified() if found.certificate.holds else not_certified()
+        return Nearest(found.w, how, sure, warm=found.warm)
 
     def _outside(self, w: Vector, center: Vector) -> float:
         return float(np.linalg.norm(w - center)) - self.radius
@@ -69,7 +69,7 @@ class BallEngine:
         beyond, short = self._outside(out.w, center), self._outside(within.w, center)
         weight_low = weight_high = 1.0
         evaluations = 2
-        for _ in range(200):
+        for _ in range(COSTS.path_steps):
             deadline.check()
             evaluations += 1
             step = (low * weight_high * short - high * weight_low * beyond) / (
@@ -79,21 +79,11 @@ class BallEngine:
             trial = self.inner.nearest(v + middle * (center - v), out.warm)
             outside = self._outside(trial.w, center)
             if outside > 0.0:
-                low, beyond, weight_high, weight_low, out = (
-                    middle,
-                    outside,
-                    0.5 * weight_high,
-                    1.0,
-                    trial,
-                )
+                low, beyond, out = middle, outside, trial
+                weight_high, weight_low = 0.5 * weight_high, 1.0
             else:
-                high, short, weight_low, weight_high, within = (
-                    middle,
-                    outside,
-                    0.5 * weight_low,
-                    1.0,
-                    trial,
-                )
-            if -1e-13 * self.radius <= short or high - low <= 1e-15:
+                high, short, within = middle, outside, trial
+                weight_low, weight_high = 0.5 * weight_low, 1.0
+            if -COSTS.path_tolerance * self.radius <= short or high - low <= 4.0 * EPSILON:
                 break
         return within, evaluations

@@ -11,39 +11,25 @@ sparse go to an interior point at once: they may be too ill conditioned for ever
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch.arrays import Indices, Vector
-from lighttouch.projections import conflicts, interior_rows
-from lighttouch.projections.newton import IllConditionedError, augmented_lagrangian
-from lighttouch.projections.result import Nearest
-from lighttouch.projections.rows import LinearSet
-from lighttouch.projections.unit_rows import EPSILON, Centred, UnitRows, all_unit_rows, worst_rows
-from lighttouch.projections.working_set import CONTRADICTION, SOLVED, WorkingSet
+from lighttouch.arrays import Floats, Indices, Vector
+from lighttouch.kernels.numerics.dual_active_set import CONTRADICTION, SOLVED
+from lighttouch.projections.costs import COSTS, EPSILON
+from lighttouch.projections.result import EXACT, Nearest, certified, not_certified
+from lighttouch.projections.rows import conflicts
+from lighttouch.projections.rows.active_set import WorkingSet
+from lighttouch.projections.rows.kinds import LinearSet
+from lighttouch.projections.rows.nearest_interior import nearest_by_interior
+from lighttouch.projections.rows.newton import IllConditionedError, augmented_lagrangian
+from lighttouch.projections.rows.unit import Centred, UnitRows, all_unit_rows, worst_rows
 from lighttouch.running import deadline
 from lighttouch.running.threads import one_blas_thread
-
-Floats = NDArray[np.float64]
-
-FEW = 120  # violated rows the active-set method takes one by one
-VERY_FEW = 30  # ... where an interior point is the alternative
-TINY_DIMENSION = (
-    150  # up to here the active-set method is faster than an interior point in any case
-)
-SMALL_DIMENSION = (
-    1000  # up to here the active-set method steps are cheap, so it may take over early
-)
-LARGEST_GRAM = 6000  # active rows whose Gram matrix is still formed
-# earlier active rows that the active-set method starts from; more go to the augmented Lagrangian
-WARM_ROWS = 500
-ACCEPTED_EXCESS = 1e-10  # relative to the worst excess at the start
-ACCEPTED_GAP = 1e-9  # relative to the squared distance
 
 
 @dataclass(frozen=True)
@@ -61,14 +47,15 @@ class Answer:
 
     def certified(self, rounding: float) -> bool:
         """Whether violation and gap are as small as was asked for, or as rounding allows."""
-        return self.worst <= max(ACCEPTED_EXCESS, rounding) and self.gap <= max(
-            ACCEPTED_GAP, rounding
+        return self.worst <= max(COSTS.accepted_excess, rounding) and self.gap <= max(
+            COSTS.accepted_gap, rounding
         ) * float(self.z @ self.z)
 
     @property
     def close(self) -> bool:
         """Near enough for further projections, from there, to remove the violation that is left."""
-        return self.worst <= 1e-3 and self.gap <= 1e-6 * float(self.z @ self.z)
+        square = float(self.z @ self.z)
+        return self.worst <= COSTS.close_excess and self.gap <= COSTS.close_gap * square
 
 
 @dataclass(frozen=True)
@@ -84,21 +71,21 @@ class WarmRows:
 
 
 @dataclass(frozen=True)
-class RowsEngine:
+class GeneralRows:
     """Any linear rows and bounds."""
 
     rows: LinearSet
     unit: UnitRows
 
     @classmethod
-    def of(cls, rows: LinearSet) -> RowsEngine:
+    def of(cls, rows: LinearSet) -> GeneralRows:
         return cls(rows, all_unit_rows(rows))
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
         rounding = 64.0 * EPSILON * max(1.0, float(np.abs(v).max(initial=0.0)))
         with one_blas_thread():
             found, worst = self._once(v, warm, rounding)
-            for _ in range(3):
+            for _ in range(COSTS.repeats):
                 if worst <= rounding:
                     break
                 found, worst = self._closer(v, found, worst, rounding)
@@ -107,23 +94,22 @@ class RowsEngine:
     def _once(self, v: Vector, warm: Any, rounding: float) -> tuple[Nearest, float]:
         problem = Centred(self.unit, v)
         if problem.feasible or problem.scale <= rounding:
-            return Nearest(
-                np.clip(v, self.unit.lower, self.unit.upper), "inside already", 0.0, warm=warm
-            ), 0.0
-        answer = solve(problem, warm)
+            w = np.clip(v, self.unit.lower, self.unit.upper)
+            return Nearest(w, "inside already", EXACT, warm=warm), 0.0
+        answer, sure = solve(problem, warm)
         w = np.clip(v + problem.scale * answer.z, self.unit.lower, self.unit.upper)
         weights = problem.scale * answer.weights
         multipliers = partial(self.unit.multipliers, self.rows.count, answer.ids, weights)
-        found = Nearest(
-            w, answer.how, answer.gap * problem.scale**2, multipliers, WarmRows(answer.ids, weights)
-        )
+        gap = answer.gap * problem.scale**2
+        certificate = certified(gap) if sure else not_certified(gap)
+        found = Nearest(w, answer.how, certificate, multipliers, WarmRows(answer.ids, weights))
         return found, answer.worst * problem.scale
 
     def _closer(
         self, v: Vector, found: Nearest, worst: float, rounding: float
     ) -> tuple[Nearest, float]:
         """Project the answer once more: from close by, tolerances are tighter, and a set that is
-        empty by a hair is found out.
+        empty by little more than rounding is found out.
 
         The point does not move away from the true answer by that, and the multipliers found before
         still bound its distance.
@@ -136,12 +122,12 @@ class RowsEngine:
             return found, 0.0
         before, now = float((found.w - v) @ (found.w - v)), float((again.w - v) @ (again.w - v))
         gap = None if found.gap is None else found.gap + max(0.0, 0.5 * (now - before))
-        return Nearest(again.w, found.method, gap, found.multipliers, found.warm), left
+        return replace(found, w=again.w, certificate=replace(found.certificate, gap=gap)), left
 
 
-def solve(problem: Centred, warm: Any) -> Answer:
-    """The first certified answer; where there is none the best one, said to be uncertified unless
-    it is close.
+def solve(problem: Centred, warm: Any) -> tuple[Answer, bool]:
+    """The first certified answer; where there is none the best one, and whether it is close enough
+    to be called certified.
     """
     best: Answer | None = None
     for k, method in enumerate(methods_for(problem, warm)):
@@ -152,20 +138,16 @@ def solve(problem: Centred, warm: Any) -> Answer:
                 raise
             break
         if answer is not None and answer.certified(4.0 * problem.tolerance):
-            return answer
+            return answer, True
         if answer is not None and (best is None or answer.worst < best.worst):
             best = answer
         if best is not None and best.close and k > 0:
-            return best
-        if k == 0 and (best is None or best.worst > 1e-2):
+            return best, True
+        if k == 0 and (best is None or best.worst > COSTS.suspicious_excess):
             refuse_if_contradictory(problem)
     if best is None:
-        raise RuntimeError(
-            "no method came near the feasible set; install lighttouch[conic] for another one"
-        )
-    return Answer(
-        best.ids, best.weights, best.z, best.worst, best.gap, f"{best.how} (not certified)"
-    )
+        raise RuntimeError("no method came near the feasible set")
+    return best, False
 
 
 def methods_for(problem: Centred, warm: Any) -> Iterator[Callable[[], Answer | None]]:
@@ -182,17 +164,16 @@ def methods_for(problem: Centred, warm: Any) -> Iterator[Callable[[], Answer | N
     few = few_rows(problem, start)
     small = (
         not few
-        and problem.dimension <= SMALL_DIMENSION
-        and problem.unit.operations > interior_rows.TRIFLING
+        and problem.dimension <= COSTS.small_dimension
+        and problem.unit.factor_cost > COSTS.trifling_factor
     )
     if few:
         yield partial(by_active_set, problem, start.ids)
     elif small:
         yield exact
-    if problem.unit.operations <= interior_rows.CHEAP:
+    if problem.unit.factor_cost <= COSTS.cheap_factor:
         yield partial(by_interior, problem)
     yield partial(by_lagrangian, problem, start)
-    yield partial(by_clarabel, problem)
     if not few and not small:
         yield exact
 
@@ -200,12 +181,13 @@ def methods_for(problem: Centred, warm: Any) -> Iterator[Callable[[], Answer | N
 def few_rows(problem: Centred, start: WarmRows) -> bool:
     """Whether the active-set method should take the violated rows one by one."""
     violated = int(np.count_nonzero(problem.right < 0.0))
-    if violated <= VERY_FEW or (violated <= FEW and problem.dimension <= TINY_DIMENSION):
+    tiny = problem.dimension <= COSTS.tiny_dimension
+    if violated <= COSTS.very_few_violated or (violated <= COSTS.few_violated and tiny):
         return True
-    if violated <= FEW:
-        return problem.unit.operations > interior_rows.TRIFLING
-    return 0 < start.ids.size <= WARM_ROWS and (
-        violated <= WARM_ROWS or problem.unit.operations > interior_rows.CHEAP
+    if violated <= COSTS.few_violated:
+        return problem.unit.factor_cost > COSTS.trifling_factor
+    return 0 < start.ids.size <= COSTS.warm_rows and (
+        violated <= COSTS.warm_rows or problem.unit.factor_cost > COSTS.cheap_factor
     )
 
 
@@ -232,9 +214,9 @@ def by_active_set(problem: Centred, start: Indices) -> Answer | None:
 
 def by_lagrangian_and_active_set(problem: Centred) -> Answer | None:
     """Approximate multipliers first, then exact ones."""
-    start = approach(problem, WarmRows.none(), rounds=2, goal=1e-3)
+    start = approach(problem, WarmRows.none(), COSTS.rough_rounds, COSTS.rough_goal)
     ids = WarmRows.none().ids if start is None else start.ids
-    if ids.size > LARGEST_GRAM:
+    if ids.size > COSTS.largest_gram:
         return None
     found = finish(problem, ids)
     return (
@@ -250,7 +232,7 @@ def by_lagrangian(problem: Centred, start: WarmRows) -> Answer | None:
     """Newton steps to the end: large sparse problems, where a factor of all active rows would cost
     more than everything else.
     """
-    found = approach(problem, start, rounds=60, goal=max(problem.tolerance, 1e-11))
+    found = approach(problem, start, COSTS.full_rounds, max(problem.tolerance, COSTS.full_goal))
     return (
         None
         if found is None
@@ -259,34 +241,11 @@ def by_lagrangian(problem: Centred, start: WarmRows) -> Answer | None:
 
 
 def by_interior(problem: Centred) -> Answer | None:
-    found = interior_rows.nearest_by_interior(problem, max(ACCEPTED_EXCESS, problem.tolerance))
+    found = nearest_by_interior(problem, max(COSTS.accepted_excess, problem.tolerance))
     if found is None:
         return None
     worst = float(np.max(problem.excess(found.z), initial=0.0))
     return Answer(found.ids, found.weights, found.z, worst, found.gap, "interior point")
-
-
-def by_clarabel(problem: Centred) -> Answer | None:
-    from lighttouch.projections.conic import clarabel_or_none, nearest_by_clarabel
-
-    if clarabel_or_none() is None:
-        return None
-    finite = np.flatnonzero(np.isfinite(problem.right))
-    rows, right = problem.unit.take(finite), problem.right[finite]
-    weights, z = nearest_by_clarabel(rows, right)
-    if z is None:
-        return None
-    pushed = np.asarray(rows.T @ weights)
-    gap = abs(0.5 * float(z @ z) + 0.5 * float(pushed @ pushed) + float(weights @ right))
-    kept = weights > 1e-12 * weights.max(initial=0.0)
-    return Answer(
-        finite[kept],
-        weights[kept],
-        z,
-        float(np.max(problem.excess(z), initial=0.0)),
-        gap,
-        "Clarabel",
-    )
 
 
 def approach(problem: Centred, start: WarmRows, rounds: int, goal: float) -> WarmRows | None:
@@ -296,7 +255,8 @@ def approach(problem: Centred, start: WarmRows, rounds: int, goal: float) -> War
     ids, weights = start.ids, start.weights
     z = -np.asarray(problem.unit.take(ids).T @ weights)
     worst, reached = 1.0, np.inf
-    batch = (50 if sparse.issparse(problem.unit.matrix) else 2) * problem.dimension
+    batch = COSTS.sparse_batch if sparse.issparse(problem.unit.matrix) else COSTS.dense_batch
+    batch *= problem.dimension
     for _ in range(rounds):
         excess = problem.excess(z)
         mine = excess[ids]
@@ -305,12 +265,12 @@ def approach(problem: Centred, start: WarmRows, rounds: int, goal: float) -> War
         if not fresh.size and reached <= goal:
             break
         worst = min(worst, float(excess[fresh[0]])) if fresh.size else 0.0
-        kept = (weights > 0.0) | (mine > -max(worst, 1e-4))
+        kept = (weights > 0.0) | (mine > -max(worst, COSTS.kept_slack))
         ids, weights = (
             np.concatenate([ids[kept], fresh]),
             np.concatenate([weights[kept], np.zeros(fresh.size)]),
         )
-        reached = max(goal, 1e-3 * worst)
+        reached = max(goal, COSTS.round_shrink * worst)
         try:
             found = augmented_lagrangian(
                 problem.unit.take(ids), problem.right[ids], weights, reached
@@ -331,16 +291,20 @@ def finish(problem: Centred, start: Indices) -> tuple[Indices, Floats] | None:
     if start.size:
         working.add(problem.unit.take(start), start, problem.right[start])
         working.start_from(np.arange(start.size))
-    for _ in range(500):
+    for _ in range(COSTS.lazy_rounds):
         deadline.check()
         excess = problem.excess(working.point())
         excess[working.ids] = -np.inf
-        fresh = worst_rows(excess, problem.tolerance, batch=max(64, problem.dimension // 4))
+        fresh = worst_rows(
+            excess,
+            problem.tolerance,
+            batch=max(COSTS.least_batch, problem.dimension // COSTS.batch_share),
+        )
         if not fresh.size:
             return working.ids[working.active], working.weights
         working.keep(np.sort(working.active))
         working.add(problem.unit.take(fresh), fresh, problem.right[fresh])
-        outcome, proof = working.solve(problem.tolerance, steps=50 * (working.ids.size + 10))
+        outcome, proof = working.solve(problem.tolerance, COSTS.active_set_budget(working.ids.size))
         if outcome == CONTRADICTION:
             conflict = conflicts.prove(problem, working.ids, proof)
             if conflict is not None:

@@ -1,31 +1,27 @@
 """The few rows a lazy projection works with: their Gram matrix, and the dual active-set method on
 it.
+
+The method is Goldfarb and Idnani's (D. Goldfarb and A. Idnani, "A numerically stable dual method
+for solving strictly convex quadratic programs", Mathematical Programming 27, 1983), written in the
+Gram matrix of the rows (`kernels/numerics/dual_active_set.py`). It is written by hand because it
+hands over the weights of rows that contradict each other; quadprog and daqp do not.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch.arrays import Indices, dense
+from lighttouch.arrays import Floats, Indices, Matrix, dense
 from lighttouch.kernels.numerics.dual_active_set import (
     CONTRADICTION,
-    SOLVED,
     STEP_LIMIT,
     dual_active_set,
 )
+from lighttouch.projections.costs import COSTS
 from lighttouch.running import deadline
-
-Floats = NDArray[np.float64]
-
-OPERATIONS_AT_ONCE = 2e8  # of the active-set method between two looks at the clock
-DEPENDENT = (
-    1e-12  # squared length left of a row, outside the span of the active ones, that counts as none
-)
 
 
 @dataclass
@@ -34,7 +30,7 @@ class WorkingSet:
     holds positions in `ids`.
     """
 
-    rows: Any
+    rows: Matrix
     ids: Indices
     right: Floats
     gram: Floats
@@ -42,10 +38,10 @@ class WorkingSet:
     weights: Floats = field(default_factory=lambda: np.empty(0))
 
     @classmethod
-    def empty(cls, like: Any) -> WorkingSet:
+    def empty(cls, like: Matrix) -> WorkingSet:
         return cls(like[:0], np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, 0)))
 
-    def add(self, rows: Any, ids: Indices, right: Floats) -> None:
+    def add(self, rows: Matrix, ids: Indices, right: Floats) -> None:
         """Append rows; only the new part of the Gram matrix is computed."""
         cross = dense(self.rows @ rows.T)
         corner = dense(rows @ rows.T)
@@ -76,9 +72,8 @@ class WorkingSet:
         """
         while positions.size:
             positions = independent(self.gram, positions)
-            weights = solve_definite(
-                self.gram[np.ix_(positions, positions)], -self.right[positions]
-            )
+            gram = self.gram[np.ix_(positions, positions)]
+            weights = np.asarray(np.linalg.solve(gram, -self.right[positions]), dtype=np.float64)
             if np.all(weights >= 0.0):
                 self.active, self.weights = positions, weights
                 return
@@ -98,7 +93,10 @@ class WorkingSet:
         if size:
             factor[:size, :size] = np.linalg.cholesky(self.gram[np.ix_(self.active, self.active)])
         excess = np.empty(self.ids.size)
-        at_once = max(8, int(OPERATIONS_AT_ONCE / (capacity * self.ids.size + 1.0)))
+        at_once = max(
+            COSTS.active_set_least_steps,
+            int(COSTS.active_set_operations / (capacity * self.ids.size + 1.0)),
+        )
         outcome = STEP_LIMIT
         while outcome == STEP_LIMIT and steps > 0:
             deadline.check()
@@ -111,7 +109,7 @@ class WorkingSet:
                 size,
                 excess,
                 tolerance,
-                DEPENDENT,
+                COSTS.dependent_row,
                 min(steps, at_once),
             )
             steps -= at_once
@@ -127,18 +125,13 @@ class WorkingSet:
         return -np.asarray(self.rows[self.active].T @ self.weights)
 
 
-def solve_definite(gram: Floats, right: Floats) -> Floats:
-    return np.asarray(np.linalg.solve(gram, right), dtype=np.float64)
-
-
 def independent(gram: Floats, positions: Indices) -> Indices:
     """A part of the given rows that is linearly independent: pivoted Cholesky, best conditioned
     first.
     """
     from scipy.linalg.lapack import dpstrf
 
-    _, pivots, rank, _ = dpstrf(gram[np.ix_(positions, positions)], tol=1e-9, lower=1)
+    _, pivots, rank, _ = dpstrf(
+        gram[np.ix_(positions, positions)], tol=COSTS.dependent_start, lower=1
+    )
     return np.sort(positions[pivots[:rank] - 1])
-
-
-__all__ = ["CONTRADICTION", "SOLVED", "WorkingSet"]

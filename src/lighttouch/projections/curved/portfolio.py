@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Vector
-from lighttouch.projections.balls import BallsEngine, join_balls, refuse_negative_radius
-from lighttouch.projections.conic import clarabel_or_none, cone_block, nearest_to_cones
-from lighttouch.projections.curved_sets import balls_of, is_conic
-from lighttouch.projections.cutting_planes import NOT_CERTIFIED, CutEngine
+from lighttouch.arrays import Matrix, Vector
+from lighttouch.projections.curved.balls import InAllBalls, join_balls
+from lighttouch.projections.curved.conic import clarabel_or_none, nearest_to_cones
+from lighttouch.projections.curved.cutting_planes import CuttingPlanes
 from lighttouch.projections.result import Nearest
-from lighttouch.projections.unit_rows import UnitRows
+from lighttouch.projections.rows.unit import UnitRows
 
 
 @dataclass(frozen=True)
-class CurvedEngine:
+class Curved:
     """Balls by closed forms where they decide; cutting planes otherwise, with Clarabel where those
     do not end.
     """
 
-    cuts: CutEngine
-    balls: BallsEngine | None
+    cuts: CuttingPlanes
+    balls: InAllBalls | None
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
         if self.balls is not None:
@@ -33,8 +32,8 @@ class CurvedEngine:
                 return found
         found = self.cuts.nearest(v, warm)
         if (
-            NOT_CERTIFIED in found.method
-            and all(is_conic(part) for part in self.cuts.parts)
+            not found.certificate.holds
+            and all(part.family.conic for part in self.cuts.parts)
             and clarabel_or_none() is not None
         ):
             return self._with_clarabel(v, found)
@@ -57,20 +56,18 @@ class CurvedEngine:
         """
         rows, right = rows_with_box(self.cuts.base)
         blocks = [
-            cone_block(part.family, j, v)
+            part.family.cone(j, v)
             for part in self.cuts.parts
-            for j in range(len(part.values(v)))
+            for j in range(len(part.family.values(v)))
         ]
         point = nearest_to_cones(v, rows, right, blocks)
         if point is None:
             return found
         better = self.cuts.nearest(v, point)
-        return Nearest(
-            better.w, f"Clarabel, then {better.method}", better.gap, better.multipliers, better.warm
-        )
+        return replace(better, method=f"Clarabel, then {better.method}")
 
 
-def rows_with_box(base: UnitRows) -> tuple[Any, Vector]:
+def rows_with_box(base: UnitRows) -> tuple[Matrix, Vector]:
     """The linear rows and the finite sides of the box as one system."""
     identity = sparse.identity(base.lower.size, format="csr")
     high, low = np.flatnonzero(np.isfinite(base.upper)), np.flatnonzero(np.isfinite(base.lower))
@@ -80,9 +77,6 @@ def rows_with_box(base: UnitRows) -> tuple[Any, Vector]:
     return rows, np.concatenate([base.right, base.upper[high], -base.lower[low]])
 
 
-def curved_engine(cuts: CutEngine) -> CurvedEngine:
-    balls = [balls_of(part) for part in cuts.parts]
-    known = [part for part in balls if part is not None]
-    for part in known:
-        refuse_negative_radius(part)
-    return CurvedEngine(cuts, BallsEngine(join_balls(known)) if len(known) == len(balls) else None)
+def curved_method(cuts: CuttingPlanes) -> Curved:
+    balls = join_balls(cuts.parts)
+    return Curved(cuts, None if balls is None else InAllBalls(balls))

@@ -1,44 +1,60 @@
-"""The nearest point of an intersection of balls: dual coordinate sweeps, then Newton on the balls
-that hold it.
+"""The nearest point of an intersection of balls: dual coordinate ascent, one ball after the other
+in closed form (`kernels/numerics/dual_balls.py`), then Newton on the balls that hold the point.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Floats, Indices, Vector
+from lighttouch.constraints.base import Balls
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.kernels.numerics.dual_balls import sweep_balls
-from lighttouch.projections.curved_sets import Balls
-from lighttouch.projections.result import Nearest
+from lighttouch.projections.costs import COSTS
+from lighttouch.projections.curved.parts import Part
+from lighttouch.projections.result import Nearest, certified
 from lighttouch.running import deadline
 from lighttouch.running.threads import one_blas_thread
 
-Floats = NDArray[np.float64]
 
-SWEEPS = (3, 6, 12, 25, 50, 100, 200)  # between attempts to finish with Newton
-TOLERANCE = 1e-12  # relative to the size of the problem
+@dataclass(frozen=True)
+class NumberedBalls:
+    """|w - center_j| <= radius_j; `number[j]` is the constraint, or -1 for the domain."""
+
+    centers: Floats
+    radii: Floats
+    number: Indices
 
 
-def join_balls(parts: list[Balls]) -> Balls:
-    """All balls of all parts in one record."""
-    centers = np.ascontiguousarray(np.vstack([part.centers for part in parts]))
-    return Balls(
-        centers,
-        np.concatenate([part.radii for part in parts]),
-        np.concatenate([part.number for part in parts]),
+def join_balls(parts: Sequence[Part]) -> NumberedBalls | None:
+    """All balls of all parts in one record, none of a negative radius; None where a part is not
+    made of balls.
+    """
+    known = [part.family.balls() for part in parts]
+    balls = [each for each in known if each is not None]
+    for part, each in zip(parts, known, strict=True):
+        if each is not None:
+            refuse_negative_radius(each, part)
+    if len(balls) < len(known):
+        return None
+    return NumberedBalls(
+        np.ascontiguousarray(np.vstack([each.centers for each in balls])),
+        np.concatenate([each.radii for each in balls]),
+        np.concatenate(
+            [part.numbers(each.radii.size) for part, each in zip(parts, balls, strict=True)]
+        ),
     )
 
 
-def refuse_negative_radius(balls: Balls) -> None:
+def refuse_negative_radius(balls: Balls, part: Part) -> None:
     bad = np.flatnonzero(balls.radii < 0.0)
     if bad.size:
-        row = int(balls.number[bad[0]])
+        row = int(part.numbers(balls.radii.size)[bad[0]])
         message = (
             f"no point satisfies constraint {row}: it asks for a distance of at most "
             f"{balls.radii[bad[0]]:.6g}"
@@ -47,10 +63,10 @@ def refuse_negative_radius(balls: Balls) -> None:
 
 
 @dataclass(frozen=True)
-class BallsEngine:
+class InAllBalls:
     """Balls only; `nearest` answers None where it cannot certify its point."""
 
-    balls: Balls
+    balls: NumberedBalls
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest | None:
         with one_blas_thread():
@@ -68,22 +84,19 @@ class BallsEngine:
         multiplier = np.array(warm) if known else np.zeros(balls.radii.size)
         w = v.copy()
         size = float(np.abs(v).max(initial=0.0) + np.abs(balls.centers).max(initial=0.0))
-        for sweeps in SWEEPS:
+        tolerance = COSTS.tolerance * size
+        for sweeps in COSTS.ball_sweeps:
             deadline.check()
-            sweep_balls(v, balls.centers, balls.radii, multiplier, w, sweeps, TOLERANCE * size)
+            sweep_balls(v, balls.centers, balls.radii, multiplier, w, sweeps, tolerance)
             polished, weights = self._polish(v, w, multiplier)
             gap, excess = self._measure(polished, weights)
+            square = float((polished - v) @ (polished - v))
             if (
-                excess <= 10.0 * TOLERANCE * size
-                and gap <= 1e-9 * float((polished - v) @ (polished - v)) + (TOLERANCE * size) ** 2
+                excess <= COSTS.ball_excess * tolerance
+                and gap <= COSTS.accepted_gap * square + tolerance**2
             ):
-                return Nearest(
-                    polished,
-                    "dual sweeps over balls, closed form each, then Newton",
-                    gap,
-                    None,
-                    weights,
-                )
+                how = "dual sweeps over balls, closed form each, then Newton"
+                return Nearest(polished, how, certified(gap), None, weights)
         return None
 
     def _measure(self, w: Floats, multiplier: Floats) -> tuple[float, float]:
@@ -99,14 +112,14 @@ class BallsEngine:
         held = np.flatnonzero(multiplier > 0.0)
         weights = multiplier[held]
         error = np.inf
-        for _ in range(40):
+        for _ in range(COSTS.ball_newton_steps):
             if not 0 < held.size <= 2 * v.size:
                 break
             centers, radii = self.balls.centers[held], self.balls.radii[held]
             w = (v + weights @ centers) / (1.0 + weights.sum())
             away = w - centers
             rest = 0.5 * (np.einsum("ij,ij->i", away, away) - radii**2)
-            if np.abs(rest).max() >= 0.7 * error:
+            if np.abs(rest).max() >= COSTS.newton_shrink * error:
                 break
             step = solve_gram(away @ away.T, (1.0 + weights.sum()) * rest)
             kept = weights + step > 0.0
@@ -119,19 +132,17 @@ class BallsEngine:
         """A ball of radius zero leaves one candidate."""
         point = self.balls.centers[int(np.argmin(self.balls.radii))]
         inside = np.all(np.linalg.norm(point - self.balls.centers, axis=1) <= self.balls.radii)
-        return (
-            Nearest(point.copy(), "closed form: a ball of radius zero", gap=0.0) if inside else None
-        )
+        return Nearest(point.copy(), "closed form: a ball of radius zero") if inside else None
 
 
 def solve_gram(gram: Floats, right: Floats) -> Floats:
     try:
         return np.asarray(linalg.cho_solve(linalg.cho_factor(gram), right))
     except linalg.LinAlgError:
-        return np.asarray(np.linalg.lstsq(gram, right, rcond=1e-13)[0])
+        return np.asarray(np.linalg.lstsq(gram, right, rcond=COSTS.gram_rank)[0])
 
 
-def spread(weights: Floats, held: NDArray[np.int64], size: int) -> Floats:
+def spread(weights: Floats, held: Indices, size: int) -> Floats:
     full = np.zeros(size)
     full[held] = weights
     return full
