@@ -19,13 +19,15 @@ from lighttouch.objectives import Quadratic
 from lighttouch.problem import Problem
 from lighttouch.projections.rows.interior_point import (
     Interior,
+    Measured,
+    Path,
+    PathLimits,
     QuadraticProgram,
     System,
-    finite,
+    advance,
     first_interior,
     proven_gap,
     slope_left,
-    step,
     worst_excess,
 )
 from lighttouch.projections.sets import feasible_set
@@ -33,25 +35,57 @@ from lighttouch.result import Status
 from lighttouch.running.prepared import prepared
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.costs import COSTS, EPSILON
+from lighttouch.solvers.scales import TINY
 from lighttouch.validation import positive
+
+LIMITS = PathLimits(COSTS.interior_steps, COSTS.interior_patience, COSTS.interior_gap)
 
 
 @dataclass
 class InteriorState(SolverState):
-    """Where the path stands, and the best feasible point on it."""
+    """Where the path stands, with its best point."""
 
     start: Vector
-    best: Vector
-    at: Interior | None = None
-    best_objective: float = math.inf
-    gap: float = math.inf
-    exact: bool = False
-    waited: int = 0
+    path: Path | None = None
     ended: bool = False
 
     @property
     def w(self) -> Vector:
-        return self.start if self.at is None else self.at.x
+        return self.start if self.path is None else self.path.at.x
+
+    @property
+    def best(self) -> Measured | None:
+        return None if self.path is None else self.path.best
+
+    @property
+    def gap(self) -> float:
+        return math.inf if self.best is None else self.best.gap
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """What is wanted of a path: points that are exactly feasible first, then a small gap."""
+
+    problem: Problem
+    program: QuadraticProgram
+
+    def measure(self, at: Interior) -> Measured | None:
+        excess = worst_excess(self.program, at.x)
+        if excess > COSTS.nearly_feasible * _size(at):
+            return None
+        gap = proven_gap(self.program, at, _radius(self.problem, self.program, at))
+        return Measured(at, excess, gap, abs(self.problem.objective.value(at.x)))
+
+    def feasible(self, point: Measured) -> bool:
+        return point.excess <= COSTS.exactly_feasible * _size(point.at)
+
+    def settled(self, best: Measured) -> bool:
+        return math.isfinite(best.gap)
+
+    def better(self, point: Measured, best: Measured) -> bool:
+        if self.feasible(point) != self.feasible(best):
+            return self.feasible(point)
+        return point.gap < COSTS.interior_better * best.gap
 
 
 @dataclass(frozen=True)
@@ -91,62 +125,33 @@ class InteriorPoint(BaseSolver):
         return None
 
     def init(self, problem: Problem, start: Vector) -> InteriorState:
-        return InteriorState(new_counters(), start.copy(), start.copy())
+        return InteriorState(new_counters(), start.copy())
 
     def advance(
         self, problem: Problem, state: InteriorState, steps: int, rng: np.random.Generator
     ) -> None:
         """At most `steps` steps; it returns early after a slice of time, which changes nothing."""
         until = time.perf_counter() + COSTS.chunk_seconds
+        system = _system(problem)
+        judge = Optimum(problem, system.program)
         for _ in range(steps):
             if state.ended:
                 return
-            self._step(problem, state)
+            state.path = state.path or Path(first_interior(system))
+            state.ended = advance(system, state.path, judge, LIMITS)
+            state.counters[[ITERATION, CHECKS, SAMPLES]] += 1, problem.constraints.members, 1
             if time.perf_counter() > until:
                 return
-
-    def _step(self, problem: Problem, state: InteriorState) -> None:
-        system = _system(problem)
-        at = first_interior(system) if state.at is None else state.at
-        state.counters[[ITERATION, CHECKS, SAMPLES]] += 1, problem.constraints.members, 1
-        try:
-            at = step(system, at)
-        except RuntimeError:  # the factor is singular: as far as doubles go
-            state.ended = True
-            return
-        if not finite(at):
-            state.ended = True
-            return
-        state.at = at
-        self._keep_if_better(problem, state, system)
-        enough = state.exact and state.gap <= COSTS.interior_gap * abs(state.best_objective)
-        tired = math.isfinite(state.gap) and state.waited > COSTS.interior_patience
-        state.ended = enough or tired or state.iteration >= COSTS.interior_steps
-
-    def _keep_if_better(self, problem: Problem, state: InteriorState, system: System) -> None:
-        """Exact feasibility comes first, then the gap."""
-        assert state.at is not None
-        state.waited += 1
-        size = max(1.0, float(np.abs(state.at.x).max()))
-        excess = worst_excess(system.program, state.at.x)
-        if excess > COSTS.nearly_feasible * size:
-            return
-        exact = excess <= COSTS.exactly_feasible * size
-        gap = proven_gap(system.program, state.at, _radius(problem, system.program, state.at))
-        better = exact == state.exact and gap < COSTS.interior_better * state.gap
-        if better or (exact and not state.exact):
-            state.best = state.at.x.copy()
-            state.best_objective = problem.objective.value(state.best)
-            state.gap, state.exact, state.waited = gap, exact, 0
 
     def finished(self, state: InteriorState) -> Status | None:
         if not state.ended:
             return None
-        proven = state.gap <= self.tolerance * max(abs(state.best_objective), 1e-300)
+        best = state.best
+        proven = best is not None and best.gap <= self.tolerance * max(best.scale, TINY)
         return Status.CONVERGED if proven else Status.STALLED
 
     def solution(self, state: InteriorState) -> Vector:
-        return state.best if math.isfinite(state.best_objective) else state.w
+        return state.w if state.best is None else state.best.at.x
 
     def notes(self, state: InteriorState) -> Sequence[str]:
         proven = (
@@ -155,6 +160,10 @@ class InteriorPoint(BaseSolver):
             else ""
         )
         return (f"interior point (Mehrotra): {state.iteration} steps{proven}",)
+
+
+def _size(at: Interior) -> float:
+    return max(1.0, float(np.abs(at.x).max(initial=0.0)))
 
 
 def _radius(problem: Problem, program: QuadraticProgram, at: Interior) -> Vector:
@@ -168,7 +177,7 @@ def _radius(problem: Problem, program: QuadraticProgram, at: Interior) -> Vector
     rounding = COSTS.linear_rounding * EPSILON * (size + float(size.max(initial=0.0)))
     diameter = feasible_set(problem.constraints, problem.domain).diameter()
     near = np.abs(slope_left(program, at)) <= rounding
-    typical = COSTS.flat_reach * max(1.0, float(np.abs(at.x).max(initial=0.0)))
+    typical = COSTS.flat_reach * _size(at)
     return np.where(near, np.minimum(diameter, typical), diameter)
 
 
