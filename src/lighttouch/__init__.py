@@ -44,6 +44,7 @@ from lighttouch.solvers import (
     OnlineFrankWolfe,
     PracticalLightTouch,
     ProjectedSGD,
+    QuadraticSteps,
 )
 
 if TYPE_CHECKING:
@@ -150,6 +151,7 @@ __all__ = [
     "ProjectedSGD",
     "Quadratic",
     "QuadraticConstraints",
+    "QuadraticSteps",
     "Quantile",
     "RangeDominates",
     "Result",

@@ -22,7 +22,7 @@ from lighttouch.constraints.nested import NestedForms
 from lighttouch.projections.general_rows import RowsEngine
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import read_rows
-from lighttouch.projections.splitting import NearestBowl, Splitting, Standing, splitting_for
+from lighttouch.projections.splitting import Splitting, SplittingState, SquaredDistance, splitting_for
 from lighttouch.running import deadline
 from lighttouch.running.threads import one_blas_thread
 
@@ -55,14 +55,6 @@ def split(
     return (rest, blocks) if nested >= fewest else None
 
 
-def told_apart(constraints: Any) -> Splitting:
-    """Any linear constraints, for alternating directions."""
-    rest, blocks = split([constraints], fewest=0) or (np.ones(constraints.count, dtype=bool), [])
-    return splitting_for(
-        sparse.csr_matrix(constraints.A)[rest], constraints.b[rest], blocks, -np.inf, np.inf
-    )
-
-
 @dataclass(frozen=True)
 class NestedEngine:
     """The rows as given, and told apart for alternating directions; `plain` takes over where those
@@ -78,7 +70,7 @@ class NestedEngine:
     plain: Callable[[], RowsEngine]
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
-        known = isinstance(warm, Standing) and warm.z.size == self.splitting.forms.shape[0]
+        known = isinstance(warm, SplittingState) and warm.z.size == self.splitting.forms.shape[0]
         at = warm.copy() if known else self.splitting.begin(v)
         with one_blas_thread():
             self._minimise(self.splitting, v, at, CLOSE)
@@ -87,13 +79,13 @@ class NestedEngine:
             return self.plain().nearest(v)  # which names the rows if they contradict each other
         return Nearest(w, "alternating directions, nested rows by running maxima", None, None, at)
 
-    def _minimise(self, splitting: Splitting, v: Vector, at: Standing, tolerance: float) -> None:
+    def _minimise(self, splitting: Splitting, v: Vector, at: SplittingState, tolerance: float) -> None:
         splitting.minimise(
-            NearestBowl(v), at, tolerance, STEPS, lambda: deadline.seconds_left() <= 0.0
+            SquaredDistance(v), at, tolerance, STEPS, lambda: deadline.seconds_left() <= 0.0
         )
         deadline.check()
 
-    def exactly(self, at: Standing) -> Vector | None:
+    def exactly(self, at: SplittingState) -> Vector | None:
         """A point without violation next to where alternating directions stand; None where rows
         leave no room to find one.
         """

@@ -8,9 +8,10 @@ from lighttouch.solvers.light_touch import LightTouch, PracticalLightTouch
 from lighttouch.solvers.local_frank_wolfe import LocalFrankWolfe
 from lighttouch.solvers.mid_touch import MidTouch
 from lighttouch.solvers.projected_sgd import ProjectedSGD
+from lighttouch.solvers.quadratic_steps import QuadraticSteps
 from lighttouch.solvers.steps import AdaGrad, InverseSqrt, InverseTime
 
 __all__ = [
     "AdaGrad", "ApproxSGD", "Automatic", "FullTouch", "InverseSqrt", "InverseTime", "LightTouch", "LocalFrankWolfe", "MidTouch",
-    "OnlineFrankWolfe", "PracticalLightTouch", "ProjectedSGD",
+    "OnlineFrankWolfe", "PracticalLightTouch", "ProjectedSGD", "QuadraticSteps",
 ]  # fmt: skip

@@ -26,7 +26,7 @@ from lighttouch.problem import Problem
 from lighttouch.projections import OutOfTimeError
 from lighttouch.projections.engines import engine_for
 from lighttouch.projections.nested import NestedEngine
-from lighttouch.projections.splitting import Standing, normal_at
+from lighttouch.projections.splitting import SplittingState, normal_at
 from lighttouch.solvers.accelerated import natural_reach
 from lighttouch.solvers.state import runnable
 
@@ -44,7 +44,7 @@ FINEST = 1e-9  # residuals beyond which steps change nothing
 class Alternation:
     """Where the copies stand, and the best feasible point with its bound."""
 
-    at: Standing
+    at: SplittingState
     start: Vector
     reach: Vector
     rounds: int = 0
@@ -90,6 +90,10 @@ class RiskBowl:
         X = self.risk.X
         squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
         return np.asarray(squares.T @ self._weights).ravel() + self.risk.l2
+
+    @property
+    def matrix(self) -> None:
+        return None
 
     def apply(self, w: Vector) -> Vector:
         return (
