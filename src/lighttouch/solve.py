@@ -192,6 +192,7 @@ class _Run:
 
     def loop(self, interrupts: Interrupts) -> Status:
         self.began = time.perf_counter()
+        self.interrupts = interrupts
         chunk = 16
         if self.record() or self.state.iteration >= self.iterations:
             return (
@@ -215,7 +216,8 @@ class _Run:
         """Whether no projection on the way had to be given up for the time limit."""
         left = self.time_limit - (time.perf_counter() - self.began)
         try:
-            with within(left + 0.1 * self.time_limit + CHUNK_SECONDS):
+            most = left + 0.1 * self.time_limit + CHUNK_SECONDS
+            with within(most, lambda: self.interrupts.raised):
                 self.solver.advance(self.problem, self.state, steps, self.rng)
         except OutOfTimeError:
             return False

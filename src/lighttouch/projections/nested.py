@@ -22,7 +22,12 @@ from lighttouch.constraints.nested import NestedForms
 from lighttouch.projections.general_rows import RowsEngine
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows import read_rows
-from lighttouch.projections.splitting import Splitting, SplittingState, SquaredDistance, splitting_for
+from lighttouch.projections.splitting import (
+    Splitting,
+    SplittingState,
+    SquaredDistance,
+    splitting_for,
+)
 from lighttouch.running import deadline
 from lighttouch.running.threads import one_blas_thread
 
@@ -79,7 +84,9 @@ class NestedEngine:
             return self.plain().nearest(v)  # which names the rows if they contradict each other
         return Nearest(w, "alternating directions, nested rows by running maxima", None, None, at)
 
-    def _minimise(self, splitting: Splitting, v: Vector, at: SplittingState, tolerance: float) -> None:
+    def _minimise(
+        self, splitting: Splitting, v: Vector, at: SplittingState, tolerance: float
+    ) -> None:
         splitting.minimise(
             SquaredDistance(v), at, tolerance, STEPS, lambda: deadline.seconds_left() <= 0.0
         )

@@ -259,7 +259,12 @@ class Splitting:
         return COSTS.first_strength * curvature / max(1.0, float(np.mean(self.squares)))
 
     def _residuals(
-        self, quadratic: QuadraticForm, at: SplittingState, formed: Floats, before: Floats, u: Floats
+        self,
+        quadratic: QuadraticForm,
+        at: SplittingState,
+        formed: Floats,
+        before: Floats,
+        u: Floats,
     ) -> tuple[float, float]:
         """The primal and the dual residual, relative to what they are differences of."""
         apart = _length(formed - at.z) / max(1e-300, _length(at.z), _length(formed))

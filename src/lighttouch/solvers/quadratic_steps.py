@@ -13,6 +13,7 @@ are rounded over a width that narrows whenever the steps have stopped gaining.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -94,6 +95,7 @@ class QuadraticState(SolverState):
     best_objective: float
     splitting: SplittingState
     examples: int
+    gap: float = math.inf  # proven: the best objective lies so far above the optimum at most
     ended: bool = False
 
 
@@ -162,9 +164,10 @@ class QuadraticSteps(BaseSolver):
     """One quadratic model of the objective after another, each minimised under the rules by ADMM.
 
     For mean losses of a linear model under linear constraints; the fastest method of this library
-    where a pass over all examples is affordable. It is deterministic. It ends as STALLED when a
-    step gains less than `tolerance` relative to the objective: no bound is computed, so that it
-    never claims to have converged.
+    where a pass over all examples is affordable. It is deterministic. It ends when a step gains
+    less than `tolerance` relative to the objective: as CONVERGED where a dual bound proves that no
+    feasible point is better by more than that, otherwise as STALLED. No bound is known for more
+    than 3,000 parameters.
 
     Parameters
     ----------
@@ -243,10 +246,13 @@ class QuadraticSteps(BaseSolver):
         state.counters[SAMPLES] += 2 * risk.examples
         exact = risk.loss_row.name == "squared" and state.splitting.settled
         if exact or gain <= self.tolerance * max(abs(value), 1e-12):
-            self._narrow_or_end(risk, state)
+            self._narrow_or_end(risk, state, model, z)
 
-    def _narrow_or_end(self, risk: EmpiricalRisk, state: QuadraticState) -> None:
+    def _narrow_or_end(
+        self, risk: EmpiricalRisk, state: QuadraticState, model: QuadraticModel, z: Vector
+    ) -> None:
         if state.width <= state.narrowest:
+            state.gap = state.best_objective - lower_bound(risk, state, model, z)
             state.ended = True
             return
         state.width = max(state.narrowest, state.width * COSTS.narrowing)
@@ -259,13 +265,54 @@ class QuadraticSteps(BaseSolver):
         return float(min(1e-4, 0.1 * self.tolerance**0.5))
 
     def finished(self, state: QuadraticState) -> Status | None:
-        return Status.STALLED if state.ended else None
+        if not state.ended:
+            return None
+        proven = state.gap <= self.tolerance * max(abs(state.best_objective), 1e-12)
+        return Status.CONVERGED if proven else Status.STALLED
 
     def solution(self, state: QuadraticState) -> Vector:
         return state.best.copy()
 
     def batch_sizes(self, state: QuadraticState) -> tuple[int, int, int]:
         return (state.examples, 0, 0)
+
+    def notes(self, state: QuadraticState) -> list[str]:
+        if not math.isfinite(state.gap):
+            return []
+        gap = max(0.0, state.gap)
+        return [f"quadratic steps: objective proven within {gap:.3g} of the optimum"]
+
+
+def lower_bound(
+    risk: EmpiricalRisk, state: QuadraticState, model: QuadraticModel, z: Vector
+) -> float:
+    """No feasible point has a smaller objective.
+
+    ADMM's multipliers v are normal to the feasible set at its copies z_c, so that every feasible w
+    has v.(w - z_c) <= 0. With slopes s in the domain of the conjugate phi* every loss has
+    phi(x.w) >= s x.w - phi*(s) (Fenchel 1949). Together, with the penalty w'Pw / 2 - p.w + const,
+
+        f(w) >= -mean phi*(s) - v.z_c + min over w of (X's + v - p).w + w'Pw / 2 + const.
+
+    The slopes are those of the model at its minimum under the force v: there the gradient of the
+    last minimum is that of the penalty alone. The bound is -inf where P cannot be factored.
+    """
+    if model.matrix is None:
+        return -math.inf
+    v, at = state.splitting.multipliers, state.splitting.z
+    pull = risk.roughness.T @ risk.roughness_target
+    try:
+        w = cholesky_solver(model.matrix.copy())(model.c - v, v)
+        penalty = cholesky_solver(np.asarray(model.penalty.todense()))
+    except scipy.linalg.LinAlgError:
+        return -math.inf
+    slopes, curvatures = losses.quadratic(risk.loss_row, z, risk.y, state.width)
+    slopes += curvatures * (np.asarray(risk.X @ w) - z)
+    allowed, conjugates = losses.conjugate_values(risk.loss_row, slopes, risk.y)
+    force = np.asarray(model.transposed @ (risk.shares * allowed)) + v - pull
+    least = -0.5 * float(force @ penalty(force, force))
+    constant = 0.5 * float(risk.roughness_target @ risk.roughness_target)
+    return -float(risk.shares @ conjugates) - float(v @ at) + least + constant
 
 
 def value_at(risk: EmpiricalRisk, z: Vector, w: Vector, width: float) -> float:
@@ -300,6 +347,7 @@ def minimum_under_rules(
         if is_feasible(problem, free):
             state.counters[CHECKS] += problem.constraints.members
             state.splitting.z, state.splitting.settled = free, True
+            state.splitting.multipliers = np.zeros(free.size)
             return free
     elif unconstrained(problem):
         state.splitting.settled = True

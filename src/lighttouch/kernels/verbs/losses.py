@@ -319,7 +319,9 @@ def _chosen_by_number(name: str, column: str, arguments: str) -> Any:
     It is generated as a chain of comparisons, since numba's disk cache takes neither closures nor
     functions as arguments. Its file is this one, so that the cache sees every change of a row.
     """
-    chain = [f"    if kind == {number}: return row_{number}({arguments})" for number in _NUMBERS[:-1]]
+    chain = [
+        f"    if kind == {number}: return row_{number}({arguments})" for number in _NUMBERS[:-1]
+    ]
     source = "\n".join(
         [f"def {name}(kind, {arguments}):", *chain, f"    return row_{_NUMBERS[-1]}({arguments})"]
     )
