@@ -47,6 +47,7 @@ from lighttouch.solvers import (
     OnlineFrankWolfe,
     PracticalLightTouch,
     ProjectedSGD,
+    QuadraticSteps,
     SampledAdaGrad,
 )
 
@@ -157,6 +158,7 @@ __all__ = [
     "ProjectedSGD",
     "Quadratic",
     "QuadraticConstraints",
+    "QuadraticSteps",
     "Quantile",
     "RangeDominates",
     "Result",

@@ -114,6 +114,9 @@ class Solver(Protocol):
     stops_itself: ClassVar[bool]
     """Whether `finished` ends the run some day, so that it needs no limit on iterations."""
 
+    compiles_by_stepping: ClassVar[bool]
+    """Whether the driver takes one step on a copy first, so that compiling is not on the clock."""
+
     def objection_to(self, problem: Problem) -> str | None:
         """Why this solver cannot take the problem, and what can; None if it can."""
 

@@ -183,7 +183,7 @@ class _Run:
         before, clock = self.state.iteration, Stopwatch()
         steps = self.budget.steps(before, self.recorder.next_stop(before))
         try:
-            with within(self._time_for_projections()):
+            with within(self._time_for_projections(), lambda: self.interrupts.raised):
                 self.solver.advance(self.problem, self.state, steps, self.rng)
         except OutOfTimeError:
             return False

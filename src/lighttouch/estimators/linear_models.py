@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import DataError, InfeasibleConstraintsError, ModelFileError
-from lighttouch.estimators.blocks import BlockTrainer, Deadline, Penalised
 from lighttouch.estimators.checks import (
     centre_and_scale,
     read_monotonic,
@@ -25,17 +22,29 @@ from lighttouch.estimators.checks import (
     same_length,
 )
 from lighttouch.estimators.columns import Column, Columns, refuse_other_columns
-from lighttouch.estimators.exact import exactly_feasible
+from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.fitting import named
-from lighttouch.estimators.interrupting import usable_when_interrupted
 from lighttouch.estimators.labels import read_classes, read_labels, signs_of
-from lighttouch.estimators.linear_past import Past, column_sizes, ranges, scaled, worth
 from lighttouch.estimators.linear_rules import linear_rules
-from lighttouch.estimators.losses import PointLoss, chance, margin_loss, regression_loss
+from lighttouch.estimators.losses import chance, margin_loss, regression_loss
 from lighttouch.estimators.report import ConstraintReport, check_rule, make_report
 from lighttouch.estimators.rules import RuleRows, stacked
 from lighttouch.estimators.saving import SavedEstimator, rows_from, rows_state
-from lighttouch.projections import project
+from lighttouch.estimators.scaling import column_sizes, ranges, scaled, worth
+from lighttouch.estimators.summary import QuadraticSummary
+from lighttouch.estimators.training import (
+    Settings,
+    ending,
+    train,
+    train_without_rules,
+    warn_about,
+)
+from lighttouch.kernels.verbs.losses import LossRow
+from lighttouch.losses import given_as
+from lighttouch.objectives import EmpiricalRisk
+from lighttouch.result import Result
+from lighttouch.running.interrupts import Interrupts
+from lighttouch.running.threads import one_blas_thread
 from lighttouch.validation import positive, positive_int
 
 Floats = NDArray[np.float64]
@@ -53,7 +62,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     coef_: Floats
     intercept_: float
     constraint_report_: ConstraintReport
-    _past: Past | None = None
+    _past: QuadraticSummary | None = None
 
     def _read(self, X: Any, reset: bool) -> Any:
         if not reset and hasattr(self, "_columns"):
@@ -77,7 +86,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         y: Floats,
         weights: Floats,
         worth: float,
-        loss: PointLoss,
+        loss: LossRow,
         units: tuple[float, float],
         canonical: Any,
     ) -> None:
@@ -85,16 +94,19 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         rules = self._read_rules(X, ranges(X), canonical)
         scale, shift = units
         sizes = column_sizes(X, weights)
-        objective = Penalised(scaled(X, sizes), y, weights, loss, self._ridge(sizes.size, y.size))
+        ridge = self._ridge(sizes.size, y.size)
+        objective = EmpiricalRisk(
+            scaled(X, sizes), y, given_as(loss), sample_weight=weights, roughness=ridge
+        )
         stretch = (
             np.concatenate([[1.0], sizes]) / scale
         )  # user's (intercept - shift, coef) times this are the training parameters
         self._minimise(objective, rules, stretch, shift)
         if sizes.size <= MOST_REMEMBERED:
             moved = np.concatenate([[self.intercept_ - shift], self.coef_])
-            unused = Past.nothing(sizes, *units).with_ranges(X)
+            unused = QuadraticSummary.nothing(sizes, *units).with_ranges(X)
             self._past = unused.with_examples(
-                objective.features, y, worth * weights, loss, moved * stretch
+                objective.X, y, worth * weights, loss, moved * stretch
             )
 
     def _train_more(
@@ -102,7 +114,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         X: Any,
         y: Floats,
         weights: Floats,
-        loss: PointLoss,
+        loss: LossRow,
         units: tuple[float, float],
         canonical: Any,
     ) -> None:
@@ -111,13 +123,20 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """
         past = self._past
         if past is None:
-            past = Past.nothing(column_sizes(X, weights / weights.sum()), *units)
+            past = QuadraticSummary.nothing(column_sizes(X, weights / weights.sum()), *units)
         past = past.with_ranges(X)
         rules = self._read_rules(X, past.highest - past.lowest, canonical)
         total = past.worth + float(weights.sum())
         features, targets = scaled(X, past.sizes), (y - past.shift) / past.scale
-        penalty = sparse.csr_matrix(self._ridge(past.sizes.size, total) + past.bend / total)
-        objective = Penalised(features, targets, weights / total, loss, penalty, past.pull / total)
+        # the objective is a mean over the new examples; what came before counts by its share
+        new = float(weights.sum())
+        before, target = past.as_penalty()
+        ridge = math.sqrt(total / new) * self._ridge(past.sizes.size, total)
+        D = sparse.vstack([ridge, sparse.csr_matrix(before / math.sqrt(new))], format="csr")
+        t = np.concatenate([np.zeros(ridge.shape[0]), target / math.sqrt(new)])
+        objective = EmpiricalRisk(
+            features, targets, given_as(loss), sample_weight=weights, roughness=(D, t)
+        )
         stretch = np.concatenate([[1.0], past.sizes]) / past.scale
         self._minimise(objective, rules, stretch, past.shift)
         moved = np.concatenate([[self.intercept_ - past.shift], self.coef_])
@@ -132,30 +151,39 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return rules + (canonical() if canonical else [])
 
     def _ridge(self, columns: int, examples: float) -> Any:
+        """Rows D of the ridge ||D w||^2 / 2."""
         pull = np.concatenate(
             [[0.0], np.full(columns, positive(self.alpha, "alpha", zero=True) / examples)]
         )
-        return sparse.csr_matrix(sparse.diags(pull + 1e-10))
+        return sparse.csr_matrix(sparse.diags(np.sqrt(pull + 1e-10)))
+
+    def _settings(self, loss: LossRow, interrupts: Interrupts) -> Settings:
+        return Settings(
+            loss=given_as(loss),
+            tolerance=positive(self.tol, "tol"),
+            max_iter=positive_int(self.max_iter, "max_iter"),
+            time_limit=(
+                None if self.time_limit is None else positive(self.time_limit, "time_limit")
+            ),
+            rng=np.random.default_rng(0),
+            interrupts=interrupts,
+        )
 
     def _minimise(
-        self, objective: Penalised, rules: list[RuleRows], stretch: Floats, shift: float
+        self, objective: EmpiricalRisk, rules: list[RuleRows], stretch: Floats, shift: float
     ) -> None:
-        with usable_when_interrupted(), threadpool_limits(1, user_api="blas"):
-            w, trained = self._solve(objective, rules, stacked(rules, stretch.size), stretch, shift)
+        """A signal ends training early; with a usable model, it then goes on its way."""
+        with Interrupts(deliver=True) as interrupts, one_blas_thread():
+            settings = self._settings(objective.loss_row, interrupts)
+            w, result = self._solve(objective, rules, stretch, shift, settings)
             self.intercept_, self.coef_ = float(w[0]), w[1:].copy()
-            self.n_iter_, self.status_, self.history_ = (
-                trained.blocks,
-                trained.status,
-                trained.history,
-            )
+            self.n_iter_, self.status_ = max(1, result.iterations), ending(result)
+            self.history_ = result.history
             self._rules = rules
-            self.constraint_report_ = self._report(objective, rules, w, stretch, shift)
-        if trained.status != "converged":
-            warnings.warn(
-                f"training ended at its {trained.status}; raise max_iter or time_limit",
-                ConvergenceWarning,
-                stacklevel=4,
+            self.constraint_report_ = self._report(
+                objective, rules, w, stretch, shift, result, settings
             )
+            warn_about(self.status_, stacklevel=4)
 
     def _first_part(self) -> bool:
         """Whether there is nothing to go on from; refused where something was learnt that is not
@@ -170,42 +198,41 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return self._past is None
 
     def _solve(
-        self, objective: Penalised, rules: list[RuleRows], rows: Any, stretch: Floats, shift: float
-    ) -> tuple[Floats, Any]:
-        limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
-        in_training = _stretched(rows, stretch, shift)
+        self,
+        objective: EmpiricalRisk,
+        rules: list[RuleRows],
+        stretch: Floats,
+        shift: float,
+        settings: Settings,
+    ) -> tuple[Floats, Result]:
+        rows = stacked(rules, stretch.size)
         try:
-            start = (
-                project(np.zeros(stretch.size), in_training).w
-                if rows.count
-                else np.zeros(stretch.size)
-            )
-            trainer = BlockTrainer(
-                objective,
-                in_training,
-                positive(self.tol, "tol"),
-                positive_int(self.max_iter, "max_iter"),
-                Deadline(limit),
-            )
-            trained = trainer.train(start)
-            w = trained.w / stretch
+            nothing = np.zeros(stretch.size)
+            result = train(objective, _stretched(rows, stretch, shift), nothing, settings)
+            w = result.w / stretch
             w[0] += shift
-            return exactly_feasible(w, rows)[0], trained
+            return exactly_feasible(w, rows)[0], result
         except InfeasibleConstraintsError as error:
             raise named(error, rules) from None
 
     def _report(
-        self, objective: Penalised, rules: list[RuleRows], w: Floats, stretch: Floats, shift: float
+        self,
+        objective: EmpiricalRisk,
+        rules: list[RuleRows],
+        w: Floats,
+        stretch: Floats,
+        shift: float,
+        result: Result,
+        settings: Settings,
     ) -> ConstraintReport:
         moved = w.copy()
         moved[0] -= shift
         with_rules = objective.value(moved * stretch)
         if not rules:
             return make_report(rules, w, with_rules, with_rules)
-        with threadpool_limits(1, user_api="blas"):
-            free = BlockTrainer(
-                objective, None, float(self.tol), int(self.max_iter), Deadline(self.time_limit)
-            ).train(moved * stretch)
+        free = train_without_rules(objective, result, settings)
+        if free is None:
+            return make_report(rules, w, with_rules, None)
         without = free.w / stretch
         without[0] += shift
         return make_report(rules, w, with_rules, min(with_rules, free.objective), without)

@@ -10,6 +10,7 @@ from lighttouch.solvers.light_touch import LightTouch, PracticalLightTouch
 from lighttouch.solvers.local_frank_wolfe import LocalFrankWolfe
 from lighttouch.solvers.mid_touch import MidTouch
 from lighttouch.solvers.projected_sgd import ProjectedSGD
+from lighttouch.solvers.quadratic_steps import QuadraticSteps
 from lighttouch.solvers.sampled import SampledAdaGrad
 from lighttouch.solvers.splitting import AlternatingDirections
 from lighttouch.solvers.steps import AdaGrad, InverseSqrt, InverseTime
@@ -30,5 +31,6 @@ __all__ = [
     "OnlineFrankWolfe",
     "PracticalLightTouch",
     "ProjectedSGD",
+    "QuadraticSteps",
     "SampledAdaGrad",
 ]

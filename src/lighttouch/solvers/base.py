@@ -36,6 +36,7 @@ class BaseSolver:
     """The defaults of the optional half of the protocol."""
 
     stops_itself: ClassVar[bool] = False
+    compiles_by_stepping: ClassVar[bool] = True
 
     def objection_to(self, problem: Problem) -> str | None:
         return None

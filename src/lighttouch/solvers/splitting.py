@@ -75,6 +75,10 @@ class LossModel:
         squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
         return np.asarray(squares.T @ self._weights).ravel() + self.risk.penalty_matrix.diagonal()
 
+    @property
+    def matrix(self) -> None:
+        """Too large to be stored: ADMM applies it by conjugate gradients."""
+
     def apply(self, w: Vector) -> Vector:
         weighted = self._weights * np.asarray(self.risk.X @ w)
         return np.asarray(self.transposed @ weighted) + self.risk.penalty_matrix @ w
