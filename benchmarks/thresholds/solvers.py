@@ -105,7 +105,9 @@ def cheap_check() -> None:
     X, y = rng.normal(size=(2_000, 500)), rng.normal(size=2_000)
     for rows in (2_000, 20_000, 200_000):
         A = scipy.sparse.random(rows, 500, 0.02, "csr", random_state=rng)
-        problem = lt.Problem(lt.EmpiricalRisk(X, y, "huber"), lt.LinearConstraints(A, np.ones(rows)))
+        problem = lt.Problem(
+            lt.EmpiricalRisk(X, y, "huber"), lt.LinearConstraints(A, np.ones(rows))
+        )
         both(float(A.nnz), "operations", problem, lt.Accelerated(), lt.SampledAdaGrad())
 
 
@@ -190,7 +192,9 @@ def dense_rows() -> lt.Problem:
     X = rng.normal(size=(20_000, 300))
     y = X @ rng.normal(size=300) + rng.normal(size=20_000)
     A = rng.normal(size=(20_000, 300))
-    return lt.Problem(lt.EmpiricalRisk(X, y, "huber"), lt.LinearConstraints(A, np.full(20_000, 8.0)))
+    return lt.Problem(
+        lt.EmpiricalRisk(X, y, "huber"), lt.LinearConstraints(A, np.full(20_000, 8.0))
+    )
 
 
 @crossover

@@ -44,6 +44,9 @@ class Objective(Protocol):
         """Whether examples are drawn independently rather than in random permutations."""
 
     def value(self, w: Vector) -> float: ...
+    def penalty_value(self, w: Vector) -> float:
+        """What is left of the objective without its examples."""
+
     def gradient(self, w: Vector) -> Vector: ...
 
 
@@ -114,17 +117,11 @@ class Solver(Protocol):
     stops_itself: ClassVar[bool]
     """Whether `finished` ends the run some day, so that it needs no limit on iterations."""
 
-    compiles_by_stepping: ClassVar[bool]
-    """Whether the driver takes one step on a copy first, so that compiling is not on the clock."""
-
     def objection_to(self, problem: Problem) -> str | None:
         """Why this solver cannot take the problem, and what can; None if it can."""
 
     def init(self, problem: Problem, start: Vector) -> Any:
         """A new state at `start`, a point of the domain."""
-
-    def prepare(self, problem: Problem, state: Any) -> None:
-        """Compile what the first step does not reach; `state` is a copy that is thrown away."""
 
     def advance(self, problem: Problem, state: Any, steps: int, rng: np.random.Generator) -> None:
         """At most `steps` iterations, in place. Where it returns early does not change the run."""

@@ -98,7 +98,7 @@ class Recorder:
         row = objective.examples * objective.cost + constraints.members * per_check
         done = state.gradient_samples * objective.cost + state.constraint_checks * per_check
         spent = (len(self.history) + 1) * row
-        return row <= COSTS.free_record or spent <= COSTS.recording_share * done
+        return bool(row <= COSTS.free_record or spent <= COSTS.recording_share * done)
 
     def record(self, state: State, seconds: float) -> bool:
         """Add a row; whether the callback asks to stop."""

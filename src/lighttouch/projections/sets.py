@@ -28,8 +28,9 @@ from lighttouch.projections.orders.on_lattices import LatticeOrders, lattice_ord
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows.factor_cost import factor_cost
 from lighttouch.projections.rows.kinds import LinearSet, read_rows
-from lighttouch.projections.rows.nested import SplitRows, split_rows, without_nested
+from lighttouch.projections.rows.nested import SplitRows, split_by_kind, split_rows, without_nested
 from lighttouch.projections.rows.unit import UnitRows, all_unit_rows
+from lighttouch.projections.splitting import Splitting
 from lighttouch.running.prepared import prepared
 
 Answer = TypeVar("Answer")
@@ -299,6 +300,12 @@ class FeasibleSet:
         """Nested rows split for alternating directions; only where `has_nested`."""
         assert self._nested is not None and self.matrix is not None and self.right is not None
         return split_rows(self.matrix, self.right, *self._nested, *self._box)
+
+    @cached_property
+    def by_kind(self) -> Splitting:
+        """One piece per kind of rule, for ADMM; only where `is_linear`."""
+        assert self.matrix is not None and self.right is not None
+        return split_by_kind(self.families, self.matrix, self.right, *self._box)
 
     @cached_property
     def curved(self) -> list[Part]:

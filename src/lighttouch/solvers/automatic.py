@@ -152,7 +152,9 @@ def _within_budget(problem: Problem, state: ChainState, solver: Solver) -> Solve
     if not (isinstance(solver, Accelerated) and solver.near):
         return solver
     sampled = COSTS.sparse_operations * state.gradient_samples / problem.objective.examples
-    return replace(solver, passes=max(COSTS.fewest_polish_passes, int(COSTS.polish_share * sampled)))
+    return replace(
+        solver, passes=max(COSTS.fewest_polish_passes, int(COSTS.polish_share * sampled))
+    )
 
 
 def _is_cheap_program(problem: Problem, feasible: FeasibleSet) -> bool:

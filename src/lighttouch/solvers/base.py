@@ -36,13 +36,9 @@ class BaseSolver:
     """The defaults of the optional half of the protocol."""
 
     stops_itself: ClassVar[bool] = False
-    compiles_by_stepping: ClassVar[bool] = True
 
     def objection_to(self, problem: Problem) -> str | None:
         return None
-
-    def prepare(self, problem: Problem, state: Any) -> None:
-        """Nothing beyond the one step that the driver takes to compile."""
 
     def finished(self, state: Any) -> Status | None:
         return None

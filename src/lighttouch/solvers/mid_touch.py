@@ -8,7 +8,7 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.kernels.state.batches import fixed_batches
-from lighttouch.kernels.state.counters import AVERAGED_FROM, ITERATION
+from lighttouch.kernels.state.counters import AVERAGED_FROM
 from lighttouch.kernels.state.iterate import average
 from lighttouch.problem import Problem
 from lighttouch.solvers.base import AveragingSolver, SgdState, first_state
@@ -60,11 +60,6 @@ class MidTouch(AveragingSolver):
             touch_lightly(
                 problem, state, self.penalty, self._step, self.weight_step_size, steps - full, rng
             )
-
-    def prepare(self, problem: Problem, state: SgdState) -> None:
-        """Compile the second phase too."""
-        state.counters[ITERATION] = max(state.iteration, self.first_phase)
-        self.advance(problem, state, 1, np.random.default_rng(0))
 
     def batch_sizes(self, state: SgdState) -> tuple[int, int, int]:
         return (self.batch, 0, 0) if state.distribution is None else (self.batch, 1, 1)

@@ -26,20 +26,18 @@ from scipy import sparse
 
 from lighttouch import losses
 from lighttouch.arrays import Vector
-from lighttouch.constraints import Aggregated, LinearConstraints, Stacked
-from lighttouch.domains import Ball, Box
+from lighttouch.domains import Box
 from lighttouch.kernels.numerics.gram import weighted_gram
 from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import project
-from lighttouch.projections.nested import split
+from lighttouch.projections.sets import feasible_set
 from lighttouch.projections.splitting import (
     Splitting,
     SplittingState,
     cholesky_solver,
     conjugate_gradients,
-    splitting_for,
     whole_set_splitting,
 )
 from lighttouch.result import Status
@@ -121,10 +119,11 @@ class QuadraticModel:
         if self.matrix is not None:
             return self.matrix.diagonal()
         squares = self.X.multiply(self.X) if sparse.issparse(self.X) else np.square(self.X)
-        return np.asarray(squares.T @ self.curvatures).ravel() + self.penalty.diagonal()
+        squared = np.asarray(squares.T @ self.curvatures).ravel()
+        return np.asarray(squared + self.penalty.diagonal())
 
     def apply(self, w: Vector) -> Vector:
-        return self.hessian_of_losses(w) + self.penalty @ w
+        return np.asarray(self.hessian_of_losses(w) + self.penalty @ w)
 
     def hessian_of_losses(self, w: Vector) -> Vector:
         return np.asarray(self.transposed @ (self.curvatures * np.asarray(self.X @ w)))
@@ -185,7 +184,6 @@ class QuadraticSteps(BaseSolver):
 
     tolerance: float = 1e-6
     stops_itself: ClassVar[bool] = True
-    compiles_by_stepping: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         positive(self.tolerance, "tolerance")
@@ -193,10 +191,8 @@ class QuadraticSteps(BaseSolver):
     def objection_to(self, problem: Problem) -> str | None:
         if not isinstance(problem.objective, EmpiricalRisk):
             return "it needs the mean loss of a linear model (EmpiricalRisk); use Automatic"
-        if linear_families(problem) is None:
-            return "it needs linear constraints; use Automatic"
-        if isinstance(problem.domain, Ball):
-            return "it takes no ball as domain; use Automatic"
+        if not feasible_set(problem.constraints, problem.domain).is_linear:
+            return "it needs linear constraints in a box or everywhere; use Automatic"
         return None
 
     def init(self, problem: Problem, start: Vector) -> QuadraticState:
@@ -409,15 +405,7 @@ def splitting_of(problem: Problem) -> Splitting:
 def _new_splitting(problem: Problem) -> Splitting:
     if problem.dimension <= COSTS.largest_factored:
         return whole_set_splitting(problem.dimension, _projection(problem))
-    families = linear_families(problem)
-    assert families is not None
-    count = sum(family.count for family in families)
-    rest, blocks = split(families, fewest=0) or (np.ones(count, dtype=bool), [])
-    matrix = sparse.vstack([sparse.csr_matrix(family.A) for family in families], format="csr")
-    right = np.concatenate([family.b for family in families])
-    box = problem.domain
-    lower, upper = (box.lower, box.upper) if isinstance(box, Box) else (-np.inf, np.inf)
-    return splitting_for(matrix[rest], right[rest], blocks, lower, upper)
+    return feasible_set(problem.constraints, problem.domain).by_kind
 
 
 def _projection(problem: Problem) -> Callable[[Vector, Any], tuple[Vector, Any]]:
@@ -428,14 +416,6 @@ def _projection(problem: Problem) -> Callable[[Vector, Any], tuple[Vector, Any]]
         return found.w, found.warm
 
     return nearest
-
-
-def linear_families(problem: Problem) -> list[LinearConstraints] | None:
-    """The families of the constraints, or None where one of them is not linear."""
-    constraints = problem.constraints
-    base = constraints.base if isinstance(constraints, Aggregated) else constraints
-    families = list(base.parts) if isinstance(base, Stacked) else [base]
-    return families if all(isinstance(each, LinearConstraints) for each in families) else None
 
 
 def _risk(problem: Problem) -> EmpiricalRisk:

@@ -73,7 +73,8 @@ class LossModel:
     def diagonal(self) -> Vector:
         X = self.risk.X
         squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
-        return np.asarray(squares.T @ self._weights).ravel() + self.risk.penalty_matrix.diagonal()
+        weighted = np.asarray(squares.T @ self._weights).ravel()
+        return np.asarray(weighted + self.risk.penalty_matrix.diagonal())
 
     @property
     def matrix(self) -> None:
@@ -81,7 +82,7 @@ class LossModel:
 
     def apply(self, w: Vector) -> Vector:
         weighted = self._weights * np.asarray(self.risk.X @ w)
-        return np.asarray(self.transposed @ weighted) + self.risk.penalty_matrix @ w
+        return np.asarray(self.transposed @ weighted + self.risk.penalty_matrix @ w)
 
 
 @dataclass(frozen=True)

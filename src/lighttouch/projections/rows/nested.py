@@ -17,14 +17,18 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Booleans, Floats, Matrix, Vector
-from lighttouch.constraints import LinearConstraints
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.constraints.nested import NestedForms
 from lighttouch.projections.costs import COSTS, TINY
 from lighttouch.projections.result import Nearest, certified
 from lighttouch.projections.rows.kinds import read_rows
 from lighttouch.projections.rows.portfolio import GeneralRows
-from lighttouch.projections.splitting import NearestBowl, Splitting, Standing, splitting_for
+from lighttouch.projections.splitting import (
+    Splitting,
+    SplittingState,
+    SquaredDistance,
+    splitting_for,
+)
 from lighttouch.running import deadline
 from lighttouch.running.threads import one_blas_thread
 
@@ -50,13 +54,13 @@ def without_nested(
     return (rest, blocks) if nested >= fewest else None
 
 
-def splitting_of(constraints: LinearConstraints) -> Splitting:
-    """Any linear constraints, for alternating directions."""
-    whole = np.ones(constraints.count, dtype=bool), list[tuple[NestedForms, float]]()
-    rest, blocks = without_nested([constraints], fewest=0) or whole
-    return splitting_for(
-        sparse.csr_matrix(constraints.A)[rest], constraints.b[rest], blocks, -np.inf, np.inf
-    )
+def split_by_kind(
+    parts: Sequence[RecordConstraints], matrix: Matrix, right: Floats, lower: Any, upper: Any
+) -> Splitting:
+    """Linear rows and a box for ADMM: one piece per kind of rule, nested rows however few."""
+    found = without_nested(parts, fewest=0)
+    rest, blocks = (np.ones(right.size, dtype=bool), []) if found is None else found
+    return splitting_for(sparse.csr_matrix(matrix)[rest], right[rest], blocks, lower, upper)
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class SplitRows:
     upper: Any
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
-        known = isinstance(warm, Standing) and warm.z.size == self.splitting.forms.shape[0]
+        known = isinstance(warm, SplittingState) and warm.z.size == self.splitting.forms.shape[0]
         at = warm.copy() if known else self.splitting.begin(v)
         with one_blas_thread():
             self._minimise(self.splitting, v, at, COSTS.splitting_tolerance)
@@ -84,9 +88,11 @@ class SplitRows:
         how = "alternating directions, nested rows by running maxima"
         return Nearest(w, how, certified(), None, at)
 
-    def _minimise(self, splitting: Splitting, v: Vector, at: Standing, tolerance: float) -> None:
+    def _minimise(
+        self, splitting: Splitting, v: Vector, at: SplittingState, tolerance: float
+    ) -> None:
         splitting.minimise(
-            NearestBowl(v),
+            SquaredDistance(v),
             at,
             tolerance,
             COSTS.splitting_steps,
@@ -94,7 +100,7 @@ class SplitRows:
         )
         deadline.check()
 
-    def with_all_rows(self, at: Standing) -> Vector | None:
+    def with_all_rows(self, at: SplittingState) -> Vector | None:
         """A point without violation next to where alternating directions stand; None where rows
         leave no interior to find one.
 
