@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lighttouch as lt
-from lighttouch.estimators.inputs import InputMap, quantile_keypoints, whole_positions
+from lighttouch.estimators.model import InputMap, quantile_keypoints, whole_positions
 
 
 def test_keypoints_cut_into_equal_parts_and_keep_the_ends():

@@ -12,7 +12,8 @@ from scipy import sparse
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.estimators import planning, smoothing
+from lighttouch.estimators import smoothing
+from lighttouch.estimators import structure as planning
 from lighttouch.estimators.blocks import (
     LARGEST_FACTORED,
     BlockTrainer,
@@ -23,11 +24,11 @@ from lighttouch.estimators.blocks import (
 )
 from lighttouch.estimators.exact import exactly_feasible
 from lighttouch.estimators.losses import PointLoss
-from lighttouch.estimators.pieces import PieceModel
-from lighttouch.estimators.planning import Plan
-from lighttouch.estimators.report import ConstraintReport, make_report
+from lighttouch.estimators.model import AdditiveModel as PieceModel
+from lighttouch.estimators.proof import ConstraintReport, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
 from lighttouch.estimators.smoothing import SquaredProblem
+from lighttouch.estimators.structure import Plan
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import project

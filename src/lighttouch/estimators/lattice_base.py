@@ -16,21 +16,14 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from lighttouch.errors import DataError, ModelFileError
 from lighttouch.estimators.blocks import Deadline
-from lighttouch.estimators.checks import (
-    as_table,
-    learn_columns,
-    read_monotonic,
-    read_shapes,
-    read_table,
-)
-from lighttouch.estimators.columns import Columns
 from lighttouch.estimators.fitting import Examples, Fitted, Settings, fit
 from lighttouch.estimators.interrupting import usable_when_interrupted
 from lighttouch.estimators.losses import PointLoss
-from lighttouch.estimators.pieces import Piece, PieceModel
-from lighttouch.estimators.planning import Plan
-from lighttouch.estimators.report import ConstraintReport, check_rule
+from lighttouch.estimators.model import AdditiveModel as PieceModel
+from lighttouch.estimators.model import Term as Piece
+from lighttouch.estimators.proof import ConstraintReport, check_rule
 from lighttouch.estimators.rules import RuleRows, all_rules
+from lighttouch.estimators.rules.reading import read_monotonic, read_shapes
 from lighttouch.estimators.saving import (
     SavedEstimator,
     bound_from,
@@ -40,6 +33,8 @@ from lighttouch.estimators.saving import (
     rows_from,
     rows_state,
 )
+from lighttouch.estimators.structure import Plan
+from lighttouch.estimators.tables import Columns, as_table, learn_columns, read_table
 from lighttouch.running.progress import ProgressBar
 from lighttouch.validation import one_of, positive, positive_int
 

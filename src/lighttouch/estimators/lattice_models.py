@@ -11,21 +11,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.errors import DataError
-from lighttouch.estimators.checks import (
-    as_table,
+from lighttouch.estimators.fitting import Examples
+from lighttouch.estimators.lattice_base import LatticeBase, limits
+from lighttouch.estimators.losses import chance, margin_loss, regression_loss
+from lighttouch.estimators.model import AdditiveModel
+from lighttouch.estimators.pairs import pairs_of_the_same_query, pairs_within_queries
+from lighttouch.estimators.rules import RuleRows
+from lighttouch.estimators.structure import Plan
+from lighttouch.estimators.tables import as_table
+from lighttouch.estimators.targets import (
     centre_and_scale,
+    read_labels,
     read_targets,
     read_weights,
     same_length,
 )
-from lighttouch.estimators.fitting import Examples
-from lighttouch.estimators.labels import read_labels
-from lighttouch.estimators.lattice_base import LatticeBase, limits
-from lighttouch.estimators.losses import chance, margin_loss, regression_loss
-from lighttouch.estimators.pairs import pairs_of_the_same_query, pairs_within_queries
-from lighttouch.estimators.pieces import PieceModel
-from lighttouch.estimators.planning import Plan
-from lighttouch.estimators.rules import RuleRows
 from lighttouch.validation import positive
 
 Floats = NDArray[np.float64]
@@ -141,7 +141,7 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
             else positive(self.canonical_margin, "canonical_margin")
         )
 
-        def rows(model: PieceModel) -> list[RuleRows]:
+        def rows(model: AdditiveModel) -> list[RuleRows]:
             return [limits(label, model, table, wanted - margin, wanted + margin)]
 
         return rows
@@ -240,7 +240,7 @@ class LatticeClassifier(ClassifierMixin, LatticeBase):  # type: ignore[misc]
             else positive(self.canonical_margin, "canonical_margin")
         )
 
-        def rows(model: PieceModel) -> list[RuleRows]:
+        def rows(model: AdditiveModel) -> list[RuleRows]:
             parts = [(table[positives], margin, None), (table[~positives], None, -margin)]
             full = [(part, least, most) for part, least, most in parts if part.shape[0]]
             return [
@@ -394,7 +394,7 @@ class LatticeRanker(LatticeBase):
             else positive(self.canonical_margin, "canonical_margin")
         )
 
-        def rows(model: PieceModel) -> list[RuleRows]:
+        def rows(model: AdditiveModel) -> list[RuleRows]:
             better, worse = (model.features(table) for table in tables)
             return [
                 RuleRows("canonical examples", worse - better, np.full(tables[0].shape[0], -margin))

@@ -17,24 +17,26 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import DataError, InfeasibleConstraintsError, ModelFileError
 from lighttouch.estimators.blocks import BlockTrainer, Deadline, Penalised
-from lighttouch.estimators.checks import (
-    centre_and_scale,
-    read_monotonic,
-    read_targets,
-    read_weights,
-    same_length,
-)
-from lighttouch.estimators.columns import Column, Columns, refuse_other_columns
 from lighttouch.estimators.exact import exactly_feasible
 from lighttouch.estimators.fitting import named
 from lighttouch.estimators.interrupting import usable_when_interrupted
-from lighttouch.estimators.labels import read_classes, read_labels, signs_of
 from lighttouch.estimators.linear_past import Past, column_sizes, ranges, scaled, worth
-from lighttouch.estimators.linear_rules import linear_rules
 from lighttouch.estimators.losses import PointLoss, chance, margin_loss, regression_loss
-from lighttouch.estimators.report import ConstraintReport, check_rule, make_report
+from lighttouch.estimators.proof import ConstraintReport, check_rule, make_report
 from lighttouch.estimators.rules import RuleRows, stacked
+from lighttouch.estimators.rules.linear_rows import linear_rules
+from lighttouch.estimators.rules.reading import read_monotonic
 from lighttouch.estimators.saving import SavedEstimator, rows_from, rows_state
+from lighttouch.estimators.tables import Column, Columns, refuse_other_columns
+from lighttouch.estimators.targets import (
+    centre_and_scale,
+    read_classes,
+    read_labels,
+    read_targets,
+    read_weights,
+    same_length,
+    signs_of,
+)
 from lighttouch.projections import project
 from lighttouch.validation import positive, positive_int
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from lighttouch.estimators.checks import as_table
-from lighttouch.estimators.report import escaped
+from lighttouch.estimators.proof import escaped
+from lighttouch.estimators.tables import as_table
 
 Floats = NDArray[np.float64]
 LINE, MARK, FREE = "#2456a6", "#c2571a", "#b9c4d6"

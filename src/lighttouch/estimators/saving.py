@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ModelFileError
-from lighttouch.estimators.columns import Column, Columns, missing_cell, split
-from lighttouch.estimators.report import ConstraintReport, RuleReport
+from lighttouch.estimators.proof import ConstraintReport, RuleReport
 from lighttouch.estimators.rules import BoundShape, RuleRows
-from lighttouch.estimators.shapes import KINDS, ShapeConstraint
+from lighttouch.estimators.rules.shapes import KINDS, ShapeConstraint
+from lighttouch.estimators.tables import Column, Columns, missing_cell, split
 from lighttouch.objectives import Quantile
 from lighttouch.persistence import read_state, write_state
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch import lattice
-from lighttouch.estimators.pieces import Piece, PieceModel
+from lighttouch.estimators.model import AdditiveModel as PieceModel
+from lighttouch.estimators.model import Term as Piece
 
 Floats = NDArray[np.float64]
 STRENGTHS = tuple(10.0 ** (power / 2.0) for power in range(-11, 3))

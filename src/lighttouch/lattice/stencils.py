@@ -16,7 +16,7 @@ from scipy import sparse
 from lighttouch.arrays import Floats
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.lattice.checks import short
+from lighttouch.lattice.arguments import short
 from lighttouch.validation import refuse_if_too_large
 
 _LARGEST_INT32 = 2**31 - 1

@@ -1,4 +1,4 @@
-"""Two kinds of labels as -1 and +1."""
+"""Targets, labels and weights of examples."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    column_or_1d,
+)
 
 from lighttouch.errors import DataError
+
+Floats = NDArray[np.float64]
 
 
 def read_labels(
@@ -84,3 +90,61 @@ def signs_of(y: Any, classes: NDArray[Any], estimator: Any) -> NDArray[np.float6
             f"of the classes {classes.tolist()}"
         )
     return np.where(labels == classes[1], 1.0, -1.0)
+
+
+def centre_and_scale(targets: Floats, weights: Floats) -> tuple[float, float]:
+    """The weighted mean of the targets, and their spread about it; 1 where they are all the
+    same.
+    """
+    shift = float(weights @ targets)
+    spread = float(np.sqrt(weights @ np.square(targets - shift)))
+    return shift, spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
+
+
+def read_targets(y: Any, estimator: Any) -> Floats:
+    """Numbers, finite, one a row."""
+    if y is None:
+        name = type(estimator).__name__
+        raise DataError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    targets = column_or_1d(y, warn=True)
+    if np.iscomplexobj(targets):
+        raise DataError("Complex data not supported: y must hold real numbers")
+    try:
+        numbers = np.asarray(targets, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"y must hold numbers: {error}") from None
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(
+            f"y must be finite (no NaN, no infinity): {int(bad.sum())} entries are not, "
+            f"first at row {row} ({numbers[row]})"
+        )
+    return numbers
+
+
+def read_weights(sample_weight: Any, X: Any, rows: int) -> Floats:
+    """Weights that add up to 1."""
+    if sample_weight is None:
+        return np.full(rows, 1.0 / rows)
+    given = np.asarray(sample_weight)
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        row = int(np.argmax(~np.isfinite(given)))
+        raise DataError(
+            "sample_weight must be finite (no NaN, no infinity): first bad entry at row "
+            f"{row} ({given.flat[row]})"
+        )
+    if given.size and given.dtype.kind in "iufb" and not given.any():
+        raise DataError(
+            "sample_weight must not be zero everywhere: give at least one example a positive weight"
+        )
+    weights = np.asarray(_check_sample_weight(sample_weight, np.empty((rows, 1)), dtype=np.float64))
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
+        raise DataError(f"sample_weight must not be negative, got {weights[row]} in row {row}")
+    relative = weights / weights.max()
+    return np.asarray(relative / relative.sum())
+
+
+def same_length(*arrays: Any) -> None:
+    check_consistent_length(*arrays)

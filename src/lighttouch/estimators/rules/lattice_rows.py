@@ -14,8 +14,8 @@ from lighttouch import lattice
 from lighttouch.constraints import LinearConstraints
 from lighttouch.constraints.nested import NestedForms, NestedRows, one_after_another
 from lighttouch.errors import ConstraintError
-from lighttouch.estimators.pieces import Piece, PieceModel
-from lighttouch.estimators.shapes import ShapeConstraint
+from lighttouch.estimators.model import AdditiveModel, Term
+from lighttouch.estimators.rules.shapes import ShapeConstraint
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ class Part:
 
 
 def all_rules(
-    model: PieceModel, names: list[str], monotonic: dict[int, int], shapes: list[BoundShape]
+    model: AdditiveModel, names: list[str], monotonic: dict[int, int], shapes: list[BoundShape]
 ) -> list[RuleRows]:
     """Every rule the user asked for; sufficient, piece by piece, for the sum of the pieces."""
     found = []
@@ -102,19 +102,19 @@ def _joined(label: str, parts: list[Part], dimension: int) -> RuleRows:
     return RuleRows(label, A, b, one_after_another(parts))
 
 
-def _from(model: PieceModel, place: int, rules: LinearConstraints) -> Part:
+def _from(model: AdditiveModel, place: int, rules: LinearConstraints) -> Part:
     nested = tuple(block.wide(int(model.starts[place]), model.dimension) for block in rules.nested)
     return Part(model.wide(place, rules.A), rules.b, nested)
 
 
-def _with(model: PieceModel, *columns: int) -> Iterator[tuple[int, Piece, list[int]]]:
+def _with(model: AdditiveModel, *columns: int) -> Iterator[tuple[int, Term, list[int]]]:
     """Every lattice (not calibrator) over all the columns, with their axes."""
     for place, piece in enumerate(model.pieces):
         if not piece.calibrator and all(column in piece.columns for column in columns):
             yield place, piece, [piece.columns.index(column) for column in columns]
 
 
-def _calibrator(model: PieceModel, column: int) -> tuple[int, Piece] | None:
+def _calibrator(model: AdditiveModel, column: int) -> tuple[int, Term] | None:
     """A column's calibrator, if it can bend or rise at all."""
     place = model.calibrator_of(column)
     return (
@@ -122,7 +122,7 @@ def _calibrator(model: PieceModel, column: int) -> tuple[int, Piece] | None:
     )
 
 
-def _monotone(model: PieceModel, column: int, sign: int) -> list[Part]:
+def _monotone(model: AdditiveModel, column: int, sign: int) -> list[Part]:
     build = lattice.increasing if sign > 0 else lattice.decreasing
     parts = [
         _from(model, place, build(piece.grid, axis))
@@ -135,7 +135,7 @@ def _monotone(model: PieceModel, column: int, sign: int) -> list[Part]:
 def _curved(
     build: Callable[..., LinearConstraints], at_size_two: Callable[..., LinearConstraints]
 ) -> Callable[..., list[Part]]:
-    def rows(model: PieceModel, bound: BoundShape) -> list[Part]:
+    def rows(model: AdditiveModel, bound: BoundShape) -> list[Part]:
         (column,) = bound.places
         own = _calibrator(model, column)
         parts = []
@@ -157,7 +157,7 @@ def _curved(
     return rows
 
 
-def _unimodal(model: PieceModel, bound: BoundShape) -> list[Part]:
+def _unimodal(model: AdditiveModel, bound: BoundShape) -> list[Part]:
     (column,) = bound.places
     mode, shape = bound.shape.mode, bound.shape.shape  # type: ignore[attr-defined]
     parts = []
@@ -180,7 +180,7 @@ def _unimodal(model: PieceModel, bound: BoundShape) -> list[Part]:
     return parts
 
 
-def _slope(model: PieceModel, bound: BoundShape) -> list[Part]:
+def _slope(model: AdditiveModel, bound: BoundShape) -> list[Part]:
     (column,) = bound.places
     limit = float(bound.shape.limit)  # type: ignore[attr-defined]
     own = _calibrator(model, column)
@@ -202,9 +202,9 @@ def _cells(grid: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _pair_rows(
-    build: Callable[[Piece, list[int], BoundShape], LinearConstraints],
+    build: Callable[[Term, list[int], BoundShape], LinearConstraints],
 ) -> Callable[..., list[Part]]:
-    def rows(model: PieceModel, bound: BoundShape) -> list[Part]:
+    def rows(model: AdditiveModel, bound: BoundShape) -> list[Part]:
         return [
             _from(model, place, build(piece, axes, bound))
             for place, piece, axes in _with(model, *bound.places)
@@ -213,7 +213,7 @@ def _pair_rows(
     return rows
 
 
-def _slopes(model: PieceModel, column: int) -> sparse.csr_matrix:
+def _slopes(model: AdditiveModel, column: int) -> sparse.csr_matrix:
     """One row a segment of the column's calibrator: its slope in the column's units."""
     own = _calibrator(model, column)
     if own is None:
@@ -234,7 +234,7 @@ def _every_pair(first: sparse.csr_matrix, second: sparse.csr_matrix) -> Part:
     return Part(rows, np.zeros(rows.shape[0]), (NestedRows(0, rows.shape[0], (forms,)),))
 
 
-def _dominates(model: PieceModel, bound: BoundShape) -> list[Part]:
+def _dominates(model: AdditiveModel, bound: BoundShape) -> list[Part]:
     dominant, weak = bound.places
     return [
         _every_pair(_slopes(model, weak), -_slopes(model, dominant)),
@@ -242,7 +242,7 @@ def _dominates(model: PieceModel, bound: BoundShape) -> list[Part]:
     ]
 
 
-def _jointly(model: PieceModel, bound: BoundShape) -> list[Part]:
+def _jointly(model: AdditiveModel, bound: BoundShape) -> list[Part]:
     first, second = bound.places
     return [
         _every_pair(-_slopes(model, first), -_slopes(model, second)),
@@ -250,7 +250,7 @@ def _jointly(model: PieceModel, bound: BoundShape) -> list[Part]:
     ]
 
 
-def _range_dominates(model: PieceModel, bound: BoundShape) -> list[Part]:
+def _range_dominates(model: AdditiveModel, bound: BoundShape) -> list[Part]:
     ends = sparse.csr_matrix((1, model.dimension))
     for column, sign in zip(bound.places, (-1.0, 1.0), strict=True):
         own = _calibrator(model, column)
@@ -263,7 +263,7 @@ def _range_dominates(model: PieceModel, bound: BoundShape) -> list[Part]:
     return [Part(sparse.csr_matrix(ends), np.zeros(1)), *_range_dominates_in_lattices(model, bound)]
 
 
-def _categories(model: PieceModel, bound: BoundShape) -> list[Part]:
+def _categories(model: AdditiveModel, bound: BoundShape) -> list[Part]:
     (column,) = bound.places
     place = model.calibrator_of(column)
     parts = [
@@ -288,7 +288,7 @@ def _sign(bound: BoundShape) -> int:
     return int(bound.shape.sign)  # type: ignore[attr-defined]
 
 
-def _kind(piece: Piece) -> str:
+def _kind(piece: Term) -> str:
     return piece.lattice.interpolation
 
 
@@ -304,7 +304,7 @@ _range_dominates_in_lattices = _pair_rows(
     lambda piece, axes, bound: lattice.range_dominance(piece.grid, axes[0], axes[1], _kind(piece))
 )
 
-_BUILDERS: dict[str, Callable[[PieceModel, BoundShape], list[Part]]] = {
+_BUILDERS: dict[str, Callable[[AdditiveModel, BoundShape], list[Part]]] = {
     "EdgeworthTrust": _pair_rows(
         lambda piece, axes, bound: lattice.edgeworth(piece.grid, axes[0], axes[1], _sign(bound))
     ),

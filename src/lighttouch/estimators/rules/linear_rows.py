@@ -10,9 +10,9 @@ from scipy import sparse
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.estimators.checks import read_shapes
-from lighttouch.estimators.columns import Columns
-from lighttouch.estimators.rules import BoundShape, RuleRows
+from lighttouch.estimators.rules.lattice_rows import BoundShape, RuleRows
+from lighttouch.estimators.rules.reading import read_shapes
+from lighttouch.estimators.tables import Columns
 
 Floats = NDArray[np.float64]
 
