@@ -12,6 +12,8 @@ from scipy import sparse
 from lighttouch.lattice import Lattice
 
 Floats = NDArray[np.float64]
+CLOSEST = 1e-9  # of the median gap between keypoints; nearer ones are taken for one
+SMALLEST_GAP = float(np.finfo(np.float64).tiny)  # slopes over a smaller gap would overflow
 
 
 @dataclass(frozen=True)
@@ -101,10 +103,15 @@ def _capped(mass: Floats, count: int) -> Floats:
 
 
 def _well_apart(keypoints: Floats) -> Floats:
-    """Without keypoints so close that dividing by their distance would be meaningless."""
+    """Without keypoints so close that the slope between them would be a rounding error.
+
+    Close is measured by the median gap and not by the range, so that one huge cell (a code such as
+    999999999) does not make all other values look equal.
+    """
     if keypoints.size < 2:
         return keypoints
-    least = 1e-9 * (keypoints[-1] - keypoints[0])
+    gaps = np.sort(np.diff(keypoints))
+    least = max(CLOSEST * float(gaps[(gaps.size - 1) // 2]), SMALLEST_GAP)
     kept = [keypoints[0]]
     for point in keypoints[1:]:
         if point - kept[-1] > least:

@@ -57,7 +57,10 @@ class Columns:
         forced = (
             set()
             if categorical is None
-            else {place_of(column, names, named) for column in _listed(categorical)}
+            else {
+                place_of(column, names, named, "categorical_features")
+                for column in _listed(categorical)
+            }
         )
         columns = []
         for place, (name, values) in enumerate(zip(names, cells, strict=True)):
@@ -81,8 +84,8 @@ class Columns:
             )
         return table
 
-    def place(self, column: Any, what: str = "column") -> int:
-        return place_of(column, self.names, self.named, what)
+    def place(self, column: Any, where: str) -> int:
+        return place_of(column, self.names, self.named, where)
 
 
 def split(X: Any) -> tuple[list[str], list[NDArray[Any]]]:
@@ -252,17 +255,20 @@ def _cell_by_cell(values: NDArray[Any], name: str) -> Floats:
     return column
 
 
-def place_of(column: Any, names: list[str], named: bool, what: str = "column") -> int:
-    """A column's position, given its name or position."""
+def place_of(column: Any, names: list[str], named: bool, where: str) -> int:
+    """A column's position, given its name or position; `where` it was named, for messages."""
     if isinstance(column, str):
         if column in names and (named or column.startswith("x")):
             return names.index(column)
-        raise ConstraintError(f"{what} {column!r} is not a column of X{nearest(column, names)}")
+        raise ConstraintError(
+            f"{where} must name columns of X, but {column!r} is not a column{nearest(column, names)}"
+        )
     if isinstance(column, bool) or not isinstance(column, int | np.integer):
-        raise ConstraintError(f"a {what} must be a name or a position, got {column!r}")
+        raise ConstraintError(f"{where} must name columns of X or their positions, got {column!r}")
     if not 0 <= column < len(names):
         raise ConstraintError(
-            f"{what} {column} does not exist: X has the columns 0 .. {len(names) - 1}"
+            f"{where} must name columns of X, but column {column} does not exist: "
+            f"the positions are 0 .. {len(names) - 1}"
         )
     return int(column)
 

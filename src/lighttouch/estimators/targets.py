@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
 )
 
 from lighttouch.errors import DataError
+from lighttouch.estimators.tables import missing_cell
 
 Floats = NDArray[np.float64]
 
@@ -25,10 +26,7 @@ def read_labels(
     name = type(estimator).__name__
     if y is None:
         raise DataError(f"This {name} estimator requires y to be passed, but the target y is None.")
-    labels = column_or_1d(y, warn=True)
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        row = int(np.argmax(~np.isfinite(labels)))
-        raise DataError(f"y must not contain NaN or infinity: first at row {row} ({labels[row]})")
+    labels = _labels(y)
     check_classification_targets(labels)
     classes = np.unique(labels)
     kept = classes
@@ -48,6 +46,22 @@ def read_labels(
             "each class against the rest"
         )
     return classes, np.where(labels == classes[1], 1.0, -1.0)
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    """Labels as an array of one dimension without a missing cell."""
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        row = int(np.argmax(~np.isfinite(labels)))
+        raise DataError(f"y must not contain NaN or infinity: first at row {row} ({labels[row]})")
+    if labels.dtype.kind in "OT":
+        missing = [row for row, cell in enumerate(labels) if missing_cell(cell)]
+        if missing:
+            raise DataError(
+                f"y must hold a label in every row: {len(missing)} are missing (NaN, None or NA), "
+                f"first at row {missing[0]}; drop those rows"
+            )
+    return labels
 
 
 def read_classes(classes: Any, known: Any, estimator: Any) -> NDArray[Any]:
@@ -81,7 +95,7 @@ def signs_of(y: Any, classes: NDArray[Any], estimator: Any) -> NDArray[np.float6
             f"This {type(estimator).__name__} estimator requires y to be passed, but the "
             "target y is None."
         )
-    labels = column_or_1d(y, warn=True)
+    labels = _labels(y)
     unknown = ~np.isin(labels, classes)
     if unknown.any():
         row = int(unknown.argmax())

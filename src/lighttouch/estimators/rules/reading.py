@@ -18,7 +18,7 @@ def read_monotonic(monotonic_cst: Any, columns: Columns) -> dict[int, int]:
         return {}
     if isinstance(monotonic_cst, dict):
         given = [
-            (columns.place(name, "monotonic_cst names a column that"), sign, name)
+            (columns.place(name, "monotonic_cst"), sign, name)
             for name, sign in monotonic_cst.items()
         ]
     else:
@@ -64,7 +64,7 @@ def read_shapes(
             raise ConstraintError(
                 f"shape_constraints must hold rules such as lt.Convex('age'), got {shape!r}"
             )
-        places = tuple(columns.place(name, f"{shape}: column") for name in shape.columns)
+        places = tuple(columns.place(name, str(shape)) for name in shape.columns)
         pairs = _category_pairs(shape, columns, places) if hasattr(shape, "pairs") else ()
         bound.append(BoundShape(shape, places, pairs))
         check_places(bound[-1], categorical, columns.names)

@@ -42,7 +42,7 @@ def subsets(
         wanted, most = _wanted(plan, gains, rng), MOST_LATTICES
     elif isinstance(plan.lattices, Iterable):
         wanted = [
-            _closed(plan, tuple(plan.columns.place(column) for column in subset))
+            _closed(plan, tuple(plan.columns.place(column, "lattices") for column in subset))
             for subset in plan.lattices
         ]
         most = len(wanted) + len(needed)
