@@ -39,8 +39,6 @@ from lighttouch.running.progress import ProgressBar
 from lighttouch.validation import one_of, positive, positive_int
 
 Floats = NDArray[np.float64]
-# canonical examples are asked for this much more, so that predictions keep them to the last bit
-ROUNDING = 1e-9
 
 
 class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
@@ -137,7 +135,20 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self, "parameters_")
-        return self.model_.evaluate(read_table(self, X, self.columns_), self.parameters_)
+        return self.scores_of(read_table(self, X, self.columns_))
+
+    @property
+    def fitted_columns(self) -> Columns:
+        """Names and kinds of the columns of the training table."""
+        return self.columns_
+
+    def read_rows(self, X: Any) -> Floats:
+        """Rows of X as plain numbers: categories as codes, missing cells as NaN."""
+        return self.columns_.read(as_table(X))
+
+    def scores_of(self, table: Floats) -> Floats:
+        """Scores of rows of plain numbers, as `read_rows` gives them."""
+        return self.model_.evaluate(table, self.parameters_)
 
     def check_constraints(self, X: Any = None) -> ConstraintReport:
         """Check every rule again on the stored parameters; with X, also that predictions keep
@@ -246,20 +257,3 @@ def _warn_about_constant_columns(plan: Plan, table: Floats) -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-def limits(
-    label: str, model: PieceModel, table: Floats, least: Floats | None, most: Floats | None
-) -> RuleRows:
-    """least <= prediction <= most for every row of a table."""
-    features = model.features(table)
-    parts: list[tuple[Any, Floats]] = []
-    if least is not None:
-        parts.append((-features, -(least + ROUNDING * (1.0 + np.abs(least)))))
-    if most is not None:
-        parts.append((features, most - ROUNDING * (1.0 + np.abs(most))))
-    return RuleRows(
-        label,
-        sparse.vstack([A for A, _ in parts], format="csr"),
-        np.concatenate([b for _, b in parts]),
-    )

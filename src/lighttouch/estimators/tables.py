@@ -261,7 +261,8 @@ def place_of(column: Any, names: list[str], named: bool, where: str) -> int:
         if column in names and (named or column.startswith("x")):
             return names.index(column)
         raise ConstraintError(
-            f"{where} must name columns of X, but {column!r} is not a column{nearest(column, names)}"
+            f"{where} must name columns of X, but {column!r} is not a column"
+            f"{nearest(column, names)}"
         )
     if isinstance(column, bool) or not isinstance(column, int | np.integer):
         raise ConstraintError(f"{where} must name columns of X or their positions, got {column!r}")

@@ -61,7 +61,19 @@ def _labels(y: Any) -> NDArray[Any]:
                 f"y must hold a label in every row: {len(missing)} are missing (NaN, None or NA), "
                 f"first at row {missing[0]}; drop those rows"
             )
-    return labels
+    return np.asarray(labels)
+
+
+def positive_labels(y: Any, classes: NDArray[Any], table: Any) -> NDArray[np.bool_]:
+    """Which canonical examples are of the second class."""
+    labels = np.asarray(y)
+    same_length(table, labels)
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        raise DataError(
+            f"canonical examples: {labels[unknown][0]!r} is not one of the classes {list(classes)}"
+        )
+    return np.asarray(labels == classes[1])
 
 
 def read_classes(classes: Any, known: Any, estimator: Any) -> NDArray[Any]:

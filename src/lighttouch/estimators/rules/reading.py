@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from lighttouch.errors import ConstraintError
-from lighttouch.estimators.rules.lattice_rows import BoundShape, check_places
-from lighttouch.estimators.rules.shapes import ShapeConstraint
-from lighttouch.estimators.tables import Columns
+from lighttouch.estimators.model import AdditiveModel
+from lighttouch.estimators.rules.base import BoundShape, ShapeConstraint
+from lighttouch.estimators.rules.lattice_rows import monotone
+from lighttouch.estimators.rules.rows import RuleRows, joined
+from lighttouch.estimators.tables import Column, Columns
 
 
 def read_monotonic(monotonic_cst: Any, columns: Columns) -> dict[int, int]:
-    """Column positions and signs, from a dict by name (or position) or one number a column."""
+    """Column positions and signs, from a dict by name (or position) or one number per column."""
     if monotonic_cst is None:
         return {}
     if isinstance(monotonic_cst, dict):
@@ -31,20 +33,23 @@ def read_monotonic(monotonic_cst: Any, columns: Columns) -> dict[int, int]:
         given = [(place, sign, columns[place].name) for place, sign in enumerate(signs.tolist())]
     found = {}
     for place, sign, name in given:
-        if isinstance(sign, bool) or sign not in (-1, 0, 1):
-            raise ConstraintError(
-                f"monotonic_cst must be -1, 0 or 1 for every column, got {sign!r} for {name!r}"
-            )
-        if sign and columns[place].categorical:
-            first = columns[place].categories or ("?",)
-            raise ConstraintError(
-                f"monotonic_cst for {name!r} needs a column of numbers; it holds text such "
-                f"as {first[0]!r}. Give numbers, or order its "
-                "categories with CategoryOrder"
-            )
+        _check_sign(sign, name, columns[place])
         if sign:
             found[place] = int(sign)
     return found
+
+
+def _check_sign(sign: Any, name: Any, column: Column) -> None:
+    if isinstance(sign, bool) or sign not in (-1, 0, 1):
+        raise ConstraintError(
+            f"monotonic_cst must be -1, 0 or 1 for every column, got {sign!r} for {name!r}"
+        )
+    if sign and column.categorical:
+        first = column.categories or ("?",)
+        raise ConstraintError(
+            f"monotonic_cst for {name!r} needs a column of numbers; it holds text such "
+            f"as {first[0]!r}. Give numbers, or order its categories with CategoryOrder"
+        )
 
 
 def read_shapes(
@@ -53,24 +58,66 @@ def read_shapes(
     """Shape constraints with their columns found; those that ask for increasing columns add to
     `monotonic`.
     """
+    if shape_constraints is None:
+        return []
     single = isinstance(shape_constraints, ShapeConstraint)
-    listed = (
-        [] if shape_constraints is None else [shape_constraints] if single else shape_constraints
-    )
-    categorical = [column.categorical for column in columns.columns]
     bound = []
-    for shape in listed:
+    for shape in [shape_constraints] if single else shape_constraints:
         if not isinstance(shape, ShapeConstraint):
             raise ConstraintError(
                 f"shape_constraints must hold rules such as lt.Convex('age'), got {shape!r}"
             )
         places = tuple(columns.place(name, str(shape)) for name in shape.columns)
-        pairs = _category_pairs(shape, columns, places) if hasattr(shape, "pairs") else ()
-        bound.append(BoundShape(shape, places, pairs))
-        check_places(bound[-1], categorical, columns.names)
+        bound.append(BoundShape(shape, places, shape.category_codes(columns[places[0]])))
+        _check_places(bound[-1], columns)
         if shape.both_increasing:
             _make_increasing(shape, places, columns, monotonic)
     return bound
+
+
+def all_rules(
+    model: AdditiveModel, names: list[str], monotonic: dict[int, int], shapes: list[BoundShape]
+) -> list[RuleRows]:
+    """Every rule the user asked for, as rows about the parameters of a lattice model."""
+    found = [
+        joined(
+            monotone_label(names[column], sign),
+            monotone(model, column, sign),
+            model.dimension,
+            about_order=True,
+        )
+        for column, sign in monotonic.items()
+    ]
+    return found + [
+        joined(
+            bound.label(names),
+            bound.lattice_rows(model),
+            model.dimension,
+            bound.shape.about_order,
+        )
+        for bound in shapes
+    ]
+
+
+def monotone_label(name: str, sign: int) -> str:
+    """What reports call a monotone column."""
+    return f"{'increasing' if sign > 0 else 'decreasing'} in {name}"
+
+
+def _check_places(bound: BoundShape, columns: Columns) -> None:
+    """Rules about amounts need numbers; rules about categories need categories."""
+    for place in bound.places:
+        if columns[place].categorical != bound.shape.of_categories:
+            given = "categories" if columns[place].categorical else "numbers"
+            wanted = (
+                "categories (see categorical_features)" if bound.shape.of_categories else "numbers"
+            )
+            raise ConstraintError(
+                f"{bound.shape} needs a column of {wanted}; column {columns[place].name!r} holds "
+                f"{given}"
+            )
+    if len(set(bound.places)) < len(bound.places):
+        raise ConstraintError(f"{bound.shape} must name two different columns")
 
 
 def _make_increasing(
@@ -84,20 +131,3 @@ def _make_increasing(
                 "decreasing; negate the column"
             )
         monotonic[place] = 1
-
-
-def _category_pairs(
-    shape: Any, columns: Columns, places: tuple[int, ...]
-) -> tuple[tuple[int, int], ...]:
-    column = columns[places[0]]
-    codes = {category: code for code, category in enumerate(column.categories or ())}
-    for pair in shape.pairs:
-        for category in pair:
-            if column.categorical and category not in codes:
-                raise ConstraintError(
-                    f"{shape}: {category!r} is not a category of column {column.name!r}; "
-                    f"seen were {list(codes)[:8]}"
-                )
-    return (
-        tuple((codes[low], codes[high]) for low, high in shape.pairs) if column.categorical else ()
-    )

@@ -22,27 +22,17 @@ def _calibrator(plan: Plan, column: int, values: Floats, weights: Floats) -> Ter
     categories = plan.columns[column].categories
     if categories is not None:
         keypoints = np.arange(max(1, len(categories)), dtype=np.float64)
-    elif _flat(plan, column):
+    elif plan.without_curve(column):
         keypoints = quantile_keypoints(values, weights, 2)[:1]
     else:
-        keypoints = _with_modes(plan, column, values, weights, plan.affordable_keypoints)
+        keypoints = _keypoints(plan, column, values, weights, plan.affordable_keypoints)
     return Term((column,), (whole_positions(keypoints),), Lattice((keypoints.size + 1,)))
 
 
-def _flat(plan: Plan, column: int) -> bool:
-    """Whether a column may act only through lattices, because its own calibrator could not keep a
-    rule about two columns.
-    """
-    conditional = any(
-        shape.places[1] == column for shape in plan.of_column(column, "TrapezoidTrust")
-    )
-    return conditional or (plan.single and bool(plan.of_column(column, "SlopeBound")))
-
-
-def _with_modes(plan: Plan, column: int, values: Floats, weights: Floats, count: int) -> Floats:
-    modes = [float(shape.shape.mode) for shape in plan.of_column(column, "Unimodal")]  # type: ignore[attr-defined]
+def _keypoints(plan: Plan, column: int, values: Floats, weights: Floats, count: int) -> Floats:
+    """Quantiles, and the vertices that rules need, where they lie inside the column's range."""
     ends = quantile_keypoints(values, weights, 2)
-    inside = tuple(mode for mode in modes if ends[0] < mode < ends[-1])
+    inside = tuple(value for value in plan.fixed_vertices(column) if ends[0] < value < ends[-1])
     return quantile_keypoints(values, weights, count, inside)
 
 
@@ -72,12 +62,12 @@ def _axis(
     values = table[:, column]
     if plan.columns[column].categorical:
         return _categories_axis(curve, size)
-    if plan.of_column(column, "Dominates", "JointlyMonotonic"):
+    if plan.has_axis_kind(column, "common unit"):
         return _common_unit_axis(plan, column, size, table), size
-    modes = plan.of_column(column, "Unimodal")
-    if plan.single and size == 2 and not modes:
+    turns = bool(plan.fixed_vertices(column))
+    if plan.single and size == 2 and not turns:
         return _one_cell_axis(plan, column, values, weights, curve), 2
-    keypoints = _with_modes(plan, column, values, weights, max(size, 3) if modes else size)
+    keypoints = _keypoints(plan, column, values, weights, max(size, 3) if turns else size)
     if keypoints.size < 2:
         return InputMap(keypoints, np.zeros(1), 0.0), 2
     return whole_positions(keypoints, missing=0.5 * (keypoints.size - 1)), int(keypoints.size)
@@ -108,7 +98,10 @@ def _common_unit_axis(plan: Plan, column: int, size: int, table: Floats) -> Inpu
     group = {column}
     while True:
         more = {
-            c for s in plan.shapes if s.shape.same_unit and group & set(s.places) for c in s.places
+            c
+            for bound in plan.shapes
+            if bound.shape.axis_kind == "common unit" and group & set(bound.places)
+            for c in bound.places
         } | group
         if more == group:
             break
@@ -132,15 +125,15 @@ def _one_cell_axis(
     the column's own effect bends.
     """
     low, high = _range(values)
-    if plan.of_column(column, "Convex", "Concave", "SlopeBound"):
+    if plan.has_axis_kind(column, "straight"):
         return InputMap(
             np.array([low, high if high > low else low + 1.0]), np.array([0.0, 1.0]), 0.5
         )
-    keypoints = _with_modes(plan, column, values, weights, plan.affordable_keypoints)
+    keypoints = _keypoints(plan, column, values, weights, plan.affordable_keypoints)
     if keypoints.size < 2:
         return InputMap(keypoints, np.zeros(1), 0.0)
     rank = np.linspace(0.0, 1.0, keypoints.size)
-    free = column not in plan.monotonic and not any(column in shape.places for shape in plan.shapes)
+    free = column not in plan.monotonic and not any(column in bound.places for bound in plan.shapes)
     effect = curve[:-1] if curve.size == keypoints.size + 1 else rank
     if not free:
         ascending = np.maximum.accumulate(effect * (plan.monotonic.get(column) or 1))

@@ -9,6 +9,9 @@ import numpy as np
 from lighttouch.estimators.structure.plan import Plan
 
 ROOM = 1600  # parameters of all lattices of an ensemble together
+EXAMPLES_PER_CELL = 40.0  # of a lattice over two columns
+COARSEST_PAIR, FINEST_PAIR = 3, 20  # vertices per axis of a lattice over two columns
+LARGEST_OF_MANY = 4  # vertices per axis of a lattice over more columns
 
 
 def promises(
@@ -28,23 +31,19 @@ def lattice_sizes(
     of them have room.
     """
     if plan.lattice_size != "auto" or plan.single:
-        return [
-            (subset, 2 if plan.lattice_size == "auto" else int(plan.lattice_size))
-            for subset, _ in chosen
-        ]
-    finest = float(np.clip(np.sqrt(examples / 40.0), 3.0, 20.0))
+        size = 2 if plan.lattice_size == "auto" else int(plan.lattice_size)
+        return [(subset, size) for subset, _ in chosen]
+    finest = float(np.clip(np.sqrt(examples / EXAMPLES_PER_CELL), COARSEST_PAIR, FINEST_PAIR))
     best = max((gain for _, gain in chosen), default=1.0)
     while True:
-        wanted = [(subset, finest * (gain / best) ** 0.25) for subset, gain in chosen]
-        sizes = [
-            (
-                subset,
-                int(
-                    max(2, np.clip(round(size), 3, 20) if len(subset) == 2 else min(4, size / 2.0))
-                ),
-            )
-            for subset, size in wanted
-        ]
+        sizes = [(subset, _size(subset, finest * (gain / best) ** 0.25)) for subset, gain in chosen]
         if sum(size ** len(subset) for subset, size in sizes) <= ROOM or finest <= 2.0:
             return sizes
         finest *= 0.9
+
+
+def _size(subset: tuple[int, ...], wanted: float) -> int:
+    """Vertices per axis, as a whole number that suits the number of columns."""
+    if len(subset) == 2:
+        return int(np.clip(round(wanted), COARSEST_PAIR, FINEST_PAIR))
+    return int(max(2, min(LARGEST_OF_MANY, wanted / 2.0)))

@@ -8,62 +8,62 @@ from itertools import combinations
 import numpy as np
 
 from lighttouch.errors import ConstraintError
-from lighttouch.estimators.rules import BoundShape
+from lighttouch.estimators.rules.base import BoundShape
 from lighttouch.estimators.structure.plan import Plan
 from lighttouch.validation import positive_int
 
 MOST_LATTICES = 24
 MOST_COLUMNS_IN_ONE = 12
 
+Subset = tuple[int, ...]
+Gains = dict[tuple[int, int], float]
 
-def subsets(
-    plan: Plan, gains: dict[tuple[int, int], float], rng: np.random.Generator
-) -> list[tuple[int, ...]]:
-    """Column subsets, one a lattice: what rules need first, then where columns interact most (or at
-    random).
+
+def subsets(plan: Plan, gains: Gains, rng: np.random.Generator) -> list[Subset]:
+    """Column subsets, one per lattice: what rules need first, then where columns interact most (or
+    at random).
     """
-    count = len(plan.columns)
     if plan.single:
-        if count > MOST_COLUMNS_IN_ONE:
-            raise ConstraintError(
-                f"one lattice holds at most {MOST_COLUMNS_IN_ONE} columns, X has {count}; "
-                "use lattices='auto'"
-            )
-        return [tuple(range(count))] if count > 1 else []
-    needed = [_closed(plan, shape.places) for shape in plan.shapes if shape.shape.together]
+        return _one_subset(len(plan.columns))
+    needed = [_closed(plan, bound.places) for bound in plan.shapes if bound.shape.together]
     for subset in needed:
-        _refuse_slope_bound(plan, subset)
+        _refuse_column_alone(plan, subset)
+    wanted = _wanted(plan, gains, rng)
+    sorted_subsets = (tuple(sorted(subset)) for subset in (*needed, *wanted) if len(subset) > 1)
+    return list(dict.fromkeys(sorted_subsets))
+
+
+def _one_subset(count: int) -> list[Subset]:
+    if count > MOST_COLUMNS_IN_ONE:
+        raise ConstraintError(
+            f"one lattice holds at most {MOST_COLUMNS_IN_ONE} columns, X has {count}; "
+            "use lattices='auto'"
+        )
+    return [tuple(range(count))] if count > 1 else []
+
+
+def _wanted(plan: Plan, gains: Gains, rng: np.random.Generator) -> list[Subset]:
+    """What the parameter `lattices` asks for: a way to choose, subsets, or a number of pairs."""
     if isinstance(plan.lattices, str):
         if plan.lattices not in ("auto", "random"):
             raise ValueError(
                 "lattices must be 'auto', 'random', 'single', a number or a list of "
                 f"column subsets, got {plan.lattices!r}"
             )
-        wanted, most = _wanted(plan, gains, rng), MOST_LATTICES
-    elif isinstance(plan.lattices, Iterable):
-        wanted = [
+        return _chosen(plan, gains, rng)[:MOST_LATTICES]
+    if isinstance(plan.lattices, Iterable):
+        return [
             _closed(plan, tuple(plan.columns.place(column, "lattices") for column in subset))
             for subset in plan.lattices
         ]
-        most = len(wanted) + len(needed)
-    else:
-        wanted, most = (
-            [pair for pair, _ in _ranked(plan, gains)],
-            positive_int(plan.lattices, "lattices", least=0),
-        )
-    return list(
-        dict.fromkeys(
-            tuple(sorted(subset)) for subset in (*needed, *wanted[:most]) if len(subset) > 1
-        )
-    )
+    count = positive_int(plan.lattices, "lattices", least=0)
+    return [*(pair for pair, _ in _ranked(plan, gains)[:count])]
 
 
-def _wanted(
-    plan: Plan, gains: dict[tuple[int, int], float], rng: np.random.Generator
-) -> list[tuple[int, ...]]:
+def _chosen(plan: Plan, gains: Gains, rng: np.random.Generator) -> list[Subset]:
     if plan.lattices == "random":
         every = [pair for pair in combinations(range(len(plan.columns)), 2) if _allowed(plan, pair)]
-        chosen: list[tuple[int, ...]] = [every[k] for k in rng.permutation(len(every))]
+        chosen: list[Subset] = [every[k] for k in rng.permutation(len(every))]
     else:
         chosen = [pair for pair, gain in _ranked(plan, gains) if gain > 1.0]
     return (
@@ -73,14 +73,12 @@ def _wanted(
     )
 
 
-def _ranked(plan: Plan, gains: dict[tuple[int, int], float]) -> list[tuple[tuple[int, int], float]]:
+def _ranked(plan: Plan, gains: Gains) -> list[tuple[tuple[int, int], float]]:
     allowed = [(pair, gain) for pair, gain in gains.items() if _allowed(plan, pair)]
     return sorted(allowed, key=lambda each: (-each[1], each[0]))
 
 
-def _widened(
-    plan: Plan, subset: tuple[int, ...], gains: dict[tuple[int, int], float]
-) -> tuple[int, ...]:
+def _widened(plan: Plan, subset: Subset, gains: Gains) -> Subset:
     """More columns, those that interact most with the ones there."""
     chosen = tuple(subset)
     while len(chosen) < min(plan.columns_per_lattice, len(plan.columns)):
@@ -104,46 +102,33 @@ def _pair(a: int, b: int) -> tuple[int, int]:
     return (a, b) if a < b else (b, a)
 
 
-def _allowed(plan: Plan, subset: tuple[int, ...]) -> bool:
+def _allowed(plan: Plan, subset: Subset) -> bool:
     return not any(
-        _missing_companion(plan, shape, subset) is not None or _bound_slope(shape, subset)
-        for shape in plan.shapes
+        bound.missing_companion(subset, plan.monotonic) is not None or _alone(bound, subset)
+        for bound in plan.shapes
     )
 
 
-def _bound_slope(shape: BoundShape, subset: tuple[int, ...]) -> bool:
-    return shape.kind == "SlopeBound" and shape.places[0] in subset
+def _alone(bound: BoundShape, subset: Subset) -> bool:
+    """Whether a column of the subset may not enter a lattice."""
+    return bound.shape.alone and bound.places[0] in subset
 
 
-def _missing_companion(plan: Plan, shape: BoundShape, subset: tuple[int, ...]) -> int | None:
-    """A column without which a lattice over the subset could break the rule."""
-    if shape.kind in ("TrapezoidTrust", "Dominates", "RangeDominates"):
-        first, second = shape.places
-        return first if second in subset and first not in subset else None
-    if shape.kind == "JointlyMonotonic":
-        for here, there in (shape.places, shape.places[::-1]):
-            if here in subset and there not in subset and not plan.increasing(here):
-                return there
-    return None
-
-
-def _closed(plan: Plan, subset: tuple[int, ...]) -> tuple[int, ...]:
+def _closed(plan: Plan, subset: Subset) -> Subset:
     """The subset with every column that rules need beside it."""
     chosen = tuple(dict.fromkeys(subset))
     while True:
-        missing = [
-            c for shape in plan.shapes if (c := _missing_companion(plan, shape, chosen)) is not None
-        ]
-        if not missing:
+        companions = (bound.missing_companion(chosen, plan.monotonic) for bound in plan.shapes)
+        missing = next((column for column in companions if column is not None), None)
+        if missing is None:
             return chosen
-        chosen += (missing[0],)
+        chosen += (missing,)
 
 
-def _refuse_slope_bound(plan: Plan, subset: tuple[int, ...]) -> None:
-    bounded = [shape for shape in plan.shapes if _bound_slope(shape, subset)]
-    if bounded:
-        rule = bounded[0].shape
-        raise ConstraintError(
-            f"{rule} cannot be combined with a rule that puts its column into a lattice; "
-            "use lattices='single'"
-        )
+def _refuse_column_alone(plan: Plan, subset: Subset) -> None:
+    for bound in plan.shapes:
+        if _alone(bound, subset):
+            raise ConstraintError(
+                f"{bound.shape} cannot be combined with a rule that puts its column into a "
+                "lattice; use lattices='single'"
+            )
