@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         LatticeRegressor,
         load,
     )
-    from lighttouch.estimators.shapes import (
+    from lighttouch.estimators.rules.shapes import (
         CategoryOrder,
         Concave,
         Convex,
@@ -84,18 +84,18 @@ _LAZY = {
     "LatticeRanker": "lighttouch.estimators",
     "LatticeRegressor": "lighttouch.estimators",
     "load": "lighttouch.estimators",
-    "CategoryOrder": "lighttouch.estimators.shapes",
-    "Concave": "lighttouch.estimators.shapes",
-    "Convex": "lighttouch.estimators.shapes",
-    "Dominates": "lighttouch.estimators.shapes",
-    "EdgeworthTrust": "lighttouch.estimators.shapes",
-    "JointlyMonotonic": "lighttouch.estimators.shapes",
-    "RangeDominates": "lighttouch.estimators.shapes",
-    "SlopeBound": "lighttouch.estimators.shapes",
-    "Submodular": "lighttouch.estimators.shapes",
-    "Supermodular": "lighttouch.estimators.shapes",
-    "TrapezoidTrust": "lighttouch.estimators.shapes",
-    "Unimodal": "lighttouch.estimators.shapes",
+    "CategoryOrder": "lighttouch.estimators.rules.shapes",
+    "Concave": "lighttouch.estimators.rules.shapes",
+    "Convex": "lighttouch.estimators.rules.shapes",
+    "Dominates": "lighttouch.estimators.rules.shapes",
+    "EdgeworthTrust": "lighttouch.estimators.rules.shapes",
+    "JointlyMonotonic": "lighttouch.estimators.rules.shapes",
+    "RangeDominates": "lighttouch.estimators.rules.shapes",
+    "SlopeBound": "lighttouch.estimators.rules.shapes",
+    "Submodular": "lighttouch.estimators.rules.shapes",
+    "Supermodular": "lighttouch.estimators.rules.shapes",
+    "TrapezoidTrust": "lighttouch.estimators.rules.shapes",
+    "Unimodal": "lighttouch.estimators.rules.shapes",
 }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from lighttouch.cli.failures import FileProblem
 from lighttouch.errors import DataError
-from lighttouch.estimators.columns import nearest, refuse_same_names
+from lighttouch.estimators.tables import nearest, refuse_same_names
 
 CHUNK = 50_000
 PARQUET = (".parquet", ".pq")

@@ -13,12 +13,12 @@ from scipy import sparse
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.estimators import planning, smoothing
+from lighttouch.estimators import smoothing, structure
 from lighttouch.estimators.feasible_rounding import exactly_feasible
-from lighttouch.estimators.pieces import PieceModel
-from lighttouch.estimators.planning import Plan
-from lighttouch.estimators.report import ConstraintReport, make_report
+from lighttouch.estimators.model import AdditiveModel
+from lighttouch.estimators.proof import ConstraintReport, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
+from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.training import COSTS, Settings, train, train_without_rules
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.projections import project
@@ -44,7 +44,7 @@ class Examples:
     source: tuple[Floats, list[NDArray[np.int64]]] | None = (
         None  # the rows that the signed tables repeat, and which each takes
     )
-    _known: dict[int, tuple[PieceModel, Any]] = field(
+    _known: dict[int, tuple[AdditiveModel, Any]] = field(
         default_factory=dict, compare=False, repr=False
     )
 
@@ -53,14 +53,14 @@ class Examples:
         """For deciding how much can be learnt: pairs of the same rows are not so many examples."""
         return self.y.size if self.independent is None else min(self.y.size, self.independent)
 
-    def features(self, model: PieceModel) -> sparse.csr_matrix:
+    def features(self, model: AdditiveModel) -> sparse.csr_matrix:
         """One row an example; kept for the model asked about last."""
         if id(model) not in self._known:
             self._known.clear()
             self._known[id(model)] = (model, self._new_features(model))
         return self._known[id(model)][1]
 
-    def _new_features(self, model: PieceModel) -> sparse.csr_matrix:
+    def _new_features(self, model: AdditiveModel) -> sparse.csr_matrix:
         if self.source is None:
             parts = [sign * model.features(table) for table, sign in self.signed_tables]
         else:
@@ -96,7 +96,7 @@ class Examples:
 class Fitted:
     """A model, its parameters in the user's units, how training ended, and the proof."""
 
-    model: PieceModel
+    model: AdditiveModel
     w: Floats
     report: ConstraintReport
     result: Result
@@ -108,7 +108,7 @@ def fit(
     examples: Examples,
     settings: Settings,
     wanted: Any,
-    canonical: Callable[[PieceModel], list[RuleRows]] | None = None,
+    canonical: Callable[[AdditiveModel], list[RuleRows]] | None = None,
 ) -> Fitted:
     """Calibrators first, to find where columns interact; then everything together, under the rules.
 
@@ -117,17 +117,18 @@ def fit(
     """
     given = smoothing.read_strengths(wanted)
     table, weights = examples.table, examples.table_weights
-    own = planning.calibrators(plan, table, weights)
-    additive = PieceModel(own)
+    own = structure.calibrators(plan, table, weights)
+    additive = AdditiveModel(own)
     first, strengths = _least_squares(plan, additive, examples, given, None, settings.rng)
     chosen = _choose_subsets(plan, additive, first, examples, settings.rng)
     curves = {piece.columns[0]: first[additive.part(place)] for place, piece in enumerate(own)}
     _keep_category_orders(plan, curves)
-    sizes = planning.lattice_sizes(plan, examples.count, chosen)
+    sizes = structure.lattice_sizes(plan, examples.count, chosen)
     lattices = [
-        planning.lattice_piece(plan, subset, size, table, weights, curves) for subset, size in sizes
+        structure.lattice_piece(plan, subset, size, table, weights, curves)
+        for subset, size in sizes
     ]
-    model = PieceModel(own + lattices)
+    model = AdditiveModel(own + lattices)
     if lattices:
         first, strengths = _least_squares(plan, model, examples, given, strengths[0], settings.rng)
     rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
@@ -138,7 +139,7 @@ def fit(
 
 def _least_squares(
     plan: Plan,
-    model: PieceModel,
+    model: AdditiveModel,
     examples: Examples,
     given: Strengths | None,
     known: float | None,
@@ -155,7 +156,7 @@ def _least_squares(
 
 
 def _squared_errors(
-    model: PieceModel, examples: Examples, rng: np.random.Generator
+    model: AdditiveModel, examples: Examples, rng: np.random.Generator
 ) -> smoothing.SquaredErrors:
     features = examples.features(model)
     if model.dimension > COSTS.largest_gram:
@@ -169,7 +170,7 @@ def _squared_errors(
 
 
 def _choose_subsets(
-    plan: Plan, additive: PieceModel, w: Floats, examples: Examples, rng: np.random.Generator
+    plan: Plan, additive: AdditiveModel, w: Floats, examples: Examples, rng: np.random.Generator
 ) -> list[tuple[tuple[int, ...], float]]:
     """Column subsets, each with how much it promises."""
     screen = (
@@ -180,10 +181,10 @@ def _choose_subsets(
     gains = {}
     if screen and plan.lattices != 0:
         residual = examples.y - examples.features(additive) @ w
-        gains = planning.interaction_gains(
+        gains = structure.interaction_gains(
             plan, examples.signed_tables, residual, examples.weights, examples.count
         )
-    return planning.promises(planning.subsets(plan, gains, rng), gains)
+    return structure.promises(structure.subsets(plan, gains, rng), gains)
 
 
 def _keep_category_orders(plan: Plan, curves: dict[int, Floats]) -> None:
@@ -204,7 +205,7 @@ def _keep_category_orders(plan: Plan, curves: dict[int, Floats]) -> None:
 
 def _fit_under_rules(
     plan: Plan,
-    model: PieceModel,
+    model: AdditiveModel,
     rules: list[RuleRows],
     examples: Examples,
     settings: Settings,
@@ -247,7 +248,7 @@ def _in_user_units(w: Floats, examples: Examples) -> Floats:
     return scaled
 
 
-def _unseen_missing(model: PieceModel, w: Floats, table: Floats, weights: Floats) -> Floats:
+def _unseen_missing(model: AdditiveModel, w: Floats, table: Floats, weights: Floats) -> Floats:
     """A column without missing cells in training: a missing cell later on counts as the column's
     average effect.
     """

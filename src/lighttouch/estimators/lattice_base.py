@@ -13,19 +13,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.errors import DataError, ModelFileError
-from lighttouch.estimators.checks import (
-    as_table,
-    learn_columns,
-    read_monotonic,
-    read_shapes,
-    read_table,
-)
-from lighttouch.estimators.columns import Columns
 from lighttouch.estimators.fitting import Examples, Fitted, fit
-from lighttouch.estimators.pieces import Piece, PieceModel
-from lighttouch.estimators.planning import Plan
-from lighttouch.estimators.report import ConstraintReport, check_rule
+from lighttouch.estimators.model import AdditiveModel, Term
+from lighttouch.estimators.proof import ConstraintReport, check_rule
 from lighttouch.estimators.rules import RuleRows, all_rules
+from lighttouch.estimators.rules.reading import read_monotonic, read_shapes
 from lighttouch.estimators.saving import (
     SavedEstimator,
     bound_from,
@@ -35,6 +27,8 @@ from lighttouch.estimators.saving import (
     rows_from,
     rows_state,
 )
+from lighttouch.estimators.structure import Plan
+from lighttouch.estimators.tables import Columns, as_table, learn_columns, read_table
 from lighttouch.estimators.training import Settings, ending, warn_about
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
@@ -43,8 +37,6 @@ from lighttouch.running.threads import one_blas_thread
 from lighttouch.validation import one_of, positive, positive_int
 
 Floats = NDArray[np.float64]
-# canonical examples are asked for this much more, so that predictions keep them to the last bit
-ROUNDING = 1e-9
 
 
 class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
@@ -53,7 +45,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     """
 
     columns_: Columns
-    model_: PieceModel
+    model_: AdditiveModel
     parameters_: Floats
     constraint_report_: ConstraintReport
 
@@ -107,7 +99,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             with one_blas_thread():  # the same bits for any number of threads
                 fitted = fit(plan, examples, settings, self.smoothing, canonical)
             self._keep(plan, fitted, canonical)
-            warn_about(self.status_, stacklevel=4)
+            warn_about(self.status_)
 
     def _keep(self, plan: Plan, fitted: Fitted, canonical: Any) -> None:
         self.columns_, self.model_, self.parameters_ = plan.columns, fitted.model, fitted.w
@@ -124,7 +116,20 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self, "parameters_")
-        return self.model_.evaluate(read_table(self, X, self.columns_), self.parameters_)
+        return self.scores_of(read_table(self, X, self.columns_))
+
+    @property
+    def fitted_columns(self) -> Columns:
+        """Names and kinds of the columns of the training table."""
+        return self.columns_
+
+    def read_rows(self, X: Any) -> Floats:
+        """Rows of X as plain numbers: categories as codes, missing cells as NaN."""
+        return self.columns_.read(as_table(X))
+
+    def scores_of(self, table: Floats) -> Floats:
+        """Scores of rows of plain numbers, as `read_rows` gives them."""
+        return self.model_.evaluate(table, self.parameters_)
 
     def check_constraints(self, X: Any = None) -> ConstraintReport:
         """Check every rule again on the stored parameters; with X, also that predictions keep
@@ -182,7 +187,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _restore_fitted(self, state: dict[str, Any]) -> None:
         self.columns_ = columns_from(state["columns"])
-        self.model_ = PieceModel([Piece.from_state(piece) for piece in state["pieces"]])
+        self.model_ = AdditiveModel([Term.from_state(piece) for piece in state["pieces"]])
         self.parameters_ = state["parameters"]
         if (
             self.parameters_.shape != (self.model_.dimension,)
@@ -219,20 +224,3 @@ def _warn_about_constant_columns(plan: Plan, table: Floats) -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-def limits(
-    label: str, model: PieceModel, table: Floats, least: Floats | None, most: Floats | None
-) -> RuleRows:
-    """least <= prediction <= most for every row of a table."""
-    features = model.features(table)
-    parts: list[tuple[Any, Floats]] = []
-    if least is not None:
-        parts.append((-features, -(least + ROUNDING * (1.0 + np.abs(least)))))
-    if most is not None:
-        parts.append((features, most - ROUNDING * (1.0 + np.abs(most))))
-    return RuleRows(
-        label,
-        sparse.vstack([A for A, _ in parts], format="csr"),
-        np.concatenate([b for _, b in parts]),
-    )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch import lattice
-from lighttouch.estimators.pieces import Piece, PieceModel
+from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.projections.splitting import conjugate_gradients
 
 Floats = NDArray[np.float64]
@@ -64,7 +64,7 @@ class Roughness:
         return [sparse.csr_matrix(D.T @ D) for D in (self.calibrators, self.lattices, self.ridge)]
 
 
-def roughness_of(model: PieceModel, categorical: list[bool], examples: float) -> Roughness:
+def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float) -> Roughness:
     blank = sparse.csr_matrix((0, 1))
     corner = sparse.csr_matrix([[math.sqrt(CORNER)]])
     curves, lattices, ridge = [blank], [blank], [corner]
@@ -82,7 +82,7 @@ def roughness_of(model: PieceModel, categorical: list[bool], examples: float) ->
     )
 
 
-def _curve_rows(piece: Piece) -> Any:
+def _curve_rows(piece: Term) -> Any:
     """Second differences, and a little of the first, over the vertices that are not for missing
     cells.
     """
@@ -93,7 +93,7 @@ def _curve_rows(piece: Piece) -> Any:
     return sparse.csr_matrix(rows)
 
 
-def _lattice_rows(piece: Piece) -> Any:
+def _lattice_rows(piece: Term) -> Any:
     """How far the lattice is from a sum of straight lines: its bends along each axis, its twists
     over each pair of axes, a little of its slopes.
     """

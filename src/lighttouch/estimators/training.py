@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -133,8 +134,8 @@ def ending(result: Result) -> str:
     return ENDINGS.get(result.status, result.status.name.lower().replace("_", " "))
 
 
-def warn_about(status: str, stacklevel: int) -> None:
-    """Endings that ask for more time."""
+def warn_about(status: str) -> None:
+    """Warn, at the user's line, of an ending that asks for more time."""
     if status in NORMAL:
         return
     text = (
@@ -142,4 +143,12 @@ def warn_about(status: str, stacklevel: int) -> None:
         if status == "interrupted"
         else f"training ended at its {status}; raise max_iter or time_limit"
     )
-    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
+    warnings.warn(text, ConvergenceWarning, stacklevel=_frames_of_this_package())
+
+
+def _frames_of_this_package() -> int:
+    """The stack level of the first caller that is not part of lighttouch."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("lighttouch."):
+        level, frame = level + 1, frame.f_back
+    return level

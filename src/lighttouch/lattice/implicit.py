@@ -17,7 +17,7 @@ from lighttouch.constraints.base import LatticeAxes
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.constraints import group_values
 from lighttouch.kernels.verbs.lattice_rows import LatticeOrder
-from lighttouch.lattice.checks import Sizes
+from lighttouch.lattice.arguments import Sizes
 from lighttouch.validation import refuse_if_too_large
 
 SCALE = float(np.sqrt(2.0))  # the norm of a row

@@ -17,7 +17,7 @@ from itertools import combinations, product
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.lattice.checks import (
+from lighttouch.lattice.arguments import (
     Sizes,
     checked_interpolation,
     checked_pair,

@@ -17,7 +17,7 @@ from lighttouch.arrays import Floats
 from lighttouch.constraints import LinearConstraints
 from lighttouch.constraints.nested import NestedRows
 from lighttouch.errors import ConstraintError
-from lighttouch.lattice.checks import short
+from lighttouch.lattice.arguments import short
 from lighttouch.validation import refuse_if_too_large
 
 _LARGEST_INT32 = 2**31 - 1

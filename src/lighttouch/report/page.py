@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lighttouch.errors import DataError
-from lighttouch.estimators.report import ConstraintReport
+from lighttouch.estimators.proof import ConstraintReport
 from lighttouch.report.accuracy import Accuracy, Data
 from lighttouch.report.charts import Series, bar_chart, line_chart
 from lighttouch.report.escape import number, text

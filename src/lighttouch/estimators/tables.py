@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import validate_data
 
 from lighttouch.errors import ConstraintError, DataError
 
@@ -55,7 +57,10 @@ class Columns:
         forced = (
             set()
             if categorical is None
-            else {place_of(column, names, named) for column in _listed(categorical)}
+            else {
+                place_of(column, names, named, "categorical_features")
+                for column in _listed(categorical)
+            }
         )
         columns = []
         for place, (name, values) in enumerate(zip(names, cells, strict=True)):
@@ -79,8 +84,8 @@ class Columns:
             )
         return table
 
-    def place(self, column: Any, what: str = "column") -> int:
-        return place_of(column, self.names, self.named, what)
+    def place(self, column: Any, where: str) -> int:
+        return place_of(column, self.names, self.named, where)
 
 
 def split(X: Any) -> tuple[list[str], list[NDArray[Any]]]:
@@ -250,17 +255,21 @@ def _cell_by_cell(values: NDArray[Any], name: str) -> Floats:
     return column
 
 
-def place_of(column: Any, names: list[str], named: bool, what: str = "column") -> int:
-    """A column's position, given its name or position."""
+def place_of(column: Any, names: list[str], named: bool, where: str) -> int:
+    """A column's position, given its name or position; `where` it was named, for messages."""
     if isinstance(column, str):
         if column in names and (named or column.startswith("x")):
             return names.index(column)
-        raise ConstraintError(f"{what} {column!r} is not a column of X{nearest(column, names)}")
+        raise ConstraintError(
+            f"{where} must name columns of X, but {column!r} is not a column"
+            f"{nearest(column, names)}"
+        )
     if isinstance(column, bool) or not isinstance(column, int | np.integer):
-        raise ConstraintError(f"a {what} must be a name or a position, got {column!r}")
+        raise ConstraintError(f"{where} must name columns of X or their positions, got {column!r}")
     if not 0 <= column < len(names):
         raise ConstraintError(
-            f"{what} {column} does not exist: X has the columns 0 .. {len(names) - 1}"
+            f"{where} must name columns of X, but column {column} does not exist: "
+            f"the positions are 0 .. {len(names) - 1}"
         )
     return int(column)
 
@@ -299,3 +308,56 @@ def refuse_other_columns(X: Any, fitted: Columns) -> None:
         close = [f"- {name}{nearest(name, extra) if extra else ''}\n" for name in missing[:5]]
         parts.append("Feature names seen at fit time, yet now missing:\n" + "".join(close))
     raise DataError("\n".join(parts))
+
+
+def learn_columns(estimator: Any, X: Any, categorical: Any) -> Columns:
+    """Names and kinds of the columns of a training table; sets n_features_in_ and
+    feature_names_in_.
+    """
+    X = as_table(X)
+    validate_data(estimator, X=X, skip_check_array=True)
+    rows, count = np.shape(X) if not hasattr(X, "columns") else X.shape
+    if rows == 0:
+        raise DataError(
+            f"Found array with 0 sample(s) (shape=({rows}, {count})) while a minimum of 1 "
+            "is required."
+        )
+    if count == 0:
+        raise DataError(
+            f"Found array with 0 feature(s) (shape=({rows}, {count})) while a minimum of 1 "
+            "is required."
+        )
+    return Columns.learn(X, categorical)
+
+
+def as_table(X: Any) -> Any:
+    """Frames as they are, everything else as an array of two dimensions."""
+    if sparse.issparse(X):
+        raise TypeError(
+            "Sparse data was passed, but dense data is required. Use '.toarray()' to "
+            "convert to a dense numpy array."
+        )
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        refuse_same_names([str(name) for name in X.columns])
+        return X
+    table = np.asarray(X)
+    if table.ndim != 2:
+        got = "a scalar" if table.ndim == 0 else f"{table.ndim}D array"
+        hint = (
+            "Reshape your data: X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a "
+            "single row."
+        )
+        raise DataError(f"Expected 2D array, got {got} instead. {hint}")
+    if np.iscomplexobj(table):
+        raise DataError(
+            "Complex data not supported: every column must hold real numbers or categories"
+        )
+    return table
+
+
+def read_table(estimator: Any, X: Any, columns: Columns) -> Floats:
+    """A table to predict from."""
+    X = as_table(X)
+    refuse_other_columns(X, columns)
+    validate_data(estimator, X=X, reset=False, skip_check_array=True)
+    return columns.read(X)
