@@ -159,7 +159,6 @@ def test_check_says_yes(place):
         (["reproduce", "--only", "figure9"], 2, ["figure9"]),
         (["reproduce", "--scale", "small", "--data", "absent.csv"], 5, ["absent.csv"]),
         (["warmup", "now"], 2, ["unrecognized arguments: now"]),
-        (["completion", "tcsh"], 2, ["invalid choice: 'tcsh'"]),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_with_its_code_and_nothing_is_written(place, words, code, parts):
@@ -220,15 +219,6 @@ def test_warmup_deletes_what_is_outdated_and_compiles_the_rest(place):
     done = lighttouch("warmup", "--clean", cwd=place)
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.startswith("Deleted ") and "Everything is compiled" in done.stdout
-
-
-def test_completion_is_a_script(place):
-    done = lighttouch("completion", "bash", cwd=place)
-    assert (
-        done.returncode == 0
-        and done.stdout.startswith("_lighttouch()")
-        and "--increasing" in done.stdout
-    )
 
 
 def test_output_into_a_closed_pipe_is_no_error(place):

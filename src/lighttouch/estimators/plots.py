@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.estimators.checks import as_table
-from lighttouch.estimators.report import escaped
+from lighttouch.text import printable
 
 Floats = NDArray[np.float64]
 LINE, MARK, FREE = "#2456a6", "#c2571a", "#b9c4d6"
@@ -97,7 +97,7 @@ def _panels(count: int) -> tuple[Any, list[Any]]:
 
 def _label(text: str) -> str:
     """A name as text: matplotlib would read dollar signs as formulas."""
-    short = escaped(text)
+    short = printable(text)
     return (short if len(short) <= 40 else short[:37] + "...").replace("$", r"\$")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lighttouch.estimators.rules import RuleRows
+from lighttouch.text import printable
 
 Floats = NDArray[np.float64]
 BINDING = 1e-7  # slack below this share of the parameters' size counts as none
@@ -72,11 +73,11 @@ class ConstraintReport:
         return pd.DataFrame(lines, columns=["rule", "rows", "violation", "binding"])
 
     def __str__(self) -> str:
-        width = max([len(escaped(rule.rule)) for rule in self.rules] + [4])
+        width = max([len(printable(rule.rule)) for rule in self.rules] + [4])
         lines = [f"{'rule':<{width}}  {'rows':>8}  {'binding':>8}  violation"]
         for rule in self.rules:
             lines.append(
-                f"{escaped(rule.rule):<{width}}  {rule.rows:>8,}  {rule.binding.size:>8,}  {rule.violation:g}"
+                f"{printable(rule.rule):<{width}}  {rule.rows:>8,}  {rule.binding.size:>8,}  {rule.violation:g}"
             )
         if self.objective_without_rules is None:
             lines.append(
@@ -89,11 +90,6 @@ class ConstraintReport:
                 f"objective {self.objective:.6g}, {without}: the rules cost {self.price:.3g}"
             )
         return "\n".join(lines)
-
-
-def escaped(text: str) -> str:
-    """Without line breaks and control characters."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def make_report(

@@ -161,7 +161,7 @@ def solve(problem: Centred, warm: Any) -> Answer:
             refuse_if_contradictory(problem)
     if best is None:
         raise RuntimeError(
-            "no method came near the feasible set; install lighttouch[conic] for another one"
+            "no method came near the feasible set; pip install clarabel for another one"
         )
     return Answer(
         best.ids, best.weights, best.z, best.worst, best.gap, f"{best.how} (not certified)"

@@ -6,21 +6,19 @@ import html
 import json
 from typing import Any
 
+from lighttouch.text import printable
+
 
 def text(value: Any) -> str:
     """Any value as HTML text or a quoted attribute: markup is inert, control and direction
     characters are visible.
     """
-    return html.escape(visible(str(value)), quote=True)
-
-
-def visible(words: str) -> str:
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in words)
+    return html.escape(printable(str(value)), quote=True)
 
 
 def clipped(value: Any, length: int) -> str:
     """Like `text`, but at most so many letters."""
-    shown = visible(str(value))
+    shown = printable(str(value))
     return html.escape(shown if len(shown) <= length else shown[: length - 1] + "…", quote=True)
 
 
