@@ -77,8 +77,7 @@ def refused(capsys, code: int, *parts: str) -> str:
     return told
 
 
-# --- training -------------------------------------------------------------------------------------
-# -----------------------------
+# --- training
 
 
 def test_training_saves_a_model_that_obeys_the_rules_and_a_report(trained):
@@ -90,7 +89,7 @@ def test_training_saves_a_model_that_obeys_the_rules_and_a_report(trained):
         "decreasing in age",
     }
     page = (trained / "price.html").read_text(encoding="utf-8")
-    assert "Every one of the 2 rules holds" in page
+    assert "All 2 rules hold" in page
     assert not (trained / "dear.html").exists()
     assert type(lt.load(trained / "dear.lt")).__name__ == "LatticeClassifier"
 
@@ -250,8 +249,7 @@ def test_a_time_limit_that_comes_first_is_said_and_the_model_is_usable(folder, c
     assert lt.load("flats.lt").check_constraints().violation == 0.0
 
 
-# --- prediction -----------------------------------------------------------------------------------
-# -----------------------------
+# --- prediction
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
@@ -365,8 +363,7 @@ def test_a_failed_prediction_leaves_nothing_behind(trained, tmp_path, capsys):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["bad.csv"]
 
 
-# --- checking -------------------------------------------------------------------------------------
-# -----------------------------
+# --- checking
 
 
 def test_check_says_yes_and_no(trained, tmp_path, capsys):
@@ -387,8 +384,7 @@ def test_check_says_yes_and_no(trained, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-# --- files ----------------------------------------------------------------------------------------
-# -----------------------------
+# --- files
 
 
 def test_nothing_is_overwritten_unasked_and_it_is_refused_before_reading(folder, capsys):
@@ -433,8 +429,7 @@ def test_damaged_and_foreign_model_files(trained, folder, capsys):
         refused(capsys, 5)
 
 
-# --- bad data -------------------------------------------------------------------------------------
-# -----------------------------
+# --- bad data
 
 
 @pytest.mark.parametrize(
@@ -555,6 +550,19 @@ def test_bad_rules_files(tmp_path, monkeypatch, capsys, content, parts):
     refused(capsys, 2, *parts)
 
 
+def test_rules_on_the_log_odds_are_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    a = rng.random(200)
+    label = np.where(a - a**2 + 0.1 * rng.normal(size=200) > 0.15, "yes", "no")
+    pd.DataFrame({"a": a, "y": label}).to_csv("t.csv", index=False)
+    (tmp_path / "rules.toml").write_text("[[rule]]\nkind = 'Concave'\ncolumn = 'a'\n")
+    assert main(["train", "t.csv", "--target", "y", "--rules", "rules.toml"]) == 0
+    assert main(["check", "t.lt"]) == 0
+    told = capsys.readouterr().out
+    assert told.count("Concave(a): on the log-odds of yes, not on its probability") == 2
+
+
 def test_columns_missing_at_predict_time_are_named_with_the_nearest(trained, tmp_path, capsys):
     flats(5).rename(columns={"area": "aera"}).to_csv(tmp_path / "n.csv", index=False)
     assert main(["predict", str(trained / "price.lt"), str(tmp_path / "n.csv")]) == 2
@@ -571,8 +579,7 @@ def test_control_characters_never_reach_the_terminal(tmp_path, monkeypatch, caps
     assert "\x1b" not in shown.out + shown.err
 
 
-# --- the rest -------------------------------------------------------------------------------------
-# -----------------------------
+# --- the rest
 
 
 def test_plan_agrees_with_the_theory(capsys):

@@ -54,9 +54,14 @@ def optimum() -> float:
     A = problem.constraints.A.toarray()
     objective = problem.objective
     found = minimize(
-        objective.value, np.zeros(20), jac=objective.gradient, method="SLSQP", bounds=[(-1.0, 1.0)] * 20,
-        constraints={"type": "ineq", "fun": lambda w: -A @ w, "jac": lambda w: -A}, options={"ftol": 1e-14, "maxiter": 500},
-    )  # fmt: skip
+        objective.value,
+        np.zeros(20),
+        jac=objective.gradient,
+        method="SLSQP",
+        bounds=[(-1.0, 1.0)] * 20,
+        constraints={"type": "ineq", "fun": lambda w: -A @ w, "jac": lambda w: -A},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
     assert found.success
     tight = np.abs(A @ found.x) < 1e-7
     assert 3 <= tight.sum() < 19 and np.any(np.abs(np.abs(found.x) - 1.0) < 1e-7)

@@ -8,6 +8,7 @@ from typing import Any
 from lighttouch.cli import saved, tables
 from lighttouch.cli.failures import OK, RULES_BROKEN, say
 from lighttouch.cli.tables import Dialect
+from lighttouch.report import scale_note
 from lighttouch.text import printable
 
 
@@ -20,6 +21,8 @@ def run(options: argparse.Namespace) -> int:
     worst = max((violation for _, _, violation in rules.values()), default=0.0)
     if not options.quiet:
         _show(options, rules, worst)
+        if note := scale_note(model):
+            say(printable(note))
     return OK if worst == 0.0 else RULES_BROKEN
 
 

@@ -183,7 +183,7 @@ def _conclude(
     seconds: float,
     speak: Callable[[str], None],
 ) -> None:
-    from lighttouch.report import Data, accuracy, write_report
+    from lighttouch.report import Data, accuracy, scale_note, write_report
 
     train = Data("training rows", job.train.X, job.train.y, job.train.qid, job.train.worse)
     test = (
@@ -193,6 +193,8 @@ def _conclude(
     )
     measured = [accuracy(estimator, each) for each in (train, test) if each is not None]
     speak(f"\n{estimator.constraint_report_}\n")
+    if note := scale_note(estimator):
+        speak(f"{printable(note)}\n")
     for each in measured:
         speak(printable(str(each)))
     speak(

@@ -255,7 +255,9 @@ def place_of(column: Any, names: list[str], named: bool, what: str = "column") -
     if isinstance(column, str):
         if column in names and (named or column.startswith("x")):
             return names.index(column)
-        raise ConstraintError(f"{what} {column!r} is not a column of X{one_of_the_columns(column, names)}")
+        raise ConstraintError(
+            f"{what} {column!r} is not a column of X{one_of_the_columns(column, names)}"
+        )
     if isinstance(column, bool) or not isinstance(column, int | np.integer):
         raise ConstraintError(f"a {what} must be a name or a position, got {column!r}")
     if not 0 <= column < len(names):
@@ -290,6 +292,8 @@ def refuse_other_columns(X: Any, fitted: Columns) -> None:
             "Feature names unseen at fit time:\n" + "".join(f"- {name}\n" for name in extra[:5])
         )
     if missing:
-        close = [f"- {name}{one_of_the_columns(name, extra) if extra else ''}\n" for name in missing[:5]]
+        close = [
+            f"- {name}{one_of_the_columns(name, extra) if extra else ''}\n" for name in missing[:5]
+        ]
         parts.append("Feature names seen at fit time, yet now missing:\n" + "".join(close))
     raise DataError("\n".join(parts))

@@ -77,7 +77,8 @@ class ConstraintReport:
         lines = [f"{'rule':<{width}}  {'rows':>8}  {'binding':>8}  violation"]
         for rule in self.rules:
             lines.append(
-                f"{printable(rule.rule):<{width}}  {rule.rows:>8,}  {rule.binding.size:>8,}  {rule.violation:g}"
+                f"{printable(rule.rule):<{width}}  {rule.rows:>8,}  {rule.binding.size:>8,}  "
+                f"{rule.violation:g}"
             )
         if self.objective_without_rules is None:
             lines.append(
