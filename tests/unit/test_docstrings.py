@@ -178,7 +178,7 @@ def test_its_examples_run(name):
 
 
 def test_faults_are_found():
-    def undocumented(a: int) -> int:
+    def undocumented(a: int) -> int:  # noqa: D417
         """Half a docstring.
 
         Parameters

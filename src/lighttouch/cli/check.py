@@ -1,4 +1,4 @@
-"""`lighttouch check`: do the rules of a saved model hold?"""
+"""`lighttouch check`: whether the rules of a saved model hold."""
 
 from __future__ import annotations
 
