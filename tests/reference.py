@@ -16,10 +16,7 @@ import numpy as np
 Vector = np.ndarray
 
 
-# --------------------------------------------------------------------------------------------------
-# -------------- pieces
-
-
+# --- pieces
 @dataclass
 class Piece:
     """A problem as dense functions: one example's loss, all constraints, a subgradient of one of
@@ -179,10 +176,7 @@ def ball(radius: float, center: Vector) -> Callable[[Vector], Vector]:
     return project
 
 
-# --------------------------------------------------------------------------------------------------
-# --------------- steps
-
-
+# --- steps
 class Steps:
     """The change of w for a gradient at iteration t; `length` is eta^(t)."""
 
@@ -209,10 +203,7 @@ class Steps:
         )
 
 
-# --------------------------------------------------------------------------------------------------
-# ------------- choices
-
-
+# --- choices
 class Choices:
     """Own randomness: examples in repeated random permutations (or independent), i from p, S
     without replacement.
@@ -267,10 +258,7 @@ class Replayed(Choices):
         )
 
 
-# --------------------------------------------------------------------------------------------------
-# ---------- algorithms
-
-
+# --- algorithms
 @dataclass
 class Run:
     """What an algorithm ends with; `iterates` are w^(1), w^(2), ... as visited."""

@@ -171,10 +171,7 @@ def test_push_batches_grow_with_their_variance(monkeypatch):
     assert any(2 < pushes < 9 for _, pushes, _ in expected.sizes)
 
 
-# --------------------------------------------------------------------------------------------------
-# ----------- forced cases
-
-
+# --- forced cases
 def one_example(sparse: bool, domain: str, l2: float, group: int, rows: int) -> Case:
     """A single weighted example, a few constraints."""
     import scipy.sparse
@@ -294,9 +291,7 @@ def test_one_constraint_forces_all_four(sparse, domain, l2, group):
     )
 
 
-# --------------------------------------------------------------------------------------------------
-# -------- in distribution
-
+# --- in distribution
 SEEDS = 300
 STEPS = 30
 

@@ -194,10 +194,7 @@ def test_an_infinite_gradient_is_called_divergence(name: str) -> None:
     assert result.status is lt.Status.DIVERGED and np.all(np.isfinite(result.w))
 
 
-# --------------------------------------------------------------------------------------------------
-# ------------- ProjectedSGD
-
-
+# --- ProjectedSGD
 def test_whole_passes_of_projected_sgd_are_projected_gradient_descent() -> None:
     problem = ridge()
     result = lt.solve(problem, lt.ProjectedSGD(0.8, batch=200), iterations=40, project=False)
@@ -241,9 +238,7 @@ def test_projected_sgd_takes_any_rows_and_balls() -> None:
     np.testing.assert_allclose(result.w_last, exact, atol=1e-6)
 
 
-# --------------------------------------------------------------------------------------------------
-# ---------------- refusals
-
+# --- refusals
 ORDERS = lt.ordering(4)
 SUMS = lt.LinearConstraints([[1.0, 1.0, 1.0, 1.0]], [1.0])
 CONES = lt.NormConstraints(None, np.zeros((1, 4)), None, [1.0])
