@@ -1,4 +1,5 @@
-# Everything happens inside this clone: the environment, its caches and the compiled code in .venv and src, results in results/.
+# Everything happens inside this clone: the environment, its caches and the compiled code in .venv
+# and src, results in results/.
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
@@ -14,14 +15,16 @@ unexport PYTHONDONTWRITEBYTECODE  # without bytecode every start would take two 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
-# $(call install,EXTRAS): this package, editable, with its dependencies; by uv, or by pip where uv fails.
+# $(call install,EXTRAS): this package, editable, with its dependencies; by uv, or by pip where uv
+# fails.
 define install
 	@if test -x $(BIN)/uv && $(BIN)/uv pip install --python $(BIN)/python -e '.$(1)'; then :; else \
 		echo "Installing with pip instead, which takes about a minute"; \
 		$(BIN)/python -m pip install -qq --no-compile -e '.$(1)'; fi
 endef
 
-# An environment that is there and works is kept, whoever made it; one that does not (an interrupted first run) is made anew.
+# An environment that is there and works is kept, whoever made it; one that does not work (after an
+# interrupted first run) is made anew.
 .venv/ready:
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 		echo "Using the environment that is in .venv already"; \
@@ -47,16 +50,16 @@ endef
 , := ,
 
 run: .venv/installed  ## set up everything and show the product: a real table, rules, a model, its report
-	@$(BIN)/python -m lighttouch.demo_table results/demo
+	@$(BIN)/python examples/diabetes.py results/demo
 
 demo-ranking: .venv/installed  ## the paper's kind of model under 24,576 constraints, beside one without
-	@$(BIN)/python -m lighttouch.demo
+	@$(BIN)/python examples/ranking.py
 
 test: .venv/installed-test  ## set up everything and run the tests
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/installed-test  ## style, types and import rules
-	@$(BIN)/python -m ruff check src tests benchmarks
+	@$(BIN)/python -m ruff check src tests benchmarks examples
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
 

@@ -131,8 +131,14 @@ def steps(seed: int) -> Split:
 
 
 SETS: dict[str, Callable[[int], Split]] = {
-    "housing": housing, "abalone": abalone, "auto_mpg": auto_mpg, "smooth": smooth, "steps": steps, "adult": adult, "heart": heart,
-}  # fmt: skip
+    "housing": housing,
+    "abalone": abalone,
+    "auto_mpg": auto_mpg,
+    "smooth": smooth,
+    "steps": steps,
+    "adult": adult,
+    "heart": heart,
+}
 
 
 def anew(split: Split, seed: int) -> Split:

@@ -16,10 +16,7 @@ import numpy as np
 Vector = np.ndarray
 
 
-# --------------------------------------------------------------------------------------------------
-# -------------- pieces
-
-
+# --- pieces
 @dataclass
 class Piece:
     """A problem as dense functions: one example's loss, all constraints, a subgradient of one of
@@ -179,10 +176,7 @@ def ball(radius: float, center: Vector) -> Callable[[Vector], Vector]:
     return project
 
 
-# --------------------------------------------------------------------------------------------------
-# --------------- steps
-
-
+# --- steps
 class Steps:
     """The change of w for a gradient at iteration t; `length` is eta^(t)."""
 
@@ -209,10 +203,7 @@ class Steps:
         )
 
 
-# --------------------------------------------------------------------------------------------------
-# ------------- choices
-
-
+# --- choices
 class Choices:
     """Own randomness: examples in repeated random permutations (or independent), i from p, S
     without replacement.
@@ -267,10 +258,7 @@ class Replayed(Choices):
         )
 
 
-# --------------------------------------------------------------------------------------------------
-# ---------- algorithms
-
-
+# --- algorithms
 @dataclass
 class Run:
     """What an algorithm ends with; `iterates` are w^(1), w^(2), ... as visited."""
@@ -323,9 +311,18 @@ def full_touch(
 
 
 def light_touch(
-    piece: Piece, choices: Choices, start: Vector, T: int, gamma: float, steps: Steps, eta_p: float, k: int,
-    batch: int = 1, log_p: Vector | None = None, first: int = 1,
-) -> Run:  # fmt: skip
+    piece: Piece,
+    choices: Choices,
+    start: Vector,
+    T: int,
+    gamma: float,
+    steps: Steps,
+    eta_p: float,
+    k: int,
+    batch: int = 1,
+    log_p: Vector | None = None,
+    first: int = 1,
+) -> Run:
     """Algorithm 2 (log_p: another p^(1) than the uniform one; first: the first t, for the second
     phase of Algorithm 3).
     """
@@ -374,9 +371,16 @@ def mid_touch(
 
 
 def practical_light_touch(
-    piece: Piece, choices: Choices, start: Vector, T: int, gamma: float, steps: Steps, eta_p: float, costs: tuple[float, float, float],
+    piece: Piece,
+    choices: Choices,
+    start: Vector,
+    T: int,
+    gamma: float,
+    steps: Steps,
+    eta_p: float,
+    costs: tuple[float, float, float],
     nu: float = 0.999,
-) -> Run:  # fmt: skip
+) -> Run:
     """Algorithm 4 with the minibatch sizes of Section 5.2; the paper gives no upper limit of k_g,
     here it is max(2, m).
     """
@@ -433,8 +437,14 @@ def minibatch_sizes(
     weights = nu ** np.arange(len(past) - 1, -1, -1.0)
     v = np.average(np.array(past), axis=0, weights=weights)
     impact = np.sqrt(np.array([eta_w, eta_w, eta_p]) * v / np.array(costs))
-    sizes = [least if impact[q] == 0.0 else most if impact[0] == 0.0 else _nearest(2.0 * impact[q] / impact[0], least, most)
-             for q, least, most in ((1, 2, max(2, m)), (2, 1, m))]  # fmt: skip
+    sizes = [
+        least
+        if impact[q] == 0.0
+        else most
+        if impact[0] == 0.0
+        else _nearest(2.0 * impact[q] / impact[0], least, most)
+        for q, least, most in ((1, 2, max(2, m)), (2, 1, m))
+    ]
     return 2, sizes[0], sizes[1]
 
 

@@ -321,8 +321,10 @@ def _table(data: PairData, iterations: int) -> None:
             **parameters,
         ):
             print(
-                f"{name:26}{row.iteration:11d}{row.seconds:9.3f}{1e6 * row.seconds / row.iteration:9.3f}{row.checks / row.iteration:12.1f}"
-                f"{row.mean_k_g:7.2f}{row.mean_k_p:9.2f}{objective(data, row.w):11.5f}{violation(data, row.w):11.5f}"
+                f"{name:26}{row.iteration:11d}{row.seconds:9.3f}"
+                f"{1e6 * row.seconds / row.iteration:9.3f}{row.checks / row.iteration:12.1f}"
+                f"{row.mean_k_g:7.2f}{row.mean_k_p:9.2f}{objective(data, row.w):11.5f}"
+                f"{violation(data, row.w):11.5f}"
                 f"{objective(data, projected(data, row.w)):11.5f}",
                 flush=True,
             )

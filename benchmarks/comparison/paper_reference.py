@@ -12,8 +12,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from benchmarks.comparison import paper_cpp
 
+from benchmarks.comparison import paper_cpp
 from lighttouch.datasets import ranking_pairs
 
 WORD = 2**64 - 1

@@ -37,21 +37,40 @@ AUGMENTED = {
 }
 TORCH = ("torch==2.13.0", "numpy<3")
 COOPER = Peer(
-    "Cooper", "cooper", ("cooper-optim==1.0.1", *TORCH), "cooper_sampled.py",
+    "Cooper",
+    "cooper",
+    ("cooper-optim==1.0.1", *TORCH),
+    "cooper_sampled.py",
     (
         {**AUGMENTED, "step": 0.01},
         {**AUGMENTED, "step": 0.03, "falling": True},
-        {"formulation": "Lagrangian", "penalty": 0.0, "optimizer": "Adagrad", "step": 0.3, "dual_step": 0.1, "batch": 2, "constraints": 64},
+        {
+            "formulation": "Lagrangian",
+            "penalty": 0.0,
+            "optimizer": "Adagrad",
+            "step": 0.3,
+            "dual_step": 0.1,
+            "batch": 2,
+            "constraints": 64,
+        },
     ),
-)  # fmt: skip
+)
 ADAM = {"optimizer": "Adam", "step": 0.01, "batch": 1024}
 PYTORCH = Peer(
-    "PyTorch Lattice", "pytorch-lattice", ("pytorch-lattice==0.2.0", *TORCH), "pytorch_lattice_layer.py", (ADAM, {**ADAM, "falling": True})
-)  # fmt: skip
+    "PyTorch Lattice",
+    "pytorch-lattice",
+    ("pytorch-lattice==0.2.0", *TORCH),
+    "pytorch_lattice_layer.py",
+    (ADAM, {**ADAM, "falling": True}),
+)
 TENSORFLOW = Peer(
-    "TensorFlow Lattice", "tensorflow-lattice", ("tensorflow-lattice==2.1.1", "tf-keras"), "tensorflow_lattice_layer.py",
-    (ADAM, {**ADAM, "falling": True, "batch": 4096}), {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"},
-)  # fmt: skip
+    "TensorFlow Lattice",
+    "tensorflow-lattice",
+    ("tensorflow-lattice==2.1.1", "tf-keras"),
+    "tensorflow_lattice_layer.py",
+    (ADAM, {**ADAM, "falling": True, "batch": 4096}),
+    {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"},
+)
 CVXPY = Peer("CVXPY", "cvxpy", ("cvxpy>=1.5", "numpy<3"), "cvxpy_default.py")
 
 

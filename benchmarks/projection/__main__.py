@@ -70,10 +70,25 @@ def our_lines(case: Case) -> tuple[list[Line], Any]:
     violation = case.violation(found.w)
     return [
         Line(case.name, OURS, seconds, 1.0, 0.0, violation, found.method),
-        Line(case.name, f"{OURS}, first call", first, first / seconds, 0.0, violation, "with what is prepared once"),
-        Line(case.name, f"{OURS}, warm", warm, warm / seconds, warmed.distance / cold.distance - 1.0, case.violation(warmed.w),
-             f"a point close by: {from_scratch / warm:.1f}x faster than cold"),
-    ], found  # fmt: skip
+        Line(
+            case.name,
+            f"{OURS}, first call",
+            first,
+            first / seconds,
+            0.0,
+            violation,
+            "with what is prepared once",
+        ),
+        Line(
+            case.name,
+            f"{OURS}, warm",
+            warm,
+            warm / seconds,
+            warmed.distance / cold.distance - 1.0,
+            case.violation(warmed.w),
+            f"a point close by: {from_scratch / warm:.1f}x faster than cold",
+        ),
+    ], found
 
 
 def rival_line(

@@ -113,9 +113,15 @@ def by_scs(case: Case, limit: float) -> Solved:
         "c": np.zeros(case.point.size),
     }
     solver = scs.SCS(
-        data, {"l": linear, "q": cones}, linear_solver=scs.LinearSolver.CPU_INDIRECT, verbose=False,
-        eps_abs=TOLERANCE, eps_rel=TOLERANCE, time_limit_secs=limit, max_iters=10**7,
-    )  # fmt: skip
+        data,
+        {"l": linear, "q": cones},
+        linear_solver=scs.LinearSolver.CPU_INDIRECT,
+        verbose=False,
+        eps_abs=TOLERANCE,
+        eps_rel=TOLERANCE,
+        time_limit_secs=limit,
+        max_iters=10**7,
+    )
     answer, seconds = timed(solver.solve)
     return case.point + answer["x"], seconds, answer["info"]["status"]
 
@@ -151,9 +157,18 @@ def by_osqp(case: Case, limit: float) -> Solved:
     rows, right = centred(case)
     solver = osqp.OSQP()
     solver.setup(
-        sp.identity(case.point.size, format="csc"), np.zeros(case.point.size), sp.csc_matrix(rows), np.full(right.size, -np.inf), right,
-        verbose=False, eps_abs=TOLERANCE, eps_rel=TOLERANCE, max_iter=10**7, time_limit=limit, polishing=True,
-    )  # fmt: skip
+        sp.identity(case.point.size, format="csc"),
+        np.zeros(case.point.size),
+        sp.csc_matrix(rows),
+        np.full(right.size, -np.inf),
+        right,
+        verbose=False,
+        eps_abs=TOLERANCE,
+        eps_rel=TOLERANCE,
+        max_iter=10**7,
+        time_limit=limit,
+        polishing=True,
+    )
     answer, seconds = timed(lambda: solver.solve(raise_error=False))
     return case.point + answer.x, seconds, answer.info.status
 

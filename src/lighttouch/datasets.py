@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lighttouch.arrays import Floats
 
 LIST_LENGTH = 5
-LISTS_A_CHUNK = 8192
+LISTS_PER_CHUNK = 8192
 FAMILY_SIZE = 4
 
 WATCHED_SHARE, CANDIDATE_SHARE, FAMILY_SHARE, OWN_SHARE = 0.15, 0.25, 0.20, 0.40
@@ -21,9 +21,7 @@ OLD_RANKER_NOISE = 1.0
 
 
 class Population(NamedTuple):
-    """The fixed part of the model: what a feature, or a pair of neighbours k and k + 1, is worth to
-    users and to the old ranker.
-    """
+    """What a feature, or a pair of neighbours k and k + 1, is worth to users and the old ranker."""
 
     weights: Floats
     products: Floats
@@ -32,30 +30,49 @@ class Population(NamedTuple):
 
 
 def ranking_pairs(n: int = 612_587, features: int = 12, seed: int = 0) -> tuple[Floats, Floats]:
-    """Pairs (clicked candidate, candidate just above it): two (n, features) arrays of similarities
-    in [0, 1].
+    """Pairs of a clicked candidate and the candidate just above it, both with features in [0, 1].
 
     The model, from one user to a pair (docs/data.md has every constant, and what they lead to):
 
     - A user has watched a video and is shown a list of 5 candidates. Feature k of a candidate
       measures in one way how similar it is to the watched video: 0.15 a + 0.25 c + 0.20 s + 0.40 e,
-      all four uniform on [0, 1], where a belongs to the watched video, c to the candidate, s to the
+      all four uniform on [0, 1]. Here a belongs to the watched video, c to the candidate, s to the
       candidate and the family of 4 features that k is in, and e to this feature alone. The mixture
       x is spread to 3x² - 2x³, and every third feature is squared on top.
-    - Its utility never falls when a feature rises: a weighted sum, plus products of neighbouring
-      features (one helps more where the other is high), plus the smaller of two neighbours (both
-      are needed). The last quarter of the features is worth next to nothing.
+    - Its utility never falls when a feature rises. It is a weighted sum, plus products of
+      neighbouring features (one helps more where the other is high), plus the smaller of two
+      neighbours (both are needed). The last quarter of the features is worth next to nothing.
     - The list was sorted by an old ranker: its own weighted sum, which trusts the nearly worthless
       features most, plus normal noise. So the candidate above tends to be ahead in just those
-      features, and the log seems to say that they do harm: an unconstrained fit believes it, and
-      there the monotonicity constraints bind.
-    - The user clicks the candidate of largest utility less 0.1 for each place down the list, plus
-    normal noise.
-    - A click on the first place is thrown out; any other gives the pair (clicked, the one just
-    above it).
+      features, and the log seems to say that they do harm. An unconstrained fit believes it; there
+      the monotonicity constraints bind.
+    - The user clicks the candidate of largest utility, less 0.1 for each place down the list, plus
+      normal noise.
+    - A click on the first place is thrown out; any other gives the pair (clicked, the one above).
 
     The model is the same for every seed; the seed draws the users. So another seed gives a test set
     of the same population, and a smaller n the beginning of a larger one.
+
+    Parameters
+    ----------
+    n : int, default 612_587
+        How many pairs; the default is the paper's.
+    features : int, default 12
+        How many features a candidate has.
+    seed : int, default 0
+        What the users are drawn from.
+
+    Returns
+    -------
+    tuple of two arrays of shape (n, features)
+        The clicked candidates and those just above them.
+
+    Examples
+    --------
+    >>> from lighttouch.datasets import ranking_pairs
+    >>> better, worse = ranking_pairs(n=5, features=3)
+    >>> better.shape
+    (5, 3)
     """
     if n < 1 or features < 1:
         raise ValueError(f"n and features must be at least 1, got n={n} and features={features}")
@@ -72,8 +89,17 @@ def ranking_pairs(n: int = 612_587, features: int = 12, seed: int = 0) -> tuple[
 
 
 def utility(x: Floats) -> Floats:
-    """What the model's users want, without the noise: one number for each row of features in [0,
-    1].
+    """What the model's users want, without the noise.
+
+    Parameters
+    ----------
+    x : array of shape (n, features)
+        Candidates, with features in [0, 1].
+
+    Returns
+    -------
+    array of shape (n,)
+        The utility of each candidate.
     """
     return _utility(
         np.ascontiguousarray(np.asarray(x, dtype=np.float64).T), _population(x.shape[1])
@@ -109,8 +135,8 @@ def _population(features: int) -> Population:
 
 def _similarities(features: int, rng: np.random.Generator) -> Floats:
     """One chunk of lists: features x places x lists."""
-    shape = (LIST_LENGTH, LISTS_A_CHUNK)
-    common = WATCHED_SHARE * rng.random(LISTS_A_CHUNK) + CANDIDATE_SHARE * rng.random(shape)
+    shape = (LIST_LENGTH, LISTS_PER_CHUNK)
+    common = WATCHED_SHARE * rng.random(LISTS_PER_CHUNK) + CANDIDATE_SHARE * rng.random(shape)
     candidates = np.empty((features, *shape))
     for k in range(features):
         if k % FAMILY_SIZE == 0:
@@ -125,9 +151,7 @@ def _similarities(features: int, rng: np.random.Generator) -> Floats:
 
 
 def _utility(x: Floats, population: Population) -> Floats:
-    """Column by column and element by element, so that the bits depend on no linear algebra
-    library.
-    """
+    """Element by element, so that the bits depend on no linear algebra library."""
     total = np.zeros(x.shape[1:])
     for k, weight in enumerate(population.weights):
         total += weight * x[k]

@@ -14,8 +14,14 @@ class ConstraintError(ValueError):
 
 
 class InfeasibleConstraintsError(ConstraintError):
-    """No point satisfies all constraints; `rows` holds a small set of constraints that contradict
-    each other.
+    """No point satisfies all constraints.
+
+    Parameters
+    ----------
+    message : str
+        What contradicts what, in words.
+    rows : sequence of int, optional
+        A small set of constraints that contradict each other, by their numbers.
     """
 
     def __init__(self, message: str, rows: Sequence[int] = ()) -> None:

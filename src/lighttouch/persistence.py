@@ -10,13 +10,13 @@ import hashlib
 import json
 import os
 import struct
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lighttouch.errors import ModelFileError
+from lighttouch.files import write_whole
 
 SIGNATURE = b"LTMODEL\n"
 VERSION = 1
@@ -42,7 +42,14 @@ def write_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) 
     body = b"".join(
         [_PREFIX.pack(SIGNATURE, VERSION, len(text)), text, *(a.tobytes() for a in arrays)]
     )
-    _write_atomically(Path(path), body + hashlib.sha256(body).digest())
+    place = Path(path)
+    try:
+        write_whole(place, body + hashlib.sha256(body).digest())
+    except OSError as error:
+        raise ModelFileError(
+            f"{place} cannot be written: {error.strerror or error}; what was there before is "
+            "untouched"
+        ) from None
 
 
 def read_state(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
@@ -89,9 +96,7 @@ def _parsed(content: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def _arrays(described: list[dict[str, Any]], data: memoryview) -> list[np.ndarray[Any, Any]]:
-    """Every array the header names, its size checked against the bytes there are before anything is
-    made.
-    """
+    """Every array the header names; its size is checked before any memory is taken."""
     found, offset = [], 0
     for each in described:
         shape = [int(size) for size in each["shape"]]
@@ -140,51 +145,3 @@ def _restored(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
             return arrays[value[_MARK]]
         return {key: _restored(part, arrays) for key, part in value.items()}
     return [_restored(part, arrays) for part in value] if isinstance(value, list) else value
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    """A temporary file beside the target, flushed to disk, then renamed over it."""
-    try:
-        handle, temporary = tempfile.mkstemp(
-            prefix=f".{path.name}.", suffix=".part", dir=path.parent
-        )
-    except OSError as error:
-        raise ModelFileError(f"{path} cannot be written: {error.strerror or error}") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(
-            temporary, 0o666 & ~_umask()
-        )  # as any other new file: mkstemp's are the owner's alone
-        os.replace(temporary, path)
-    except OSError as error:
-        Path(temporary).unlink(missing_ok=True)
-        raise ModelFileError(
-            f"{path} cannot be written: {error.strerror or error}; what was there before "
-            "is untouched"
-        ) from None
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    _flush_folder(path.parent)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _flush_folder(folder: Path) -> None:
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)

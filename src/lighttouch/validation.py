@@ -14,6 +14,7 @@ import scipy.sparse
 
 from lighttouch.arrays import Matrix, Vector
 from lighttouch.errors import DataError
+from lighttouch.text import readable_size
 
 
 def finite_vector(
@@ -127,7 +128,7 @@ def refuse_if_too_large(
     available = available_memory()
     if needed > available:
         raise error(
-            f"{what} needs about {in_words(needed)} of memory, {in_words(available)} are "
+            f"{what} needs about {readable_size(needed)} of memory, {readable_size(available)} are "
             f"available; {advice}"
         )
 
@@ -149,14 +150,6 @@ def _reclaimable() -> int:
     except OSError:
         pass
     return 0
-
-
-def in_words(size: float) -> str:
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TiB"
 
 
 def one_of(value: str, choices: Sequence[str], name: str) -> str:

@@ -145,8 +145,16 @@ def test_check_says_yes(place):
         (["train", "absent.csv", "--target", "y"], 5, ["no file absent.csv"]),
         (["train", "empty.csv", "--target", "y"], 2, ["empty.csv is empty"]),
         (["train", "table.csv", "--target", "z", "-o", "n.lt"], 2, ["'z' is not a column"]),
-        (["train", "table.csv", "--target", "y", "--increasing", "a  b", "-o", "n.lt"], 2, ["'a  b'", "did you mean 'a b'?"]),
-        (["train", "gap.csv", "--target", "y"], 2, ["the target 'y' is missing in 1 row(s)", "row 8 (line"]),
+        (
+            ["train", "table.csv", "--target", "y", "--increasing", "a  b", "-o", "n.lt"],
+            2,
+            ["'a  b'", "did you mean 'a b'?"],
+        ),
+        (
+            ["train", "gap.csv", "--target", "y"],
+            2,
+            ["the target 'y' is missing in 1 row(s)", "row 8 (line"],
+        ),
         (["train", "table.csv", "--target", "y"], 5, ["table.lt exists already", "--overwrite"]),
         (["predict", "absent.lt", "table.csv"], 5, ["absent.lt"]),
         (["predict", "flip.lt", "table.csv"], 5, ["flip.lt"]),
@@ -159,9 +167,8 @@ def test_check_says_yes(place):
         (["reproduce", "--only", "figure9"], 2, ["figure9"]),
         (["reproduce", "--scale", "small", "--data", "absent.csv"], 5, ["absent.csv"]),
         (["warmup", "now"], 2, ["unrecognized arguments: now"]),
-        (["completion", "tcsh"], 2, ["invalid choice: 'tcsh'"]),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused_with_its_code_and_nothing_is_written(place, words, code, parts):
     before = sorted(place.iterdir())
     refused(lighttouch(*words, cwd=place), code, *parts)
@@ -222,15 +229,6 @@ def test_warmup_deletes_what_is_outdated_and_compiles_the_rest(place):
     assert done.stdout.startswith("Deleted ") and "Everything is compiled" in done.stdout
 
 
-def test_completion_is_a_script(place):
-    done = lighttouch("completion", "bash", cwd=place)
-    assert (
-        done.returncode == 0
-        and done.stdout.startswith("_lighttouch()")
-        and "--increasing" in done.stdout
-    )
-
-
 def test_output_into_a_closed_pipe_is_no_error(place):
     command = (
         f"{sys.executable} -m lighttouch predict table.lt table.csv | head -n 1; exit "
@@ -268,9 +266,14 @@ def test_ctrl_c_during_reproduce_keeps_what_was_measured(tmp_path, workers):
         workers,
     ]
     process = subprocess.Popen(
-        [sys.executable, "-m", "lighttouch", *words], cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "lighttouch", *words],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     while process.poll() is None and not list(tmp_path.glob("out/cache/*.json")):
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)

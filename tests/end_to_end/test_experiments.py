@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import lighttouch as lt
+from lighttouch.cli import main
+from lighttouch.cli.failures import FILE_PROBLEM
 from lighttouch.datasets import ranking_pairs
 from lighttouch.experiments import EXPERIMENTS, reproduce
-from lighttouch.experiments import __main__ as command
 from lighttouch.experiments import units as units_module
 from lighttouch.experiments.claims import Claim, judge, read_claims
 from lighttouch.experiments.curves import (
@@ -361,12 +362,8 @@ def test_workers_give_the_same_rows(tmp_path):
 
 
 def test_the_command_names_bad_data(tmp_path, capsys):
-    assert (
-        command.main(
-            ["--scale", "small", "--data", str(tmp_path / "none.csv"), "--output", str(tmp_path)]
-        )
-        == 2
-    )
+    words = ["--data", str(tmp_path / "none.csv"), "--output", str(tmp_path)]
+    assert main(["reproduce", "--scale", "small", *words]) == FILE_PROBLEM
     assert "none.csv" in capsys.readouterr().err
 
 

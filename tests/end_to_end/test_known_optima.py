@@ -62,10 +62,7 @@ def reach(
     return result
 
 
-# --------------------------------------------------------------------------------------------------
-# -- isotonic regression
-
-
+# --- isotonic regression
 @cache
 def isotonic() -> Known:
     rng = np.random.default_rng(0)
@@ -234,10 +231,7 @@ def test_logistic_regression_in_a_box(solver, as_domain):
     reach(known, solver, 100_000, boxed if as_domain else None, distance=0.05)
 
 
-# --------------------------------------------------------------------------------------------------
-# ----- norm constraints
-
-
+# --- norm constraints
 @cache
 def among_balls() -> Known:
     rng = np.random.default_rng(4)

@@ -16,7 +16,8 @@ import pytest
 import lighttouch as lt
 from lighttouch.report import Data, accuracy, write_report
 from lighttouch.report.charts import Series, line_chart
-from lighttouch.report.escape import as_json, clipped, number, text
+from lighttouch.report.markup import Markup, as_json, clipped, fill, number, text
+from lighttouch.report.slices import slices
 
 pd = pytest.importorskip("pandas")
 
@@ -44,11 +45,46 @@ HOSTILE = [
     "&lt;b&gt;",
     "=1+1",
 ]  # fmt: skip
-TAGS = {
-    "html", "head", "meta", "title", "style", "body", "main", "header", "h1", "h2", "h3", "p", "section", "div", "table", "thead", "tbody",
-    "tr", "th", "td", "code", "figure", "button", "svg", "g", "text", "line", "polyline", "circle", "rect", "figcaption", "span", "details",
-    "summary", "footer", "script",
-}  # fmt: skip
+TAGS = set(
+    [
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "main",
+        "header",
+        "h1",
+        "h2",
+        "h3",
+        "p",
+        "section",
+        "div",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "code",
+        "figure",
+        "button",
+        "svg",
+        "g",
+        "text",
+        "line",
+        "polyline",
+        "circle",
+        "rect",
+        "figcaption",
+        "span",
+        "details",
+        "summary",
+        "footer",
+        "script",
+    ]
+)
 
 
 def fitted(names: list[str], seed: int = 0):
@@ -100,15 +136,14 @@ def read(path):
     return reader
 
 
-# --- what it says ---------------------------------------------------------------------------------
-# -----------------------------
+# --- what it says
 
 
 def test_the_verdict_comes_first_and_the_sections_follow(hostile):
     page = hostile.read_text(encoding="utf-8")
     headings = re.findall(r"<h2>(.*?)</h2>", page)
     assert headings == [
-        "Every one of the 2 rules holds",
+        "All 2 rules hold",
         "What was asked",
         "What was chosen",
         "Accuracy",
@@ -161,6 +196,45 @@ def test_history_and_what_a_free_model_would_break_are_measured():
         assert (np.diff(history.constraint_checks) > 0).all()
 
 
+def test_rules_about_differences_are_shown_on_the_log_odds(tmp_path):
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame({"age": rng.random(300), "pay": rng.random(300)})
+    y = np.where(X["age"] - X["age"] ** 2 + 0.1 * rng.normal(size=300) > 0.15, "yes", "no")
+    model = lt.LatticeClassifier(
+        monotonic_cst={"pay": 1}, shape_constraints=[lt.Concave("age")], max_iter=8
+    ).fit(X, y)
+    write_report(model, tmp_path / "r.html", Data("rows", X, y))
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Concave(age), on the log-odds" in page
+    assert 'aria-label="log-odds of yes along age"' in page
+    assert 'aria-label="probability of yes along pay"' in page
+    assert "Concave(age): on the log-odds of yes, not on its probability" in page
+    assert page.count("<td data-label='on the'>log-odds</td>") == 1
+    drawn = next(each for each in slices(model, X) if each.name == "age")
+    even = drawn.typical[np.isin(drawn.values, np.linspace(*drawn.values[[0, -1]], 24))]
+    assert (np.diff(even, 2) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("kind", ["lattice", "linear", "texts"])
+def test_slices_are_the_models_own_predictions(kind):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"a": rng.random(200), "b": rng.random(200)})
+    y = X["a"] ** 2 + 0.1 * rng.normal(size=200)
+    if kind == "texts":
+        X["c"] = pd.Categorical(rng.choice(["low", "high", None], 200))
+    estimator = lt.ConstrainedLinearRegressor if kind == "linear" else lt.LatticeRegressor
+    model = estimator(monotonic_cst={"a": 1}).fit(X, y)
+    first = slices(model, X)[0]
+    row = X.iloc[[0] * first.values.size].reset_index(drop=True)
+    for name in "ab":
+        row[name] = X[name].quantile(0.5, interpolation="lower")
+    if kind == "texts":
+        row["c"] = pd.Categorical([X["c"].mode()[0]] * len(row))
+    row["a"] = first.values
+    np.testing.assert_array_equal(first.typical, model.predict(row))
+    assert (np.diff(first.typical) >= 0.0).all() and (np.diff(first.average) >= 0.0).all()
+
+
 @pytest.mark.parametrize(
     "kind", ["linear", "regressor", "ranker", "no rules", "loaded", "many columns"]
 )
@@ -196,7 +270,6 @@ def test_every_kind_of_model_has_a_report(tmp_path, kind):
 
 
 # --- nothing in the data becomes markup
-# -----------------------------------------------------------------------------------------
 
 
 def test_hostile_names_become_text(hostile):
@@ -229,6 +302,13 @@ def test_text_has_one_door():
     }
 
 
+def test_a_template_escapes_what_it_is_given():
+    assert fill("<b>{name}</b>", name="<i>") == "<b>&lt;i&gt;</b>"
+    assert fill("<b>{inside}</b>", inside=fill("<i>{x:.1f}</i>", x=2)) == "<b><i>2.0</i></b>"
+    assert fill("{s.name}{a}", {"s": Series("<i>", ())}, a="&") == "&lt;i&gt;&amp;"
+    assert isinstance(fill("{x}", x=Markup("<i>")), Markup)
+
+
 def test_charts_survive_flat_and_single_points():
     for x, y in (
         ([1.0], [2.0]),
@@ -240,16 +320,17 @@ def test_charts_survive_flat_and_single_points():
         assert "nan" not in page and "inf" not in page.replace("information", "")
 
 
-# --- in a browser ---------------------------------------------------------------------------------
-# ------------------------------
+# --- in a browser
 
-PROBE = """<!doctype html><title>probe</title><iframe id=f width=390 height=900 src="%s"></iframe><pre id=out></pre><script>
+PROBE = """<!doctype html><title>probe</title>
+<iframe id=f width=390 height=900 src="%s"></iframe><pre id=out></pre><script>
 document.getElementById("f").onload = function () {
   var out = {}, frame = this, page = frame.contentDocument, view = frame.contentWindow;
   try {
     out.scripted = page.documentElement.classList.contains("scripted");
     out.hacked = view.hacked === undefined ? null : view.hacked;
-    out.scripts = page.scripts.length; out.images = page.images.length; out.charts = page.querySelectorAll("figure.chart").length;
+    out.scripts = page.scripts.length; out.images = page.images.length;
+    out.charts = page.querySelectorAll("figure.chart").length;
     out.overflow = page.documentElement.scrollWidth - 390;
     out.background = view.getComputedStyle(page.body).backgroundColor;
     out.readouts = [];
@@ -260,7 +341,8 @@ document.getElementById("f").onload = function () {
       svg.dispatchEvent(new view.PointerEvent("pointermove", at));
       out.readouts.push(figure.querySelector(".readout").textContent);
     });
-    var key = page.querySelector(".key"), line = page.querySelector(".key").closest("figure").querySelector('.series[data-series="0"]');
+    var key = page.querySelector(".key");
+    var line = key.closest("figure").querySelector('.series[data-series="0"]');
     key.click();
     out.hidden = [key.getAttribute("aria-pressed"), view.getComputedStyle(line).display];
     key.click();

@@ -17,9 +17,10 @@ FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "qp"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.mat"))
 TIME_LIMIT = 8.0
 
-pytestmark = pytest.mark.skipif(
-    not NAMES, reason="the outside problems in ../shared/data/qp are not here"
-)
+pytestmark = [
+    pytest.mark.slow_clock,
+    pytest.mark.skipif(not NAMES, reason="the outside problems in ../shared/data/qp are not here"),
+]
 
 
 def quadratic_program(name: str) -> tuple[lt.Problem, float]:

@@ -34,10 +34,7 @@ def slack(*numbers: float) -> float:
     return 1e-9 * (1.0 + sum(abs(number) for number in numbers))
 
 
-# --------------------------------------------------------------------------------------------------
-# --------- subgradients
-
-
+# --- subgradients
 @pytest.mark.parametrize("name", OBJECTIVES)
 @settings(max_examples=25)
 @given(seed=SEEDS, scale=SCALES)
@@ -91,10 +88,7 @@ def test_the_logistic_loss_does_not_overflow(z, y):
     )
 
 
-# --------------------------------------------------------------------------------------------------
-# ------- worst of a range
-
-
+# --- worst of a range
 @pytest.mark.parametrize("name", FAMILIES)
 @settings(max_examples=15)
 @given(seed=SEEDS)
@@ -125,10 +119,7 @@ def test_aggregation_takes_maxima_of_groups(name, size):
     assert again.members == constraints.count and again.values(w).max() == values.max()
 
 
-# --------------------------------------------------------------------------------------------------
-# -------- dense == sparse
-
-
+# --- dense == sparse
 @settings(max_examples=40)
 @given(seed=SEEDS, loss=st.sampled_from(["hinge", "logistic", "squared", "absolute", "huber"]))
 def test_dense_and_sparse_examples_agree(seed, loss):
@@ -182,10 +173,7 @@ def test_sparse_data_of_the_caller_is_left_alone():
     assert matrix.indices.tolist() == [2, 0, 0] and matrix.data.tolist() == [1.0, 2.0, 3.0]
 
 
-# --------------------------------------------------------------------------------------------------
-# -------------- domains
-
-
+# --- domains
 @pytest.mark.parametrize("name", DOMAINS)
 @given(seed=SEEDS, scale=SCALES)
 def test_domains_project_to_the_nearest_point(name, seed, scale):
@@ -221,10 +209,7 @@ def test_a_kernels_step_stays_in_the_domain(name):
         np.testing.assert_allclose(domain.project(w), w, rtol=0, atol=1e-14)
 
 
-# --------------------------------------------------------------------------------------------------
-# ---------------- draws
-
-
+# --- draws
 @settings(max_examples=20)
 @given(seed=SEEDS, m=st.integers(2, 40), rate=st.floats(0.01, 3.0), ticks=st.integers(0, 30))
 def test_draws_match_p(seed, m, rate, ticks):

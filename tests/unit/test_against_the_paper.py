@@ -171,10 +171,7 @@ def test_push_batches_grow_with_their_variance(monkeypatch):
     assert any(2 < pushes < 9 for _, pushes, _ in expected.sizes)
 
 
-# --------------------------------------------------------------------------------------------------
-# ----------- forced cases
-
-
+# --- forced cases
 def one_example(sparse: bool, domain: str, l2: float, group: int, rows: int) -> Case:
     """A single weighted example, a few constraints."""
     import scipy.sparse
@@ -294,9 +291,7 @@ def test_one_constraint_forces_all_four(sparse, domain, l2, group):
     )
 
 
-# --------------------------------------------------------------------------------------------------
-# -------- in distribution
-
+# --- in distribution
 SEEDS = 300
 STEPS = 30
 
@@ -337,19 +332,36 @@ DISTRIBUTED = ["dense rows in a box", "an order in groups", "sparse rows in a ba
 def test_light_touch_in_distribution(name):
     case = PROBLEMS[name]()
     solver = lt.LightTouch(GAMMA, 0.1, 2, weight_step_size=0.6)
-    compare_means(*outcomes(
-        case, solver,
-        lambda choices: reference.light_touch(case.piece, choices, start_of(case), STEPS, GAMMA, reference.Steps("constant", 0.1), 0.6, 2),
-    ))  # fmt: skip
+    compare_means(
+        *outcomes(
+            case,
+            solver,
+            lambda choices: reference.light_touch(
+                case.piece,
+                choices,
+                start_of(case),
+                STEPS,
+                GAMMA,
+                reference.Steps("constant", 0.1),
+                0.6,
+                2,
+            ),
+        )
+    )
 
 
 @pytest.mark.parametrize("name", DISTRIBUTED)
 def test_mid_touch_in_distribution(name):
     case = PROBLEMS[name]()
-    compare_means(*outcomes(
-        case, lt.MidTouch(GAMMA, 2.0, 10, 0.6),
-        lambda choices: reference.mid_touch(case.piece, choices, start_of(case), 10, STEPS - 10, GAMMA, 2.0, 0.6),
-    ))  # fmt: skip
+    compare_means(
+        *outcomes(
+            case,
+            lt.MidTouch(GAMMA, 2.0, 10, 0.6),
+            lambda choices: reference.mid_touch(
+                case.piece, choices, start_of(case), 10, STEPS - 10, GAMMA, 2.0, 0.6
+            ),
+        )
+    )
 
 
 @pytest.mark.parametrize("name", DISTRIBUTED[:2])
@@ -361,12 +373,22 @@ def test_practical_light_touch_in_distribution(name):
         case.problem.constraints.cost,
     )
     steps = ("inverse sqrt", 0.3)
-    compare_means(*outcomes(
-        case, lt.PracticalLightTouch(GAMMA, lt.InverseSqrt(0.3), 0.4),
-        lambda choices: reference.practical_light_touch(
-            case.piece, choices, start_of(case), STEPS, GAMMA, reference.Steps(*steps), 0.4, costs
-        ),
-    ))  # fmt: skip
+    compare_means(
+        *outcomes(
+            case,
+            lt.PracticalLightTouch(GAMMA, lt.InverseSqrt(0.3), 0.4),
+            lambda choices: reference.practical_light_touch(
+                case.piece,
+                choices,
+                start_of(case),
+                STEPS,
+                GAMMA,
+                reference.Steps(*steps),
+                0.4,
+                costs,
+            ),
+        )
+    )
 
 
 @pytest.mark.parametrize("independent", [False, True])
@@ -379,8 +401,13 @@ def test_full_touch_in_distribution(independent):
         case.problem.constraints,
         case.problem.domain,
     )
-    compare_means(*outcomes(
-        replace(case, problem=problem), lt.FullTouch(GAMMA, 0.1),
-        lambda choices: reference.full_touch(case.piece, choices, start_of(case), STEPS, GAMMA, reference.Steps("constant", 0.1)),
-        independent,
-    ))  # fmt: skip
+    compare_means(
+        *outcomes(
+            replace(case, problem=problem),
+            lt.FullTouch(GAMMA, 0.1),
+            lambda choices: reference.full_touch(
+                case.piece, choices, start_of(case), STEPS, GAMMA, reference.Steps("constant", 0.1)
+            ),
+            independent,
+        )
+    )

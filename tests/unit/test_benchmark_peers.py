@@ -13,9 +13,6 @@ import pytest
 import scipy.sparse as sp
 
 import lighttouch as lt
-
-pytest.importorskip("benchmarks.peers")
-
 from benchmarks.peers import environments
 from benchmarks.peers.comparison import CVXPY, _against, skipped
 from benchmarks.peers.environments import Unavailable

@@ -69,7 +69,7 @@ def test_three_ways_to_write_a_problem_agree(objective, constraints, solver):
 
 
 def test_values_and_subgradients_agree():
-    w = RNG.normal(size=4)
+    w = np.random.default_rng(1).normal(size=4)
     for family in CONSTRAINTS.values():
         np.testing.assert_allclose(family().values(w), A @ w - B, rtol=0, atol=1e-14)
     for family in ("compiled", "python"):
@@ -86,7 +86,7 @@ def test_values_and_subgradients_agree():
 def test_a_users_family_in_a_stack_and_in_groups():
     half = lt.LinearConstraints(A[:4], B[:4]), compiled_rows(A[4:], B[4:])
     stacked, whole = lt.stack(*half).aggregated(3), lt.LinearConstraints(A, B).aggregated(3)
-    w = RNG.normal(size=4)
+    w = np.random.default_rng(1).normal(size=4)
     np.testing.assert_allclose(stacked.values(w), whole.values(w), rtol=0, atol=1e-14)
     objective = lt.EmpiricalRisk(X, Y)
     ours, theirs = (
@@ -100,7 +100,7 @@ def test_functions_the_user_compiled_already_are_taken():
     jitted = lt.ConvexConstraints(
         4, 7, numba.njit(users_value), numba.njit(users_subgradient), record=UsersRows(A, B)
     )
-    w = RNG.normal(size=4)
+    w = np.random.default_rng(1).normal(size=4)
     np.testing.assert_allclose(jitted.values(w), A @ w - B, rtol=0, atol=1e-14)
 
 

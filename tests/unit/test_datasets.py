@@ -105,7 +105,7 @@ def test_lists_are_sorted_by_what_the_old_ranker_trusts():
 
 def test_every_pair_is_a_click_and_its_predecessor(monkeypatch):
     """One chunk recomputed by hand: users who click the first place leave no pair."""
-    monkeypatch.setattr(datasets, "LISTS_A_CHUNK", 64)
+    monkeypatch.setattr(datasets, "LISTS_PER_CHUNK", 64)
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(3).spawn(1)[0]))
     population = datasets._population(12)
     candidates = datasets._similarities(12, rng)

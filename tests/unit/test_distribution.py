@@ -166,10 +166,7 @@ def test_growth_too_slow_to_see_leaves_the_weights_alone(growth):
     np.testing.assert_allclose(ours.tree[:3], 1.0, rtol=1e-9)
 
 
-# --------------------------------------------------------------------------------------------------
-# --------------- draws
-
-
+# --- draws
 def frequencies(ours, rng: np.random.Generator, draws: int) -> np.ndarray:
     return np.bincount([draw(ours, rng) for _ in range(draws)], minlength=ours.law.shape[0])
 
@@ -294,10 +291,7 @@ def test_few_draws_are_rejected_after_a_giant_falls():
     np.testing.assert_allclose(probabilities(ours), dense.p, rtol=0, atol=1e-9)
 
 
-# --------------------------------------------------------------------------------------------------
-# ------------ extremes
-
-
+# --- extremes
 @pytest.mark.parametrize("extreme", [10_000.0, 1e6, 1e12])
 def test_weights_of_huge_exponents(extreme):
     rng = np.random.default_rng(6)

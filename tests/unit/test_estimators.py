@@ -102,12 +102,20 @@ def test_classification_keeps_rules_on_every_loss(loss):
         assert not hasattr(model, "predict_proba")
 
 
-@pytest.mark.parametrize("options", [
-    {"lattices": 0}, {"lattices": "random", "random_state": 3},
-    {"lattices": "single"}, {"lattices": "single", "interpolation": "hypercube"},
-    {"lattices": [("rating", "reviews"), ("price", "age", "kind")]}, {"lattices": 3, "lattice_size": 3}, {"columns_per_lattice": 3},
-    {"smoothing": 0.0, "keypoints": 5}, {"smoothing": (1e-3, 1e-1), "interpolation": "simplex"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lattices": 0},
+        {"lattices": "random", "random_state": 3},
+        {"lattices": "single"},
+        {"lattices": "single", "interpolation": "hypercube"},
+        {"lattices": [("rating", "reviews"), ("price", "age", "kind")]},
+        {"lattices": 3, "lattice_size": 3},
+        {"columns_per_lattice": 3},
+        {"smoothing": 0.0, "keypoints": 5},
+        {"smoothing": (1e-3, 1e-1), "interpolation": "simplex"},
+    ],
+)
 def test_every_option_keeps_rules(options):
     X, y = table(300)
     model = lt.LatticeRegressor(monotonic_cst=MONOTONIC, **options).fit(X, y)
@@ -191,8 +199,16 @@ def test_ranker_learns_queries_and_pairs_and_keeps_rules():
             numeric, relevance, qid=query
         )
         scores = model.predict(numeric)
-        right = [np.mean(np.subtract.outer(scores[q], scores[q])[np.subtract.outer(relevance[q], relevance[q]) > 0] > 0)
-                 for q in np.split(np.arange(500), 50) if np.ptp(relevance[q]) > 0]  # fmt: skip
+        right = [
+            np.mean(
+                np.subtract.outer(scores[q], scores[q])[
+                    np.subtract.outer(relevance[q], relevance[q]) > 0
+                ]
+                > 0
+            )
+            for q in np.split(np.arange(500), 50)
+            if np.ptp(relevance[q]) > 0
+        ]
         assert np.mean(right) > 0.75
         assert model.constraint_report_.violation == 0.0
         assert falls(model.predict, numeric, MONOTONIC, 3000) == 0
@@ -244,13 +260,25 @@ def test_columns_that_do_not_exist_are_answered_with_the_nearest():
         model.predict(X.rename(columns={"rating": "raiting"}))
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    (lambda X: X.assign(price=np.where(np.arange(len(X)) == 7, np.inf, X.price)), "'price'.*first at row 7"),
-    (lambda X: X.assign(price=np.where(np.arange(len(X)) == 7, 1e200, X.price)), "'price'.*row 7"),
-    (lambda X: X.assign(price=pd.Timestamp("2020-01-01")), "'price'.*datetime64"),
-    (lambda X: X.assign(price=[*X.price[:-1], "1,5"]), "'price' mixes numbers and text.*row 99 holds '1,5'"),
-    (lambda X: X.assign(price=X.price + 0j), "'price'|[Cc]omplex"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda X: X.assign(price=np.where(np.arange(len(X)) == 7, np.inf, X.price)),
+            "'price'.*first at row 7",
+        ),
+        (
+            lambda X: X.assign(price=np.where(np.arange(len(X)) == 7, 1e200, X.price)),
+            "'price'.*row 7",
+        ),
+        (lambda X: X.assign(price=pd.Timestamp("2020-01-01")), "'price'.*datetime64"),
+        (
+            lambda X: X.assign(price=[*X.price[:-1], "1,5"]),
+            "'price' mixes numbers and text.*row 99 holds '1,5'",
+        ),
+        (lambda X: X.assign(price=X.price + 0j), "'price'|[Cc]omplex"),
+    ],
+)
 def test_bad_cells_are_named(change, words):
     X, y = table(100)
     with pytest.raises((lt.DataError, TypeError), match=words):

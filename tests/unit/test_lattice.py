@@ -257,11 +257,11 @@ def test_the_size_of_the_paper_is_ordinary():
     X = np.random.default_rng(0).random((612_587, 12))
     theta = np.random.default_rng(1).random(4096)
     lattice.features(X[:2]), lattice.evaluate(X[:2], theta)
-    start = time.perf_counter()
+    start = time.process_time()
     features = lattice.features(X)
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
     assert features.nnz == 612_587 * 13
-    start = time.perf_counter()
+    start = time.process_time()
     values = lattice.evaluate(X, theta)
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
     np.testing.assert_allclose(values, features @ theta, atol=1e-14)

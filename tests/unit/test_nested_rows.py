@@ -68,8 +68,12 @@ def split_method(rules, box=(-np.inf, np.inf)):
 @pytest.mark.parametrize("seed", range(3))
 def test_nearest_points_agree_with_the_method_for_any_rows(box, seed):
     sizes = [2] * 6
-    rules = lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1), lt.lattice.joint_monotonicity(sizes, 2, 3),
-                     lt.lattice.edgeworth(sizes, 4, 5))  # fmt: skip
+    rules = lt.stack(
+        lt.lattice.increasing(sizes),
+        lt.lattice.dominance(sizes, 0, 1),
+        lt.lattice.joint_monotonicity(sizes, 2, 3),
+        lt.lattice.edgeworth(sizes, 4, 5),
+    )
     v = np.random.default_rng(seed).normal(size=64)
     found = split_method(rules, box).nearest(v).w
     expected = GeneralRows.of(read_rows(rules.A, rules.b, *box)).nearest(v).w

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lighttouch.projections.orders.graphs import prepare_order, vector_runs
 from scipy import sparse
 
 import lighttouch as lt
@@ -23,6 +22,7 @@ from lighttouch.errors import DataError
 from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.orders.project import project_order
 from lighttouch.projections import project
+from lighttouch.projections.orders.graphs import prepare_order, vector_runs
 
 
 def hypercube(dimensions):

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lighttouch.projections.rows.factor_cost import factor_cost
-from lighttouch.projections.rows.interior_point import opposite_rows
 from scipy import sparse
 
 import lighttouch as lt
 from lighttouch.projections import OutOfTimeError
+from lighttouch.projections.rows.factor_cost import factor_cost
+from lighttouch.projections.rows.interior_point import opposite_rows
 from lighttouch.solvers import interior
 
 
@@ -139,6 +139,7 @@ def hard_rows() -> tuple[np.ndarray, lt.LinearConstraints]:
     )
 
 
+@pytest.mark.slow_clock
 def test_a_projection_ends_soon_after_its_time_limit():
     v, rules = hard_rows()
     lt.project(np.zeros(rules.dimension), rules)  # sorting the rows is not what the limit is about
@@ -148,6 +149,7 @@ def test_a_projection_ends_soon_after_its_time_limit():
     assert time.perf_counter() - began <= 2.0
 
 
+@pytest.mark.slow_clock
 def test_a_time_limit_bounds_the_final_projection_and_keeps_the_result():
     v, rules = hard_rows()
     problem = lt.Problem(lt.EmpiricalRisk(np.eye(v.size), v, loss="squared"), rules)

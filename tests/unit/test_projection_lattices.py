@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lighttouch.projections.sets import feasible_set
 
 import lighttouch as lt
 from lighttouch.lattice.implicit import LatticeMonotonicity
+from lighttouch.projections.sets import feasible_set
 
 seeds = st.integers(0, 2**32 - 1)
 

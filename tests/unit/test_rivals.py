@@ -54,9 +54,14 @@ def optimum() -> float:
     A = problem.constraints.A.toarray()
     objective = problem.objective
     found = minimize(
-        objective.value, np.zeros(20), jac=objective.gradient, method="SLSQP", bounds=[(-1.0, 1.0)] * 20,
-        constraints={"type": "ineq", "fun": lambda w: -A @ w, "jac": lambda w: -A}, options={"ftol": 1e-14, "maxiter": 500},
-    )  # fmt: skip
+        objective.value,
+        np.zeros(20),
+        jac=objective.gradient,
+        method="SLSQP",
+        bounds=[(-1.0, 1.0)] * 20,
+        constraints={"type": "ineq", "fun": lambda w: -A @ w, "jac": lambda w: -A},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
     assert found.success
     tight = np.abs(A @ found.x) < 1e-7
     assert 3 <= tight.sum() < 19 and np.any(np.abs(np.abs(found.x) - 1.0) < 1e-7)
@@ -189,10 +194,7 @@ def test_an_infinite_gradient_is_called_divergence(name: str) -> None:
     assert result.status is lt.Status.DIVERGED and np.all(np.isfinite(result.w))
 
 
-# --------------------------------------------------------------------------------------------------
-# ------------- ProjectedSGD
-
-
+# --- ProjectedSGD
 def test_whole_passes_of_projected_sgd_are_projected_gradient_descent() -> None:
     problem = ridge()
     result = lt.solve(problem, lt.ProjectedSGD(0.8, batch=200), iterations=40, project=False)
@@ -236,9 +238,7 @@ def test_projected_sgd_takes_any_rows_and_balls() -> None:
     np.testing.assert_allclose(result.w_last, exact, atol=1e-6)
 
 
-# --------------------------------------------------------------------------------------------------
-# ---------------- refusals
-
+# --- refusals
 ORDERS = lt.ordering(4)
 SUMS = lt.LinearConstraints([[1.0, 1.0, 1.0, 1.0]], [1.0])
 CONES = lt.NormConstraints(None, np.zeros((1, 4)), None, [1.0])

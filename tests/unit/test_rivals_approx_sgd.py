@@ -241,7 +241,18 @@ def test_approx_sgd_interpreted_and_compiled_are_the_same_bits() -> None:
     plain = compiled.copy()
     solver.advance(problem, compiled, 60, np.random.default_rng(1))
     interpreted(approx_sgd)(
-        problem.objective.record, 0.01, links, INVERSE_SQRT, 2.0, 1, plain.iterate, plain.visits,
-        new_gradient(16), new_move(16, links.smaller.size), plain.counters, 60, np.random.default_rng(1),
-    )  # fmt: skip
+        problem.objective.record,
+        0.01,
+        links,
+        INVERSE_SQRT,
+        2.0,
+        1,
+        plain.iterate,
+        plain.visits,
+        new_gradient(16),
+        new_move(16, links.smaller.size),
+        plain.counters,
+        60,
+        np.random.default_rng(1),
+    )
     assert_same_bits(compiled, plain)

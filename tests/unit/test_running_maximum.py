@@ -8,21 +8,20 @@ import scipy.sparse as sp
 
 import lighttouch as lt
 
-RNG = np.random.default_rng(7)
-
 
 def examples(d: int, n: int = 400) -> lt.EmpiricalRisk:
     X = sp.random(n, d, 4 / d, random_state=3, format="csr")
-    return lt.EmpiricalRisk(X, np.sign(RNG.normal(size=n)), loss="hinge")
+    return lt.EmpiricalRisk(X, np.sign(np.random.default_rng(7).normal(size=n)), loss="hinge")
 
 
 def families(d: int) -> dict[str, lt.LinearConstraints]:
     sparse = sp.random(300, d, 3 / d, random_state=5, format="csr")
-    ends = np.sort(RNG.integers(0, d - 1, size=(250, 2)), axis=1)
+    rng = np.random.default_rng(7)
+    ends = np.sort(rng.integers(0, d - 1, size=(250, 2)), axis=1)
     return {
         "orders": lt.order(ends[:, 0], ends[:, 1] + 1, dimension=d),
-        "sparse rows": lt.LinearConstraints(sparse, 0.01 * np.abs(RNG.normal(size=300))),
-        "dense rows": lt.LinearConstraints(RNG.normal(size=(37, d)), np.full(37, 0.1)),
+        "sparse rows": lt.LinearConstraints(sparse, 0.01 * np.abs(rng.normal(size=300))),
+        "dense rows": lt.LinearConstraints(rng.normal(size=(37, d)), np.full(37, 0.1)),
         "one row": lt.LinearConstraints(np.ones((1, d)), [0.05]),
         "lattice": lt.lattice.increasing([2] * 6),
         "larger lattice": lt.lattice.decreasing([4, 4, 4], [0, 2]),

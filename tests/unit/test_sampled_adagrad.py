@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tests.catalogue import Interpreted
-from tests.reference import LOSSES
 
 import lighttouch as lt
+from catalogue import Interpreted
 from lighttouch.solvers import pace as pacing
 from lighttouch.solvers.automatic import Automatic, AutomaticState
+from reference import LOSSES
 
 EXAMPLES, DIMENSION = 90, 40
 

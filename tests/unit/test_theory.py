@@ -208,9 +208,7 @@ def test_more_iterations_need_a_smaller_batch(
     ) <= theory.light_constraint_batch(constraints, iterations, failure)
 
 
-def test_light_checks_fewer_constraints_than_full_when_epsilon_is_small_and_constraints_are_many() -> (
-    None
-):
+def test_light_checks_less_than_full_where_epsilon_is_small_and_constraints_many() -> None:
     many = dataclasses.replace(EXAMPLE, constraints=10**7)
     light, full = theory.plan_light(many, 1e-9), theory.plan_full(many, 1e-9)
     assert light.expected_checks < full.expected_checks

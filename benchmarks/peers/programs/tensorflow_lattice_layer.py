@@ -20,9 +20,13 @@ def main() -> None:
     better, worse = (tf.constant(run.problem[name], tf.float32) for name in ("better", "worse"))
     features, bound = better.shape[1], float(run.problem["bound"])
     layer = tfl.layers.Lattice(
-        [2] * features, monotonicities=["increasing"] * features, output_min=-bound, output_max=bound,
-        interpolation="simplex", kernel_initializer=keras.initializers.Zeros(),
-    )  # fmt: skip
+        [2] * features,
+        monotonicities=["increasing"] * features,
+        output_min=-bound,
+        output_max=bound,
+        interpolation="simplex",
+        kernel_initializer=keras.initializers.Zeros(),
+    )
     corners = tf.constant(vertices(features), tf.float32)
     layer(corners)
     optimizer = getattr(keras.optimizers, run.settings["optimizer"])(run.settings["step"])

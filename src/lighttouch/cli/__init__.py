@@ -1,6 +1,4 @@
-"""The command line: `lighttouch train | predict | check | plan | reproduce | warmup |
-completion`.
-"""
+"""The command line: `lighttouch train | predict | check | plan | reproduce | warmup`."""
 
 from lighttouch.cli.main import main
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from lighttouch.cli import tables
-from lighttouch.cli.failures import one_line, say
+from lighttouch.cli.failures import say
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
+from lighttouch.text import printable
 
 BETTER, WORSE = "better_", "worse_"
 
@@ -59,7 +60,7 @@ class Wanted:
         if unnamed:
             say(
                 (
-                    f"warning: {len(unnamed)} column(s) of {one_line(str(path))} without a "
+                    f"warning: {len(unnamed)} column(s) of {printable(str(path))} without a "
                     "name (row numbers?) are left out"
                 ),
                 sys.stderr,

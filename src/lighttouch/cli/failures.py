@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from lighttouch.errors import ConstraintError, DataError, InfeasibleConstraintsError, ModelFileError
+from lighttouch.text import printable
 
 OK, RULES_BROKEN, BAD_USAGE, INFEASIBLE, NOT_CONVERGED, FILE_PROBLEM, INTERRUPTED = (
     0,
@@ -43,7 +44,10 @@ def tell(error: BaseException) -> None:
     text = str(error)
     if isinstance(error, OSError) and not isinstance(error, FileProblem) and error.strerror:
         text = f"{error.filename or 'a file'}: {error.strerror}"
-    say("lighttouch: error: " + visible(text or type(error).__name__), sys.stderr)
+    say(
+        "lighttouch: error: " + printable(text or type(error).__name__, line_breaks=True),
+        sys.stderr,
+    )
     if exit_code(error) == OUR_MISTAKE:
         say(
             (
@@ -52,19 +56,6 @@ def tell(error: BaseException) -> None:
             ),
             sys.stderr,
         )
-
-
-def visible(text: str) -> str:
-    """Without control characters that could move a cursor or colour a terminal; line breaks
-    stay.
-    """
-    return "".join(
-        letter if letter.isprintable() or letter == "\n" else repr(letter)[1:-1] for letter in text
-    )
-
-
-def one_line(text: str) -> str:
-    return visible(text).replace("\n", "\\n")
 
 
 def say(text: str = "", stream: Any = None) -> None:

@@ -1,4 +1,4 @@
-"""main(): from words to an exit code, with no traceback unless asked."""
+"""main(): from words to an exit code. The module named like the command has its `run`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,9 @@ from collections.abc import Sequence
 from lighttouch.cli.failures import BAD_USAGE, OK, exit_code, tell
 from lighttouch.cli.parser import build_parser
 
-RUNS = {  # imported when asked for: scikit-learn and pandas take a second
-    "train": "train:run",
-    "predict": "predict:predict",
-    "check": "predict:check",
-    "plan": "others:plan",
-    "reproduce": "others:reproduce",
-    "warmup": "others:warmup",
-    "completion": "others:completion",
-}
-
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is returned, except for --help and bad options, where argparse
-    exits by itself.
-    """
+    """Run one command and return its exit code; for --help and bad options argparse exits."""
     parser = build_parser()
     options = parser.parse_args(words)
     options.words = list(sys.argv[1:] if words is None else words)
@@ -32,8 +20,8 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.print_help()
         return BAD_USAGE
     try:
-        module, function = RUNS[options.command].split(":")
-        return int(getattr(importlib.import_module(f"lighttouch.cli.{module}"), function)(options))
+        # Imported when asked for: scikit-learn and pandas take a second.
+        return int(importlib.import_module(f"lighttouch.cli.{options.command}").run(options))
     except BrokenPipeError:  # the reader of our output went away, as head does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK

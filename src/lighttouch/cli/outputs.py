@@ -1,11 +1,9 @@
-"""Output files: refused before the work starts, written whole or not at all."""
+"""Output files: refused before the work starts if writing them would fail or destroy something."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from lighttouch.cli.failures import FileProblem
@@ -35,19 +33,3 @@ def _same(first: Path, second: Path) -> bool:
         return first.samefile(second)
     except OSError:
         return first.absolute() == second.absolute()
-
-
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A file beside `path` to write to; it takes the name `path` only when everything succeeded."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    beside = Path(name)
-    try:
-        yield beside
-        mask = os.umask(0)
-        os.umask(mask)
-        beside.chmod(0o666 & ~mask)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)

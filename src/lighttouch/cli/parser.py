@@ -18,23 +18,26 @@ Train models that must obey rules, and prove that they do.
 Every subcommand explains itself: lighttouch train --help
 """
 EXIT_CODES = """\
-exit codes: 0 all is well, 1 a rule is broken (check), 2 bad usage or data, 3 the rules contradict each other,
-4 training did not converge (the model is saved), 5 a file cannot be read or written, 130 interrupted
+exit codes: 0 all is well, 1 a rule is broken (check), 2 bad usage or data, 3 the rules contradict
+each other, 4 training did not converge (the model is saved), 5 a file cannot be read or written,
+130 interrupted
 """
 TRAIN = """\
 Train a model on a table under rules, save it, and write a report that opens in any browser.
 
-Nothing needs tuning. A target with two values makes a classifier, numbers make a regressor, --qid or --pairs make a ranker.
-Text columns are categories; gaps are allowed. Press Ctrl-C once to stop early and keep the best model so far.
+Nothing needs tuning. A target with two values makes a classifier, numbers make a regressor, --qid
+or --pairs make a ranker. Text columns are categories; gaps are allowed. Press Ctrl-C once to stop
+early and keep the best model so far.
 """
 TRAIN_EXAMPLES = """\
 examples:
   lighttouch train people.csv --target income --increasing education_num,capital_gain
-      more education or capital gain never lowers the chance of the second of the two income classes;
-      saves people.lt and people.html
-  lighttouch train flats.parquet --target price --increasing area --decreasing age --test more_flats.parquet
+      more education or capital gain never lowers the chance of the second of the two income
+      classes; saves people.lt and people.html
+  lighttouch train flats.parquet --target price --increasing area --decreasing age \\
+      --test more_flats.parquet
       a regressor, its accuracy measured on another file
-  lighttouch train flats.csv --target price --rules rules.toml --holdout 0.2 -o flats.lt --report flats.html
+  lighttouch train flats.csv --target price --rules rules.toml --holdout 0.2 -o flats.lt
       any rule from a file, accuracy on a fifth of the rows that training does not see
   lighttouch train clicks.csv --target stars --qid query --increasing relevance
       a ranker; only rows with the same query are compared
@@ -45,39 +48,54 @@ rules.toml:
   increasing = ["area"]
   decreasing = ["age"]
   [[rule]]
-  kind = "EdgeworthTrust"      # Convex, Concave, Unimodal, SlopeBound, Dominates, RangeDominates, JointlyMonotonic,
-  main = "rating"              # Supermodular, Submodular, TrapezoidTrust, CategoryOrder: see docs/command_line.md
-  conditional = "n_reviews"
+  kind = "EdgeworthTrust"   # or Convex, Concave, Unimodal, SlopeBound, Dominates, RangeDominates,
+  main = "rating"           # JointlyMonotonic, Supermodular, Submodular, TrapezoidTrust,
+  conditional = "n_reviews" # CategoryOrder: see docs/command_line.md
+
+Rules about how much predictions change (Convex, Concave, SlopeBound, EdgeworthTrust,
+RangeDominates, Supermodular, Submodular) hold on the log-odds of a classifier. All others hold on
+its probability as well.
 """
 PREDICT_EXAMPLES = """\
 examples:
   lighttouch predict people.lt new.csv                           to the screen
-  lighttouch predict people.lt new.csv.gz -o out.csv.gz          compressed, a chunk at a time, any size
+  lighttouch predict people.lt new.csv.gz -o out.csv.gz          compressed; files of any size
   lighttouch predict people.lt new.parquet -o out.parquet --keep id
 
-A classifier writes the class and the probability of its second class; a regressor or ranker writes numbers. Numbers are written with
-all their digits: reading them back gives the same bits as predicting in Python. Text that a spreadsheet would run as a formula
-(it begins with = + - @) gets an apostrophe in front, unless --raw is given.
+A classifier writes the class and the probability of its second class; a regressor or ranker writes
+numbers. Numbers are written with all their digits: reading them back gives the same bits as
+predicting in Python. Text that a spreadsheet would run as a formula (it begins with = + - @) gets
+an apostrophe in front, unless --raw is given.
 """
 CHECK_EXAMPLES = """\
 examples:
   lighttouch check people.lt                  every rule, recomputed from the saved parameters
   lighttouch check people.lt people.csv       also that predictions on these rows keep monotonicity
-  lighttouch check people.lt && deploy        the exit code is 0 if every rule holds, 1 if one is broken
+  lighttouch check people.lt && deploy        the exit code is 0 if every rule holds, 1 if not
 """
 PLAN_EXAMPLES = """\
-How many iterations and constraint checks the theorems of the paper ask for, and with which step size and how many constraints an iteration.
+How many iterations and constraint checks the theorems of the paper ask for, with which step size
+and with how many constraints per iteration.
 
 examples:
-  lighttouch plan --constraints 24576 --diameter 10 --objective-gradient 1 --constraint-gradient 2 --penalty 1 --epsilon 0.01
-  lighttouch plan --constraints 1000 --diameter 1 --objective-gradient 1 --constraint-gradient 1 --boundary-gradient 0.5 \\
-      --epsilon 0.1 --strong-convexity 0.1
+  lighttouch plan --constraints 24576 --diameter 10 --objective-gradient 1 \\
+      --constraint-gradient 2 --penalty 1 --epsilon 0.01
+  lighttouch plan --constraints 1000 --diameter 1 --objective-gradient 1 --constraint-gradient 1 \\
+      --boundary-gradient 0.5 --epsilon 0.1 --strong-convexity 0.1
+"""
+WARMUP_EXAMPLES = """\
+examples:
+  lighttouch warmup              a minute once; the machine code is kept for every later run
+  lighttouch warmup --clean      after an update: what older versions left is deleted first
+
+It is kept beside the package, or in ~/.cache/lighttouch where that cannot be written, or in
+$LIGHTTOUCH_CACHE_DIR.
 """
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30, width=120)
+        super().__init__(prog, max_help_position=30, width=100)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -94,39 +112,8 @@ def build_parser() -> argparse.ArgumentParser:
     _check(commands)
     _plan(commands)
     _reproduce(commands)
-    warmup = _command(
-        commands,
-        "warmup",
-        "compile what training needs, so that the first model is not slow",
-        WARMUP_EXAMPLES,
-    )
-    warmup.add_argument(
-        "--clean",
-        action="store_true",
-        help="first delete machine code of older versions of lighttouch",
-    )
-    completion = _command(
-        commands,
-        "completion",
-        "print a script that completes commands in your shell",
-        COMPLETION_EXAMPLES,
-    )
-    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
+    _warmup(commands)
     return parser
-
-
-WARMUP_EXAMPLES = """\
-examples:
-  lighttouch warmup              a minute once; the machine code is kept for every later run
-  lighttouch warmup --clean      after an update: what older versions left is deleted first
-
-It is kept beside the package, or in ~/.cache/lighttouch where that cannot be written, or in $LIGHTTOUCH_CACHE_DIR.
-"""
-COMPLETION_EXAMPLES = """\
-examples:
-  source <(lighttouch completion bash)                            in ~/.bashrc, or the same with zsh in ~/.zshrc
-  lighttouch completion fish > ~/.config/fish/completions/lighttouch.fish
-"""
 
 
 def names(text: str) -> list[str]:
@@ -172,6 +159,11 @@ def _command(
     return parser
 
 
+def _columns(parser: argparse._ActionsContainer, option: str, about: str) -> None:
+    """An option whose value is a list of column names; it may repeat."""
+    parser.add_argument(option, metavar="A,B", type=names, action="extend", default=[], help=about)
+
+
 def _dialect(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the CSV is written")
     group.add_argument(
@@ -212,40 +204,12 @@ def _train(commands: Any) -> None:
         "--task", choices=("auto", "classification", "regression", "ranking"), default="auto"
     )
     rules = parser.add_argument_group("rules")
-    rules.add_argument(
-        "--increasing",
-        metavar="A,B",
-        type=names,
-        action="extend",
-        default=[],
-        help="the prediction never falls as these rise",
-    )
-    rules.add_argument(
-        "--decreasing",
-        metavar="A,B",
-        type=names,
-        action="extend",
-        default=[],
-        help="the prediction never rises as these rise",
-    )
+    _columns(rules, "--increasing", "the prediction never falls as these rise")
+    _columns(rules, "--decreasing", "the prediction never rises as these rise")
     rules.add_argument("--rules", metavar="FILE", type=Path, help="TOML file with any rules")
     columns = parser.add_argument_group("columns")
-    columns.add_argument(
-        "--drop",
-        metavar="A,B",
-        type=names,
-        action="extend",
-        default=[],
-        help="columns to leave out",
-    )
-    columns.add_argument(
-        "--categorical",
-        metavar="A,B",
-        type=names,
-        action="extend",
-        default=[],
-        help="treat as categories although they look like numbers",
-    )
+    _columns(columns, "--drop", "columns to leave out")
+    _columns(columns, "--categorical", "treat as categories although they look like numbers")
     columns.add_argument(
         "--qid", metavar="COLUMN", help="rank: only rows with the same value here are compared"
     )
@@ -313,14 +277,7 @@ def _predict(commands: Any) -> None:
         type=Path,
         help="CSV, compressed CSV or Parquet (default: CSV to the screen)",
     )
-    parser.add_argument(
-        "--keep",
-        metavar="A,B",
-        type=names,
-        action="extend",
-        default=[],
-        help="columns of the data to write beside the prediction",
-    )
+    _columns(parser, "--keep", "columns of the data to write beside the prediction")
     parser.add_argument("--raw", action="store_true", help="write text as it is, formulas too")
     parser.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
@@ -425,3 +382,17 @@ def _reproduce(commands: Any) -> None:
         "--fresh", action="store_true", help="measure again what was measured before"
     )
     parser.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def _warmup(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "warmup",
+        "compile what training needs, so that the first model is not slow",
+        WARMUP_EXAMPLES,
+    )
+    parser.add_argument(
+        "--clean",
+        action="store_true",
+        help="first delete machine code of older versions of lighttouch",
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from lighttouch.cli.failures import FileProblem
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.rules.shapes import KINDS, ShapeConstraint
+from lighttouch.text import did_you_mean
 
 KEYS = ("increasing", "decreasing", "rule", "canonical_examples", "canonical_margin")
 
@@ -55,13 +55,15 @@ def _from_file(path: Path) -> Rules:
         raise ConstraintError(f"the rules {path} are not TOML: {error}") from None
     for key in content:
         if key not in KEYS:
-            raise ConstraintError(f"{path}: {key!r} is not known there{_close(key, KEYS)}")
+            raise ConstraintError(f"{path}: {key!r} is not known there{did_you_mean(key, KEYS)}")
     rules = Rules(canonical_margin=content.get("canonical_margin"))
     rules.add(_names(content, "increasing", path), 1)
     rules.add(_names(content, "decreasing", path), -1)
     listed = content.get("rule", [])
     if not isinstance(listed, list):
         raise ConstraintError(f"{path}: write every rule under [[rule]], with two brackets")
+    if not all(isinstance(each, dict) for each in listed):
+        raise ConstraintError(f"{path}: write every rule under [[rule]], with kind = ...")
     rules.shapes = [_shape(each, number, path) for number, each in enumerate(listed, 1)]
     if "canonical_examples" in content:
         rules.canonical_examples = path.parent / str(content["canonical_examples"])
@@ -83,13 +85,14 @@ def _shape(given: dict[str, Any], number: int, path: Path) -> ShapeConstraint:
     if kind not in KINDS:
         raise ConstraintError(
             f"{place}: kind must be one of {', '.join(KINDS)}; got "
-            f"{kind!r}{_close(str(kind), KINDS)}"
+            f"{kind!r}{did_you_mean(str(kind), KINDS)}"
         )
     known = {each.name: each for each in dataclasses.fields(KINDS[kind])}
     for name in given:
         if name != "kind" and name not in known:
             raise ConstraintError(
-                f"{place}: {kind} has no {name!r}{_close(name, known)}; it has {', '.join(known)}"
+                f"{place}: {kind} has no {name!r}{did_you_mean(name, known)}; it has "
+                f"{', '.join(known)}"
             )
     needed = [
         n
@@ -103,8 +106,3 @@ def _shape(given: dict[str, Any], number: int, path: Path) -> ShapeConstraint:
         return KINDS[kind](**{name: value for name, value in given.items() if name != "kind"})
     except ConstraintError as error:
         raise ConstraintError(f"{place}: {error}") from None
-
-
-def _close(name: str, known: Any) -> str:
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {found[0]!r}?" if found else ""

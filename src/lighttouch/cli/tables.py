@@ -1,12 +1,20 @@
-"""Tables in and out: CSV and Parquet, compressed too, whole or in chunks; every complaint names the
-column, the cell and the line.
+"""Tables in and out: CSV and Parquet, compressed too, whole or in chunks.
+
+Every complaint names the column, the cell and the line.
 """
 
 from __future__ import annotations
 
+import argparse
+import bz2
+import gzip
+import lzma
 import re
 import warnings
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +23,8 @@ import numpy as np
 
 from lighttouch.cli.failures import FileProblem
 from lighttouch.errors import DataError
-from lighttouch.estimators.tables import nearest, refuse_same_names
+from lighttouch.estimators.tables import refuse_same_names
+from lighttouch.text import did_you_mean, one_of_the_columns
 
 CHUNK = 50_000
 PARQUET = (".parquet", ".pq")
@@ -34,6 +43,10 @@ class Dialect:
     missing: tuple[str, ...] = ()
     encoding: str = "utf-8"
 
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> Dialect:
+        return cls(options.separator, options.decimal, tuple(options.missing), options.encoding)
+
 
 def frames() -> Any:
     """Pandas, or how to get it."""
@@ -41,8 +54,7 @@ def frames() -> Any:
         import pandas
     except ImportError:
         raise DataError(
-            "reading tables needs pandas and pyarrow, which are not installed: pip install "
-            "'lighttouch[frames]'"
+            "reading tables needs pandas, which is not installed: pip install pandas pyarrow"
         ) from None
     return pandas
 
@@ -63,7 +75,7 @@ def chunks(
     """The table in pieces of `rows` rows (None: at once); columns named in `as_text` stay text
     whatever they look like.
     """
-    readable(path)
+    refuse_unreadable(path)
     read_parts = (
         _parquet_chunks(path, rows)
         if is_parquet(path)
@@ -78,16 +90,12 @@ def chunks(
         raise DataError(f"{path} holds a header and no rows; at least one row is needed")
 
 
-def readable(path: Path) -> None:
+def refuse_unreadable(path: Path) -> None:
     if path.is_dir():
         raise FileProblem(f"{path} is a folder, not a table; name a CSV or Parquet file")
     if not path.exists():
-        close = (
-            nearest(path.name, [each.name for each in path.parent.iterdir()])
-            if path.parent.is_dir()
-            else ""
-        )
-        raise FileProblem(f"there is no file {path}{close if 'did you mean' in close else ''}")
+        others = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise FileProblem(f"there is no file {path}{did_you_mean(path.name, others)}")
 
 
 def _parquet_chunks(path: Path, rows: int | None) -> Iterator[Any]:
@@ -97,8 +105,7 @@ def _parquet_chunks(path: Path, rows: int | None) -> Iterator[Any]:
         import pyarrow.parquet
     except ImportError:
         raise DataError(
-            "reading Parquet needs pyarrow, which is not installed: pip install "
-            "'lighttouch[frames]'"
+            "reading Parquet needs pyarrow, which is not installed: pip install pyarrow"
         ) from None
     try:
         file = pyarrow.parquet.ParquetFile(path)
@@ -129,26 +136,31 @@ def _csv_chunks(
         "skipinitialspace": True,
     } | _exact(pandas)
     options["dtype"] = {name: str for name in as_text if name in names}
+    with _complaints(path, dialect, len(names)), warnings.catch_warnings():
+        warnings.simplefilter("error", pandas.errors.ParserWarning)
+        if rows is None:
+            yield pandas.read_csv(path, **options)
+        else:
+            with pandas.read_csv(path, chunksize=rows, **options) as parts:
+                yield from parts
+
+
+@contextmanager
+def _complaints(path: Path, dialect: Dialect, names: int = 0) -> Iterator[None]:
+    """What pandas and the decompressors complain of, in words a user can act on."""
+    errors = frames().errors
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pandas.errors.ParserWarning)
-            if rows is None:
-                yield pandas.read_csv(path, **options)
-            else:
-                with pandas.read_csv(path, chunksize=rows, **options) as parts:
-                    yield from parts
-    except pandas.errors.ParserWarning:
+        yield
+    except errors.ParserWarning:
         raise DataError(
-            f"{path}: rows have more cells than the header has names ({len(names)}); check "
-            "the separator and quotes"
+            f"{path}: rows have more cells than the header has names ({names}); check the "
+            "separator and the quotes"
         ) from None
-    except pandas.errors.EmptyDataError:
+    except errors.EmptyDataError:
         raise DataError(f"{path} is empty; a header and at least one row are needed") from None
-    except pandas.errors.ParserError as error:
-        raise DataError(
-            f"{path} is not a well-formed table: "
-            f"{str(error).removeprefix('Error tokenizing data. ')}"
-        ) from None
+    except errors.ParserError as error:
+        told = str(error).removeprefix("Error tokenizing data. ")
+        raise DataError(f"{path} is not a well-formed table: {told}") from None
     except UnicodeError:
         raise DataError(
             f"{path} is not {dialect.encoding} text; name its encoding, such as --encoding latin-1"
@@ -157,6 +169,8 @@ def _csv_chunks(
         raise DataError(
             f"there is no text encoding {dialect.encoding!r}; try utf-8 or latin-1"
         ) from None
+    except (zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        raise FileProblem(f"{path} cannot be decompressed, it is damaged: {error}") from None
 
 
 def _exact(pandas: Any) -> dict[str, Any]:
@@ -176,40 +190,22 @@ def _header(path: Path, dialect: Dialect) -> tuple[str, list[str]]:
         "keep_default_na": False,
         "index_col": False,
     }
-    try:
+    with _complaints(path, dialect):
         whole_line = str(pandas.read_csv(path, sep="\x01", quoting=3, **options).iloc[0, 0])
         separator = dialect.separator or max(",;\t", key=whole_line.count)
-        names = [
-            str(name)
-            for name in pandas.read_csv(path, sep=separator, skipinitialspace=True, **options).iloc[
-                0
-            ]
-        ]
-    except pandas.errors.EmptyDataError:
-        raise DataError(f"{path} is empty; a header and at least one row are needed") from None
-    except pandas.errors.ParserError as error:
-        raise DataError(f"{path} is not a well-formed table: {error}") from None
-    except UnicodeError:
-        raise DataError(
-            f"{path} is not {dialect.encoding} text; name its encoding, such as --encoding latin-1"
-        ) from None
-    except LookupError:
-        raise DataError(
-            f"there is no text encoding {dialect.encoding!r}; try utf-8 or latin-1"
-        ) from None
+        first = pandas.read_csv(path, sep=separator, skipinitialspace=True, **options).iloc[0]
+    names = [str(name) for name in first]
     refuse_same_names(names)
     return separator, names
-
-
-# --- what a table holds ---------------------------------------------------------------------------
-# ----------------------------
 
 
 def place(name: str, frame: Any, what: str, path: Path) -> str:
     """The name, if the table has such a column."""
     names = [str(each) for each in frame.columns]
     if name not in names:
-        raise DataError(f"{what} {name!r} is not a column of {path}{nearest(name, names)}")
+        raise DataError(
+            f"{what} {name!r} is not a column of {path}{one_of_the_columns(name, names)}"
+        )
     return name
 
 
@@ -319,10 +315,6 @@ def where(part: Any, row: int) -> str:
     return f"row {number:,} (line {number + 1:,})"
 
 
-# --- out ------------------------------------------------------------------------------------------
-# ----------------------------
-
-
 def harmless(frame: Any) -> Any:
     """Text cells and names that a spreadsheet would run as formulas, with an apostrophe in front;
     numbers stay as they are.
@@ -360,10 +352,6 @@ class Writer:
         frame.to_csv(self.file, index=False, header=first, lineterminator="\n")
 
     def _open(self) -> Any:
-        import bz2
-        import gzip
-        import lzma
-
         openers: dict[str | None, Any] = {
             "gzip": gzip.open,
             "bz2": bz2.open,

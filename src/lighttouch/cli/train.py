@@ -14,11 +14,13 @@ from typing import Any
 
 from lighttouch.cli import outputs, tables
 from lighttouch.cli.examples import Examples, Wanted, split, task_of
-from lighttouch.cli.failures import INTERRUPTED, NOT_CONVERGED, OK, one_line, say
+from lighttouch.cli.failures import INTERRUPTED, NOT_CONVERGED, OK, say
 from lighttouch.cli.rules import Rules, read_rules
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
+from lighttouch.files import replacing
 from lighttouch.running.interrupts import Interrupts
+from lighttouch.text import printable
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def _read(options: argparse.Namespace, model: Path, report: Path | None) -> Job:
         )
     rules = read_rules(options.rules, options.increasing, options.decreasing)
     wanted = Wanted(options.target, options.qid, options.pairs, options.drop, options.categorical)
-    dialect = Dialect(options.separator, options.decimal, tuple(options.missing), options.encoding)
+    dialect = Dialect.of(options)
     examples = wanted.read(options.data, dialect)
     task = task_of(examples, options.task, wanted, options.data)
     _check_rule_columns(rules, examples, wanted, options.data)
@@ -132,7 +134,7 @@ def _canonical(options: argparse.Namespace, job: Job) -> Any:
             "canonical_examples are rows with targets, which a ranker does not have; leave them out"
         )
     wanted = Wanted(options.target, None, False, [], options.categorical)
-    dialect = Dialect(options.separator, options.decimal, tuple(options.missing), options.encoding)
+    dialect = Dialect.of(options)
     given = wanted.read(job.rules.canonical_examples, dialect)
     return _same_columns(given.X, job.train.X, job.rules.canonical_examples), given.y.to_numpy()
 
@@ -163,7 +165,7 @@ def _fit(estimator: Any, job: Job) -> None:
             estimator.fit(job.train.X, job.train.y.to_numpy())
     for warning in caught:
         if warning.category.__name__ == "UserWarning":
-            say(f"warning: {one_line(str(warning.message))}", sys.stderr)
+            say(f"warning: {printable(str(warning.message))}", sys.stderr)
 
 
 def _conclude(
@@ -173,7 +175,7 @@ def _conclude(
     seconds: float,
     speak: Callable[[str], None],
 ) -> None:
-    from lighttouch.report import Data, accuracy, write_report
+    from lighttouch.report import Data, accuracy, scale_note, write_report
 
     train = Data("training rows", job.train.X, job.train.y, job.train.qid, job.train.worse)
     test = (
@@ -183,11 +185,13 @@ def _conclude(
     )
     measured = [accuracy(estimator, each) for each in (train, test) if each is not None]
     speak(f"\n{estimator.constraint_report_}\n")
+    if note := scale_note(estimator):
+        speak(f"{printable(note)}\n")
     for each in measured:
-        speak(one_line(str(each)))
+        speak(printable(str(each)))
     speak(
         f"\n{type(estimator).__name__} {estimator.status_} after {seconds:.1f} s; saved as "
-        f"{one_line(str(job.model))}"
+        f"{printable(str(job.model))}"
     )
     if job.report is not None:
         command = f"lighttouch {shlex.join(options.words)}"
@@ -197,9 +201,9 @@ def _conclude(
             "task": job.task,
             "command": command,
         }
-        with outputs.whole(job.report) as beside:
+        with replacing(job.report) as beside:
             write_report(estimator, beside, train, measured, asked, seconds)
-        speak(f"The report: {one_line(str(job.report))} (open it in a browser)")
+        speak(f"The report: {printable(str(job.report))} (open it in a browser)")
     if job.test is None:
         speak(
             "Accuracy on training rows flatters: pass --test FILE or --holdout 0.2 to "
@@ -236,7 +240,7 @@ def _ending(estimator: Any, job: Job) -> int:
     if estimator.status_ == "interrupted":
         say(
             (
-                f"interrupted: {one_line(str(job.model))} holds the best model so far, and it "
+                f"interrupted: {printable(str(job.model))} holds the best model so far, and it "
                 "obeys every rule"
             ),
             sys.stderr,

@@ -11,6 +11,7 @@ import numpy as np
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.estimators.rules import RuleRows
+from lighttouch.text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,14 +110,14 @@ class ConstraintReport:
         return pd.DataFrame(lines, columns=columns)
 
     def __str__(self) -> str:
-        width = max([len(escaped(rule.rule)) for rule in self.rules] + [4])
+        width = max([len(printable(rule.rule)) for rule in self.rules] + [4])
         scaled = any(rule.scale != "prediction" for rule in self.rules)
         lines = [f"{'rule':<{width}}  {'rows':>8}  {'binding':>8}  violation"]
         lines[0] += "  holds for" if scaled else ""
         for rule in self.rules:
             counts = f"{rule.rows:>8,}  {rule.binding.size:>8,}"
             end = f"{rule.violation:<9g}  {rule.scale}" if scaled else f"{rule.violation:g}"
-            lines.append(f"{escaped(rule.rule):<{width}}  {counts}  {end}")
+            lines.append(f"{printable(rule.rule):<{width}}  {counts}  {end}")
         return "\n".join([*lines, self._price_in_words()])
 
     def _price_in_words(self) -> str:
@@ -127,11 +128,6 @@ class ConstraintReport:
             )
         without = f"without rules {self.objective_without_rules:.6g}"
         return f"objective {self.objective:.6g}, {without}: the rules cost {self.price:.3g}"
-
-
-def escaped(text: str) -> str:
-    """Without line breaks and control characters."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def make_report(

@@ -4,7 +4,6 @@ categories as codes, missing cells as NaN.
 
 from __future__ import annotations
 
-import difflib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from lighttouch.errors import ConstraintError, DataError
+from lighttouch.text import one_of_the_columns
 
 Floats = NDArray[np.float64]
 LARGEST_VALUE = 1e150  # beyond it differences and products of cells overflow
@@ -262,7 +262,7 @@ def place_of(column: Any, names: list[str], named: bool, where: str) -> int:
             return names.index(column)
         raise ConstraintError(
             f"{where} must name columns of X, but {column!r} is not a column"
-            f"{nearest(column, names)}"
+            f"{one_of_the_columns(column, names)}"
         )
     if isinstance(column, bool) or not isinstance(column, int | np.integer):
         raise ConstraintError(f"{where} must name columns of X or their positions, got {column!r}")
@@ -272,12 +272,6 @@ def place_of(column: Any, names: list[str], named: bool, where: str) -> int:
             f"the positions are 0 .. {len(names) - 1}"
         )
     return int(column)
-
-
-def nearest(name: str, names: list[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    listed = ", ".join(repr(each) for each in names[:8]) + (", ..." if len(names) > 8 else "")
-    return f"; did you mean {close[0]!r}?" if close else f"; the columns are {listed}"
 
 
 def _listed(columns: Any) -> list[Any]:
@@ -305,7 +299,9 @@ def refuse_other_columns(X: Any, fitted: Columns) -> None:
             "Feature names unseen at fit time:\n" + "".join(f"- {name}\n" for name in extra[:5])
         )
     if missing:
-        close = [f"- {name}{nearest(name, extra) if extra else ''}\n" for name in missing[:5]]
+        close = [
+            f"- {name}{one_of_the_columns(name, extra) if extra else ''}\n" for name in missing[:5]
+        ]
         parts.append("Feature names seen at fit time, yet now missing:\n" + "".join(close))
     raise DataError("\n".join(parts))
 

@@ -123,9 +123,7 @@ def _parquet(path: Path) -> tuple[list[str], Floats]:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise DataError(
-            f"reading {path} needs pyarrow: pip install 'lighttouch[frames]', or give CSV"
-        ) from None
+        raise DataError(f"reading {path} needs pyarrow: pip install pyarrow, or give CSV") from None
     table = pyarrow.parquet.read_table(path)
     try:
         columns = [

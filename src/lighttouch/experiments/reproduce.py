@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import importlib
 import json
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from lighttouch.experiments.setting import HERE, Measured, Setting, problem_sett
 from lighttouch.experiments.solvers import is_available
 from lighttouch.experiments.summary import summary
 from lighttouch.experiments.units import Laboratory
+from lighttouch.files import write_whole
 from lighttouch.validation import one_of, positive_int
 
 EXPERIMENTS = ("figure1", "figure2", "figure3", "tables")
@@ -28,9 +28,7 @@ EVERY_PAIR = 2**62
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out: a verdict for every claim, everything measured, and where it lies. Prints as
-    the summary.
-    """
+    """A verdict for every claim, what was measured, and where it is; prints as the summary."""
 
     scale: str
     folder: Path
@@ -164,10 +162,8 @@ def _draw(name: str, folder: Path) -> list[str]:
         importlib.import_module("matplotlib")
     except ImportError:
         return [
-            (
-                "no pictures: they need matplotlib (pip install 'lighttouch[plot]'); the rows "
-                "are there, a second call only draws"
-            )
+            "no pictures: they need matplotlib (pip install matplotlib); the rows are there, and "
+            "a second call only draws"
         ]
     importlib.import_module(f"lighttouch.experiments.{name}.plot").plot(folder)
     return []
@@ -175,6 +171,4 @@ def _draw(name: str, folder: Path) -> list[str]:
 
 def _replace(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+    write_whole(path, text)

@@ -1,6 +1,4 @@
-"""Units of work: what one measurement is, its digest, and its rows kept on disk, so that a second
-call only reads them.
-"""
+"""Units of work: one measurement each, kept on disk by its digest; a second call only reads."""
 
 from __future__ import annotations
 
@@ -19,6 +17,7 @@ import lighttouch as lt
 from lighttouch.experiments.provenance import provenance
 from lighttouch.experiments.rates import rates
 from lighttouch.experiments.trajectory import trajectory
+from lighttouch.files import write_whole
 from lighttouch.running.progress import ProgressBar
 
 Unit = dict[str, Any]
@@ -47,9 +46,7 @@ def measure(unit: Unit) -> dict[str, Any]:
 
 
 def _measure_or_vanish(unit: Unit) -> dict[str, Any]:
-    """In a worker: Ctrl-C reaches it as well as the one who waits for it, and that one has the last
-    word.
-    """
+    """In a worker, which Ctrl-C reaches too: the process that waits for it says what happened."""
     try:
         return measure(unit)
     except KeyboardInterrupt:
@@ -58,16 +55,13 @@ def _measure_or_vanish(unit: Unit) -> dict[str, Any]:
 
 @dataclass
 class Laboratory:
-    """Runs units, keeping each as soon as it is finished; an interrupted run goes on with those
-    that are missing.
-    """
+    """Runs units and keeps each when it is finished; an interrupted run goes on with the rest."""
 
     folder: Path
     resume: bool = True
     progress: bool = True
     workers: int | None = None
     label: str = ""
-    measured_seconds: float = 0.0
     _fresh: set[str] = field(default_factory=set)
 
     def rows(self, units: list[Unit], *, timed: bool = False) -> list[list[Row]]:
@@ -113,14 +107,10 @@ class Laboratory:
         return kept
 
     def _keep(self, finished: dict[str, Any]) -> None:
-        """Written beside and renamed, so that a kill leaves no half file."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self._path(finished["unit"])
-        beside = path.with_suffix(f".{os.getpid()}.part")
-        beside.write_text(json.dumps(finished, indent=1))
-        os.replace(beside, path)
+        write_whole(path, json.dumps(finished, indent=1))
         self._fresh.add(path.name)
-        self.measured_seconds += finished["wall_seconds"]
 
     def provenance(self, units: list[Unit]) -> list[dict[str, Any]]:
         """Of every unit: what it was, how long it took and where."""

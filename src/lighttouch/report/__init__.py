@@ -2,5 +2,6 @@
 
 from lighttouch.report.accuracy import Accuracy, Data, accuracy
 from lighttouch.report.page import write_report
+from lighttouch.report.scales import scale_note
 
-__all__ = ["Accuracy", "Data", "accuracy", "write_report"]
+__all__ = ["Accuracy", "Data", "accuracy", "scale_note", "write_report"]

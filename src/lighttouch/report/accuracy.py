@@ -69,7 +69,7 @@ def _classified(model: Any, X: Any, truth: Any) -> dict[str, float]:
     scores = model.decision_function(X)
     found = {
         "accuracy": float(np.mean((scores > 0.0) == second)),
-        "always the commoner class": float(max(second.mean(), 1 - second.mean())),
+        "always the more common class": float(max(second.mean(), 1 - second.mean())),
     }
     if 0 < second.sum() < second.size:
         found["area under the ROC curve"] = float(roc_auc_score(second, scores))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lighttouch.report.escape import as_json, clipped, number, text
+from lighttouch.report.markup import Markup, as_json, clipped, fill, joined, number
 
 WIDTH, HEIGHT = 380, 230
 LEFT, RIGHT, TOP, BOTTOM = 62, 12, 12, 40
@@ -30,25 +30,15 @@ def line_chart(
     x_label: str,
     y_label: str,
     dots: bool = False,
-) -> str:
+) -> Markup:
     """One or more lines over the same x."""
     across = _Axis(min(x), max(x), LEFT, WIDTH - RIGHT)
     values = [value for each in series for value in each.y]
     up = _Axis(min(values), max(values), HEIGHT - BOTTOM, TOP, padded=True)
-    parts = [_grid(across, up)]
-    for place, each in enumerate(series):
-        points = [(across(a), up(b)) for a, b in zip(x, each.y, strict=True)]
-        path = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
-        circles = (
-            "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.6"/>' for a, b in points)
-            if dots
-            else ""
-        )
-        parts.append(
-            f'<g class="series s{place}" data-series="{place}"><polyline '
-            f'points="{path}"/>{circles}</g>'
-        )
-    parts.append(_labels(x_label, y_label, HEIGHT))
+    lines = [
+        _line(place, [(across(a), up(b)) for a, b in zip(x, each.y, strict=True)], dots)
+        for place, each in enumerate(series)
+    ]
     data = {
         "x": [_short(v) for v in x],
         "px": [round(across(v), 1) for v in x],
@@ -62,11 +52,22 @@ def line_chart(
         ],
         "xl": x_label,
     }
-    return _figure(title, "".join(parts), HEIGHT, series, data)
+    inside = joined([_grid(across, up), *lines, _labels(x_label, y_label, HEIGHT)])
+    return _figure(title, inside, HEIGHT, series, data)
 
 
-def bar_chart(title: str, names: Sequence[str], series: Series, y_label: str) -> str:
-    """One bar a category, the largest first."""
+def _line(place: int, points: list[tuple[float, float]], dots: bool) -> Markup:
+    circle = '<circle cx="{a:.1f}" cy="{b:.1f}" r="2.6"/>'
+    return fill(
+        '<g class="series s{place}" data-series="{place}"><polyline points="{path}"/>{circles}</g>',
+        place=place,
+        path=" ".join(f"{a:.1f},{b:.1f}" for a, b in points),
+        circles=joined(fill(circle, a=a, b=b) for a, b in points if dots),
+    )
+
+
+def bar_chart(title: str, names: Sequence[str], series: Series, y_label: str) -> Markup:
+    """One bar per category, the largest first."""
     order = sorted(range(len(names)), key=lambda place: -series.y[place])
     left_out = max(0, len(order) - MOST_BARS)
     kept = order if not left_out else order[: MOST_BARS // 2] + order[-(MOST_BARS // 2) :]
@@ -74,27 +75,38 @@ def bar_chart(title: str, names: Sequence[str], series: Series, y_label: str) ->
     height = TOP + BAR * len(kept) + BOTTOM
     low, high = min(0.0, *shown), max(0.0, *shown)
     across = _Axis(low, high if high > low else low + 1.0, 128, WIDTH - RIGHT - 44)
-    parts = []
-    for row, place in enumerate(kept):
-        a, b = sorted((across(0.0), across(series.y[place])))
-        y = TOP + BAR * row
-        parts.append(
-            f'<g class="bar" data-index="{row}"><rect x="{a:.1f}" y="{y + 3}" '
-            f'width="{max(b - a, 1):.1f}" height="{BAR - 6}" rx="2"/>'
-            f'<text x="122" y="{y + 14}" text-anchor="end">{clipped(names[place], 19)}</text>'
-            f'<text class="value" x="{b + 4:.1f}" '
-            f'y="{y + 14}">{text(number(series.y[place], 3))}</text></g>'
-        )
+    bars = [_bar(row, names[place], series.y[place], across) for row, place in enumerate(kept)]
     note = f"; {left_out} in the middle are not shown" if left_out else ""
-    parts.append(
-        f'<text class="label" x="{WIDTH / 2:.0f}" y="{height - 14}" '
-        f'text-anchor="middle">{clipped(y_label + note, 52)}</text>'
+    label = fill(
+        '<text class="label" x="{x:.0f}" y="{y}" text-anchor="middle">{words}</text>',
+        x=WIDTH / 2,
+        y=height - 14,
+        words=clipped(y_label + note, 52),
     )
     data = {
         "names": [names[place] for place in kept],
         "values": [_short(series.y[place]) for place in kept],
     }
-    return _figure(title, "".join(parts), height, [series], data)
+    return _figure(title, joined([*bars, label]), height, [series], data)
+
+
+def _bar(row: int, name: str, value: float, across: _Axis) -> Markup:
+    a, b = sorted((across(0.0), across(value)))
+    y = TOP + BAR * row
+    return fill(
+        '<g class="bar" data-index="{row}"><rect x="{a:.1f}" y="{top}" width="{width:.1f}" '
+        'height="{height}" rx="2"/><text x="122" y="{y}" text-anchor="end">{name}</text>'
+        '<text class="value" x="{end:.1f}" y="{y}">{value}</text></g>',
+        row=row,
+        a=a,
+        top=y + 3,
+        width=max(b - a, 1),
+        height=BAR - 6,
+        y=y + 14,
+        name=clipped(name, 19),
+        end=b + 4,
+        value=number(value, 3),
+    )
 
 
 class _Axis:
@@ -123,26 +135,20 @@ class _Axis:
         return [round(place * step, 12) for place in range(first, last + 1)]
 
 
-def _grid(across: _Axis, up: _Axis) -> str:
+def _grid(across: _Axis, up: _Axis) -> Markup:
+    rule = '<line class="{look}" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>'
+    word = '<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{tick}</text>'
+    ends = {"left": LEFT, "right": WIDTH - RIGHT}
     parts = []
     for tick in up.ticks():
         y = up(tick)
-        parts.append(
-            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        )
-        parts.append(
-            f'<text x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{text(_tick(tick))}</text>'
-        )
+        parts.append(fill(rule, ends, look="grid", y=y))
+        parts.append(fill(word, x=LEFT - 6, y=y + 3.5, anchor="end", tick=_tick(tick)))
+    bottom = HEIGHT - BOTTOM
     for tick in across.ticks():
-        parts.append(
-            f'<text x="{across(tick):.1f}" y="{HEIGHT - BOTTOM + 15}" '
-            f'text-anchor="middle">{text(_tick(tick))}</text>'
-        )
-    parts.append(
-        f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{HEIGHT - BOTTOM}" '
-        f'y2="{HEIGHT - BOTTOM}"/>'
-    )
-    return "".join(parts)
+        x = across(tick)
+        parts.append(fill(word, x=x, y=bottom + 15, anchor="middle", tick=_tick(tick)))
+    return joined([*parts, fill(rule, ends, look="axis", y=bottom)])
 
 
 def _tick(value: float) -> str:
@@ -153,34 +159,40 @@ def _tick(value: float) -> str:
     return f"{value:g}"
 
 
-def _labels(x_label: str, y_label: str, height: int) -> str:
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    up = (TOP + height - BOTTOM) / 2
-    return (
-        f'<text class="label" x="{middle:.0f}" y="{height - 8}" '
-        f'text-anchor="middle">{clipped(x_label, 50)}</text>'
-        f'<text class="label" x="11" y="{up:.0f}" text-anchor="middle" '
-        f'transform="rotate(-90 11 {up:.0f})">{clipped(y_label, 32)}</text>'
+def _labels(x_label: str, y_label: str, height: int) -> Markup:
+    return fill(
+        '<text class="label" x="{middle:.0f}" y="{below}" text-anchor="middle">{across}</text>'
+        '<text class="label" x="11" y="{half:.0f}" text-anchor="middle" '
+        'transform="rotate(-90 11 {half:.0f})">{up}</text>',
+        middle=(LEFT + WIDTH - RIGHT) / 2,
+        below=height - 8,
+        across=clipped(x_label, 50),
+        half=(TOP + height - BOTTOM) / 2,
+        up=clipped(y_label, 32),
     )
 
 
 def _figure(
-    title: str, inside: str, height: int, series: Sequence[Series], data: dict[str, Any]
-) -> str:
-    keys = "".join(
-        (
-            f'<button type="button" class="key s{place}" data-series="{place}" '
-            f'aria-pressed="true">{clipped(each.name, 40)}</button>'
-        )
-        for place, each in enumerate(series)
+    title: str, inside: Markup, height: int, series: Sequence[Series], data: dict[str, Any]
+) -> Markup:
+    key = (
+        '<button type="button" class="key s{place}" data-series="{place}" '
+        'aria-pressed="true">{name}</button>'
     )
-    legend = f'<div class="keys">{keys}</div>' if len(series) > 1 else ""
-    return (
-        f'<figure class="chart" data-chart="{text(as_json(data))}">{legend}'
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" tabindex="0" '
-        f'aria-label="{text(title)}"><title>{text(title)}</title>{inside}'
-        '<g class="cursor"></g></svg><figcaption class="readout" '
-        'aria-live="polite">&nbsp;</figcaption></figure>'
+    keys = joined(
+        fill(key, place=place, name=clipped(each.name, 40)) for place, each in enumerate(series)
+    )
+    return fill(
+        '<figure class="chart" data-chart="{data}">{legend}'
+        '<svg viewBox="0 0 {width} {height}" role="img" tabindex="0" aria-label="{title}">'
+        '<title>{title}</title>{inside}<g class="cursor"></g></svg>'
+        '<figcaption class="readout" aria-live="polite">&nbsp;</figcaption></figure>',
+        data=as_json(data),
+        legend=fill('<div class="keys">{keys}</div>', keys=keys) if len(series) > 1 else Markup(),
+        width=WIDTH,
+        height=height,
+        title=title,
+        inside=inside,
     )
 
 

@@ -1,6 +1,4 @@
-"""The page: the verdict first, then what was asked, chosen and reached, and the shape of the
-model.
-"""
+"""The page: the verdict first, then what was asked, chosen and reached, and the model's shape."""
 
 from __future__ import annotations
 
@@ -16,12 +14,27 @@ from lighttouch.errors import DataError
 from lighttouch.estimators.proof import ConstraintReport
 from lighttouch.report.accuracy import Accuracy, Data
 from lighttouch.report.charts import Series, bar_chart, line_chart
-from lighttouch.report.escape import number, text
-from lighttouch.report.sections import Words, chosen, facts, table
-from lighttouch.report.slices import Scorer, Slice, slices
+from lighttouch.report.markup import Markup, fill, joined, number, repeated, table
+from lighttouch.report.scales import has_probabilities, scale_note, scale_of
+from lighttouch.report.sections import Words, chosen, facts
+from lighttouch.report.slices import Slice, slices
 
 MOST_COLUMNS = 40
 LARGEST = 1_000_000  # bytes
+PAGE = """\
+<!doctype html>
+<html lang='en'><head><meta charset='utf-8'>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
+script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'">
+<meta name='viewport' content='width=device-width, initial-scale=1'>
+<meta name='referrer' content='no-referrer'>
+<title>{title}</title><style>{style}</style></head>
+<body><main>
+<header><h1>{title}</h1><p class='soft'>{data}, trained by lighttouch</p></header>
+{body}
+<footer>This file needs no network and holds no row of the data.</footer></main>
+<script>{script}</script></body></html>
+"""
 
 
 def write_report(
@@ -32,28 +45,37 @@ def write_report(
     asked: Mapping[str, Any] | None = None,
     seconds: float | None = None,
 ) -> None:
-    """Write one HTML file about a fitted estimator: nothing in it is loaded from elsewhere, and no
-    text of the data is ever markup.
+    """Write one HTML file about a fitted estimator.
 
-    `data` holds rows to draw slices from, usually those of training; `asked` is shown as given;
-    `seconds` is how long training took.
+    Nothing in it is loaded from elsewhere, and no text of the data is ever markup. `data` holds
+    rows to draw slices from, usually those of training; `asked` is shown as given; `seconds` is how
+    long training took.
     """
-    Path(path).write_text(page(model, data, measured, asked, seconds), encoding="utf-8")
+    Path(path).write_text(page(model, data, measured, asked or {}, seconds), encoding="utf-8")
 
 
 def page(
     model: Any,
     data: Data,
     measured: Sequence[Accuracy],
-    asked: Mapping[str, Any] | None,
+    asked: Mapping[str, Any],
     seconds: float | None,
-) -> str:
-    found = slices(Scorer(model, data.X))
-    unit = Scorer(model, data.X.iloc[:1] if hasattr(data.X, "iloc") else data.X[:1]).unit
+) -> Markup:
+    """The report with as many columns drawn as fit into a megabyte."""
+    found = slices(model, data.X)
+    before = [
+        _verdict(model),
+        _asked(model, asked, data),
+        _section("What was chosen", chosen(model, seconds)),
+        _accuracy(measured),
+        _convergence(model),
+        _binding(model.constraint_report_),
+    ]
+    title = f"{asked.get('target') or 'Ranking'}: {type(model).__name__}"
+    named = asked.get("data") or data.name
     for most in (MOST_COLUMNS, 15, 5, 0):
-        whole = _page(
-            model, data, measured, asked or {}, seconds, found[:most], len(found) - most, unit
-        )
+        shapes = _shapes(found[:most], len(found) - most)
+        whole = _page(title, named, [*before, shapes])
         if len(whole.encode("utf-8")) < LARGEST:
             return whole
     raise DataError(
@@ -61,209 +83,164 @@ def page(
     )
 
 
-def _page(
-    model: Any,
-    data: Data,
-    measured: Sequence[Accuracy],
-    asked: Mapping[str, Any],
-    seconds: float | None,
-    found: list[Slice],
-    more: int,
-    unit: str,
-) -> str:
-    report = model.check_constraints()
-    title = f"{asked.get('target') or 'Ranking'}: {type(model).__name__}"
-    body = [
-        (
-            f"<header><h1>{text(title)}</h1><p "
-            f"class='soft'>{text(asked.get('data') or data.name)}, trained by "
-            "lighttouch</p></header>"
-        ),
-        _verdict(report),
-        _asked(model, asked, data),
-        _section("What was chosen", chosen(model, seconds)),
-        _accuracy(measured),
-        _convergence(model),
-        _binding(model.constraint_report_),
-        _shapes(found, more, unit),
-    ]
+def _page(title: str, data: str, sections: list[Markup]) -> Markup:
     script = _resource("charts.js")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
-    policy = (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        "<meta name='viewport' content='width=device-width, initial-scale=1'><meta "
-        "name='referrer' content='no-referrer'>"
-        f"<title>{text(title)}</title><style>{_resource('style.css')}</style></head>\n<body><main>\n"
-        + "\n".join(body)
-        + (
-            "\n<footer>This file needs no network and holds no row of the "
-            f"data.</footer></main>\n<script>{script}</script></body></html>\n"
-        )
+    return fill(
+        PAGE,
+        title=title,
+        data=data,
+        digest=Markup(digest),
+        style=_resource("style.css"),
+        script=script,
+        body=joined(sections, "\n"),
     )
 
 
-def _resource(name: str) -> str:
-    return resources.files("lighttouch.report").joinpath(name).read_text(encoding="utf-8")
+def _resource(name: str) -> Markup:
+    return Markup(resources.files("lighttouch.report").joinpath(name).read_text(encoding="utf-8"))
 
 
-def _section(title: str, inside: str, long: bool = False) -> str:
-    return f"<section{' class=long' if long else ''}><h2>{text(title)}</h2>{inside}</section>"
+def _section(title: str, inside: Markup, look: str = "") -> Markup:
+    return fill(
+        "<section class='{look}'><h2>{title}</h2>{inside}</section>",
+        title=title,
+        inside=inside,
+        look=look,
+    )
 
 
-def _verdict(report: ConstraintReport) -> str:
+def _verdict(model: Any) -> Markup:
+    report = model.check_constraints()
     if not report.rules:
-        return (
-            "<section class='verdict'><h2>No rules were asked for</h2><p>The model is free in "
-            "every column.</p></section>"
-        )
+        told = Markup("<p>The model is free in every column.</p>")
+        return _section("No rules were asked for", told, "verdict")
     holds = report.violation == 0.0
-    broken = sum(rule.violation > 0.0 for rule in report.rules)
-    count = len(report.rules)
-    told = (
-        ("The rule holds" if count == 1 else f"Every one of the {count:,} rules holds")
-        if holds
-        else f"{broken} of {count} rules are broken"
-    )
-    exact = "exactly 0" if holds else number(report.violation)
-    lead = (
-        f"{report.rows:,} inequalities on the model's parameters, recomputed for this report. "
-        f"The largest violation is {exact}."
-    )
     rows = [
         [
             rule.rule,
             "holds" if rule.violation == 0.0 else "BROKEN",
+            scale_of(model, rule.rule),
             f"{rule.rows:,}",
             number(rule.violation),
         ]
         for rule in report.rules
     ]
-    proof = table(
-        ["rule", "verdict", "inequalities checked", "largest violation"], rows, numeric=(2, 3)
+    header = ["rule", "verdict", "on the", "inequalities checked", "largest violation"]
+    lead = fill(
+        "<p>{rows:,} inequalities on the model's parameters, recomputed for this report. They make "
+        "the rules hold for every possible prediction, not only for rows of the data. The largest "
+        "violation is {worst}.</p>",
+        rows=report.rows,
+        worst="exactly 0" if holds else number(report.violation),
     )
-    return (
-        "<section "
-        f"class='verdict{'' if holds else ' broken'}'><h2>{text(told)}</h2><p>{text(lead)}</p>{proof}</section>"
-    )
+    look = "verdict" if holds else "verdict broken"
+    return _section(_headline(report), joined([lead, table(header, rows, numeric=(3, 4))]), look)
 
 
-def _asked(model: Any, asked: Mapping[str, Any], data: Data) -> str:
+def _headline(report: ConstraintReport) -> str:
+    count = len(report.rules)
+    if report.violation == 0.0:
+        return "The rule holds" if count == 1 else f"All {count:,} rules hold"
+    broken = sum(rule.violation > 0.0 for rule in report.rules)
+    return f"{broken} of {count} rules are broken"
+
+
+def _asked(model: Any, asked: Mapping[str, Any], data: Data) -> Markup:
+    rules = "; ".join(rule.rule for rule in model.constraint_report_.rules)
     rows: list[tuple[str, Any]] = [
         ("data", asked.get("data")),
         ("rows", f"{len(data.X):,} of {data.X.shape[1]} columns"),
+        ("target", asked.get("target")),
+        ("task", asked.get("task")),
+        ("classes", _classes(model)),
+        ("rules", rules or "none"),
+        ("log-odds", scale_note(model) or None),
+        ("command", Words(asked["command"].split(" ")) if asked.get("command") else None),
     ]
-    rows += [("target", asked.get("target")), ("task", asked.get("task"))]
-    if hasattr(model, "classes_"):
-        rows.append(
-            (
-                "classes",
-                (
-                    f"{model.classes_[0]} and {model.classes_[1]}; rules speak of the chance "
-                    f"of {model.classes_[1]}"
-                ),
-            )
-        )
-    rows.append(
-        ("rules", "; ".join(rule.rule for rule in model.constraint_report_.rules) or "none")
-    )
-    if asked.get("command"):
-        rows.append(("command", Words(asked["command"].split(" "))))
     return _section("What was asked", facts(rows))
 
 
-def _accuracy(measured: Sequence[Accuracy]) -> str:
+def _classes(model: Any) -> str | None:
+    if not hasattr(model, "classes_"):
+        return None
+    first, second = model.classes_
+    scale = "probability" if has_probabilities(model) else "score"
+    return f"{first} and {second}; rules are about the {scale} of {second}"
+
+
+def _accuracy(measured: Sequence[Accuracy]) -> Markup:
     if not measured:
-        return ""
+        return Markup()
     names = list(dict.fromkeys(name for each in measured for name in each.measures))
     header = ["", *(f"{each.name} ({each.rows:,})" for each in measured)]
     rows = [
         [name, *(number(each.measures[name]) if name in each.measures else "" for each in measured)]
         for name in names
     ]
-    note = (
-        ""
-        if len(measured) > 1
-        else "<p class='soft'>Measured on the rows the model was trained on, which flatters it.</p>"
-    )
-    return _section(
-        "Accuracy", table(header, rows, numeric=tuple(range(1, len(header))), narrow=True) + note
-    )
+    note = "" if len(measured) > 1 else "Measured on the rows the model was trained on."
+    shown = table(header, rows, numeric=tuple(range(1, len(header))), narrow=True)
+    return _section("Accuracy", joined([shown, _soft(note)]))
 
 
-def _convergence(model: Any) -> str:
+def _soft(words: str) -> Markup:
+    return fill("<p class='soft'>{words}</p>", words=words) if words else Markup()
+
+
+def _convergence(model: Any) -> Markup:
     history = getattr(model, "history_", None)
     if history is None or len(history) < 2:
-        return _section(
-            "Convergence",
-            (
-                "<p class='soft'>The training history is not kept in model files; a report "
-                "written by train shows it.</p>"
-            ),
-        )
+        told = "The training history is not kept in model files; a report of train shows it."
+        return _section("Convergence", _soft(told))
+    seconds, checks = history.seconds.tolist(), history.constraint_checks.tolist()
+    worst = float(history.violation.max())
+    told = f"{int(checks[-1]):,} constraint checks in {seconds[-1]:.2f} seconds. " + _held(worst)
     objective = Series("objective", history.objective.tolist())
     dots = len(history) < 60
-    seconds, checks = history.seconds.tolist(), history.constraint_checks.tolist()
-    charts = {
-        "Against time": line_chart(
-            "Objective against seconds", seconds, [objective], "seconds", "training objective", dots
+    labels = "training objective", dots
+    charts = [
+        ("Against time", line_chart("Objective", seconds, [objective], "seconds", *labels)),
+        (
+            "Against constraint checks",
+            line_chart("Objective", checks, [objective], "constraint checks", *labels),
         ),
-        "Against constraint checks": line_chart(
-            "Objective against constraint checks",
-            checks,
-            [objective],
-            "constraint checks",
-            "training objective",
-            dots,
+    ]
+    if worst > 1e-9:
+        broken = [Series("violation", history.violation.tolist())]
+        chart = line_chart("Violation", seconds, broken, "seconds", "largest violation", dots=True)
+        charts.append(("Violation on the way", chart))
+    return _section(
+        "Convergence and violation",
+        fill(
+            "<p>{told}</p><div class='cards'>{cards}</div>",
+            told=told,
+            cards=joined(_titled(title, chart) for title, chart in charts),
         ),
-    }
-    worst = float(history.violation.max())
-    told = (
+    )
+
+
+def _titled(title: str, inside: Markup) -> Markup:
+    return fill("<div class='card'><h3>{title}</h3>{inside}</div>", title=title, inside=inside)
+
+
+def _held(worst: float) -> str:
+    """What the records of training say of the rules."""
+    if worst == 0.0:
+        return "In every record of training all rules held."
+    if worst > 1e-9:
+        return (
+            f"Before the last projection the largest violation was {number(worst)}; after it, it "
+            "is 0."
+        )
+    return (
         f"In every record of training the rules held to {number(worst, 2)}; a last exact "
         "projection removed that too."
     )
-    if worst == 0.0:
-        told = "In every record of training all rules held."
-    if worst > 1e-9:
-        violation = Series("violation", history.violation.tolist())
-        charts["Violation on the way"] = line_chart(
-            "Violation against seconds",
-            seconds,
-            [violation],
-            "seconds",
-            "largest violation",
-            dots=True,
-        )
-        told = (
-            f"Before the last projection the largest violation was {number(worst)}; after it, "
-            "it is 0."
-        )
-    cards = "".join(
-        f"<div class='card'><h3>{title}</h3>{chart}</div>" for title, chart in charts.items()
-    )
-    spent = f"{int(checks[-1]):,} constraint checks in {seconds[-1]:.2f} seconds."
-    return _section(
-        "Convergence and violation",
-        f"<p>{text(spent)} {text(told)}</p><div class='cards'>{cards}</div>",
-    )
 
 
-def _binding(report: ConstraintReport) -> str:
+def _binding(report: ConstraintReport) -> Markup:
     if not report.rules:
-        return ""
-    if report.price is None:
-        lead = "What the rules cost was not computed for a model of this size."
-    else:
-        free = number(report.objective_without_rules or 0.0, 5)
-        cost = number(report.price, 3)
-        lead = (
-            f"The training objective is {number(report.objective, 5)} with the rules and "
-            f"{free} without them: they cost {cost}."
-        )
+        return Markup()
     rows = []
     for rule in report.rules:
         broken = "not computed" if rule.broken_without is None else f"{rule.broken_without:,}"
@@ -271,78 +248,83 @@ def _binding(report: ConstraintReport) -> str:
         rows.append([rule.rule, f"{rule.rows:,}", f"{rule.binding.size:,}", broken, worst])
     header = ["rule", "inequalities", "binding", "broken without rules", "by at most"]
     meaning = (
-        "A binding inequality holds with equality: the data pull against it. The last two "
-        "columns are of the same model trained "
-        "without any rule: what it would have broken, in units of its score."
+        "A binding inequality holds with equality: the data pull against it. The last two columns "
+        "are of the same model trained without any rule: what it would have broken, in units of "
+        "its score."
     )
     return _section(
         "Which rules bind, and what they cost",
-        (
-            f"<p>{text(lead)}</p>{table(header, rows, numeric=(1, 2, 3, 4))}<p "
-            f"class='soft'>{text(meaning)}</p>"
+        joined(
+            [
+                fill("<p>{told}</p>", told=_price(report)),
+                table(header, rows, numeric=(1, 2, 3, 4)),
+                _soft(meaning),
+            ]
         ),
     )
 
 
-def _shapes(found: list[Slice], more: int, unit: str) -> str:
-    lead = (
-        "How the prediction moves with one column: averaged over rows of the data, and for "
-        "a typical row (medians, commonest categories). "
-        "Columns with rules come first, then those that matter most. Point at a chart to "
-        "read values; press a name to hide its line."
+def _price(report: ConstraintReport) -> str:
+    if report.price is None:
+        return "What the rules cost was not computed for a model of this size."
+    return (
+        f"The training objective is {number(report.objective, 5)} with the rules and "
+        f"{number(report.objective_without_rules or 0.0, 5)} without them: they cost "
+        f"{number(report.price, 3)}."
     )
-    cards = "".join(_card(each, unit) for each in found)
-    note = f"<p class='soft'>{more} more columns are not drawn.</p>" if more > 0 else ""
+
+
+def _shapes(found: list[Slice], more: int) -> Markup:
+    lead = (
+        "How the prediction moves with one column: averaged over rows of the data, and for a "
+        "typical row (medians, most common categories). Columns with rules come first, then those "
+        "that matter most. Point at a chart to read values; press a name to hide its line."
+    )
+    if any(each.log_odds for each in found):
+        lead += " Columns with a rule that holds on the log-odds only are drawn on that scale."
     return _section(
         "What the model learnt, column by column",
-        f"<p class='soft'>{text(lead)}</p><div class='cards'>{cards}</div>{note}",
-        long=True,
+        fill(
+            "{lead}<div class='cards'>{cards}</div>{note}",
+            lead=_soft(lead),
+            cards=joined(_card(each) for each in found),
+            note=_soft(f"{more} more columns are not drawn." if more > 0 else ""),
+        ),
+        "long",
     )
 
 
-def _card(each: Slice, unit: str) -> str:
-    chips = "".join(f"<span class='chip'>{text(rule)}</span>" for rule in each.rules)
+def _card(each: Slice) -> Markup:
+    average = Series("average over rows", each.average.tolist())
     if each.categories is not None:
-        chart = bar_chart(
-            f"Average {unit} by {each.name}",
-            each.categories,
-            Series("average over rows", each.average.tolist()),
-            unit,
-        )
+        title = f"Average {each.unit} by {each.name}"
+        chart = bar_chart(title, each.categories, average, each.unit)
     else:
-        lines = [
-            Series("average over rows", each.average.tolist()),
-            Series("typical row", each.typical.tolist()),
-        ]
-        chart = line_chart(
-            f"{unit} along {each.name}", each.values.tolist(), lines, each.name, unit
-        )
-    return (
-        f"<div class='card'><h3>{text(each.name)}</h3><div "
-        f"class='chips'>{chips}</div>{chart}{_own_curve(each)}</div>"
+        lines = [average, Series("typical row", each.typical.tolist())]
+        title = f"{each.unit} along {each.name}"
+        chart = line_chart(title, each.values.tolist(), lines, each.name, each.unit)
+    return _titled(
+        each.name,
+        fill(
+            "<div class='chips'>{chips}</div>{chart}{own}",
+            chips=repeated("<span class='chip'>{each}</span>", each.rules),
+            chart=chart,
+            own=_own_curve(each),
+        ),
     )
 
 
-def _own_curve(each: Slice) -> str:
+def _own_curve(each: Slice) -> Markup:
     if each.curve is None or each.curve[0].size < 2:
-        return ""
+        return Markup()
     keypoints, heights = each.curve
+    title, unit = f"Own curve of {each.name}", "added to the score"
+    line = Series("score", heights.tolist())
     if each.categories is not None:
-        chart = bar_chart(
-            f"Own curve of {each.name}",
-            each.categories,
-            Series("score", heights.tolist()),
-            "added to the score",
-        )
+        chart = bar_chart(title, each.categories, line, unit)
     else:
-        chart = line_chart(
-            f"Own curve of {each.name}",
-            keypoints.tolist(),
-            [Series("score", heights.tolist())],
-            each.name,
-            "added to the score",
-            dots=True,
-        )
-    return (
-        f"<details><summary>The column's own curve, before interactions</summary>{chart}</details>"
+        chart = line_chart(title, keypoints.tolist(), [line], each.name, unit, dots=True)
+    return fill(
+        "<details><summary>The column's own curve, before interactions</summary>{chart}</details>",
+        chart=chart,
     )

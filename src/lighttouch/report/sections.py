@@ -1,4 +1,4 @@
-"""Tables, and the list of what training chose by itself."""
+"""What was asked and what training chose by itself, as lists of facts."""
 
 from __future__ import annotations
 
@@ -6,32 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lighttouch.report.escape import number, text
-
-
-def table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    numeric: tuple[int, ...] = (),
-    narrow: bool = False,
-) -> str:
-    """A table whose every cell is escaped."""
-
-    mark = [" class='n'" if place in numeric else "" for place in range(len(header))]
-    head = "".join(f"<th{mark[place]}>{text(name)}</th>" for place, name in enumerate(header))
-
-    def cells(row: Sequence[str]) -> str:
-        return "".join(
-            f"<td{mark[place]} data-label='{text(header[place])}'>{text(cell)}</td>"
-            for place, cell in enumerate(row)
-        )
-
-    body = "".join(f"<tr>{cells(row)}</tr>" for row in rows)
-    look = " class='narrow'" if narrow else " class='stacked'"
-    return (
-        "<div "
-        f"class='scroll'><table{look}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+from lighttouch.report.markup import Markup, fill, joined, number, repeated, text
+from lighttouch.report.slices import column_names
 
 
 class Words(list[str]):
@@ -46,30 +22,27 @@ class Folded:
     parts: Sequence[str]
 
 
-def facts(rows: Sequence[tuple[str, Any]]) -> str:
-    shown = "".join(
-        f"<tr><th>{text(name)}</th><td>{_value(value)}</td></tr>"
+def facts(rows: Sequence[tuple[str, Any]]) -> Markup:
+    """A table of names and values; a value of None is left out."""
+    shown = joined(
+        fill("<tr><th>{name}</th><td>{value}</td></tr>", name=name, value=_value(value))
         for name, value in rows
         if value is not None
     )
-    return f"<table class='facts'><tbody>{shown}</tbody></table>"
+    return fill("<table class='facts'><tbody>{shown}</tbody></table>", shown=shown)
 
 
-def _value(value: Any) -> str:
+def _value(value: Any) -> Markup:
     if isinstance(value, Folded):
-        chips = "".join(f"<span class='chip'>{text(part)}</span>" for part in value.parts)
-        return (
-            f"<details><summary>{text(value.line)}</summary><div "
-            f"class='chips'>{chips}</div></details>"
+        return fill(
+            "<details><summary>{line}</summary><div class='chips'>{chips}</div></details>",
+            line=value.line,
+            chips=repeated("<span class='chip'>{each}</span>", value.parts),
         )
-    return (
-        " ".join(f"<code>{text(word)}</code>" for word in value)
-        if isinstance(value, Words)
-        else text(value)
-    )
+    return repeated("<code>{each}</code> ", value) if isinstance(value, Words) else text(value)
 
 
-def chosen(model: Any, seconds: float | None) -> str:
+def chosen(model: Any, seconds: float | None) -> Markup:
     rows = _lattice(model) if hasattr(model, "model_") else _linear(model)
     rows.append(("loss", str(model.loss)))
     rows.append(("training", _training(model, seconds)))
@@ -121,7 +94,7 @@ def _lattice(model: Any) -> list[tuple[str, Any]]:
 
 
 def _linear(model: Any) -> list[tuple[str, Any]]:
-    names = model._columns.names
+    names = column_names(model)
     weights = "; ".join(
         f"{name} {number(float(weight), 3)}"
         for name, weight in zip(names, model.coef_, strict=True)

@@ -1,18 +1,19 @@
-"""What a model does along one column: on a typical row, on average over rows, and in the column's
-own curve.
+"""What a model does along one column: on a typical row, on average, and in the column's own curve.
+
+Predictions are the model's own, asked for rows of the user's table in which one column is replaced.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lighttouch.estimators.losses import chance
+from lighttouch.arrays import Floats
+from lighttouch.report.scales import has_probabilities, holds_on_log_odds_only
 
-Floats = NDArray[np.float64]
 SAMPLE = 100
 EVENLY = 24
 
@@ -23,6 +24,8 @@ class Slice:
 
     name: str
     rules: list[str]
+    unit: str
+    log_odds: bool  # drawn on the log-odds, because a rule about the column holds there only
     values: Floats
     categories: list[str] | None
     average: Floats
@@ -34,48 +37,91 @@ class Slice:
         return float(np.ptp(self.average))
 
 
-class Scorer:
-    """A fitted estimator over a table of plain numbers (categories as codes)."""
+@dataclass(frozen=True)
+class Column:
+    """A column of the model: its categories in the order of their codes, or None for numbers."""
+
+    name: str
+    categories: list[Any] | None = None
+
+
+def column_names(model: Any) -> list[str]:
+    """The names seen in training, or x0, x1, ..."""
+    names = getattr(model, "feature_names_in_", None)
+    return [f"x{place}" for place in range(model.n_features_in_)] if names is None else list(names)
+
+
+def columns_of(model: Any) -> list[Column]:
+    """A linear model's columns are all numbers."""
+    if not hasattr(model, "columns_"):
+        return [Column(name) for name in column_names(model)]
+    return [
+        Column(each.name, list(each.categories) if each.categorical else None)
+        for each in model.columns_.columns
+    ]
+
+
+class Rows:
+    """The user's table: its rows as they are, and as numbers (categories as codes)."""
 
     def __init__(self, model: Any, X: Any) -> None:
-        self.model = model
-        self.lattice = hasattr(model, "columns_")
-        self.columns = (model.columns_ if self.lattice else model._columns).columns
-        self.table: Floats = (
-            model.columns_.read(X) if self.lattice else np.asarray(X, dtype=np.float64)
-        )
-        self.probability = hasattr(model, "classes_") and hasattr(model, "predict_proba")
-
-    def __call__(self, table: Floats) -> Floats:
-        if self.lattice:
-            scores = self.model.model_.evaluate(table, self.model.parameters_)
-        else:
-            scores = self.model.intercept_ + table @ self.model.coef_
-        return chance(scores) if self.probability else np.asarray(scores)
-
-    @property
-    def unit(self) -> str:
-        if self.probability:
-            return f"probability of {self.model.classes_[1]}"
-        return (
-            f"score of {self.model.classes_[1]}"
-            if hasattr(self.model, "classes_")
-            else "prediction"
+        self.model, self.columns = model, columns_of(model)
+        self.table = X.to_pandas() if hasattr(X, "to_pandas") else X
+        lattice = hasattr(model, "columns_")
+        self.numbers: Floats = (
+            model.columns_.read(X) if lattice else np.asarray(X, dtype=np.float64)
         )
 
+    def pick(self, chosen: Any) -> Any:
+        """Some rows, as a table of its own."""
+        if hasattr(self.table, "iloc"):
+            return self.table.iloc[chosen].reset_index(drop=True)
+        return np.asarray(self.table)[chosen]
 
-def slices(scorer: Scorer) -> list[Slice]:
+    def put(self, rows: Any, place: int, values: Floats) -> None:
+        """Replace a column of picked rows; values of a column of categories are their codes."""
+        categories = self.columns[place].categories
+        cells: Any = values
+        if categories is not None:
+            cells = [None if np.isnan(code) else categories[int(code)] for code in values]
+        if not hasattr(rows, "iloc"):
+            rows[:, place] = cells
+            return
+        kind = rows.dtypes.iloc[place]
+        rows.isetitem(place, cells)
+        if categories is not None and not np.isnan(values).any():
+            rows.isetitem(place, rows.iloc[:, place].astype(kind))
+
+    def typical(self, count: int) -> Any:
+        """So many rows of medians and most common categories."""
+        rows = self.pick(np.zeros(count, dtype=np.int64))
+        for place, column in enumerate(self.columns):
+            middle = _typical(self.numbers[:, place], column.categories is not None)
+            self.put(rows, place, np.full(count, middle))
+        return rows
+
+    def predictions(self, rows: Any, log_odds: bool) -> Floats:
+        if has_probabilities(self.model) and not log_odds:
+            return np.asarray(self.model.predict_proba(rows)[:, 1])
+        ask = (
+            self.model.decision_function if hasattr(self.model, "classes_") else self.model.predict
+        )
+        return np.asarray(ask(rows))
+
+    def unit(self, log_odds: bool) -> str:
+        if not hasattr(self.model, "classes_"):
+            return "prediction"
+        kind = "probability" if has_probabilities(self.model) else "score"
+        return f"{'log-odds' if log_odds else kind} of {self.model.classes_[1]}"
+
+
+def slices(model: Any, X: Any) -> list[Slice]:
     """Columns with rules first, then by how much they matter."""
+    rows = Rows(model, X)
     rng = np.random.default_rng(0)
-    count = scorer.table.shape[0]
-    sample = scorer.table[np.sort(rng.choice(count, min(SAMPLE, count), replace=False))]
-    typical = np.array(
-        [
-            _typical(scorer.table[:, place], column.categorical)
-            for place, column in enumerate(scorer.columns)
-        ]
-    )
-    found = [_slice(scorer, place, sample, typical) for place in range(len(scorer.columns))]
+    count = rows.numbers.shape[0]
+    chosen = np.sort(rng.choice(count, min(SAMPLE, count), replace=False))
+    found = [_slice(rows, place, chosen) for place in range(len(rows.columns))]
     return sorted(found, key=lambda each: (not each.rules, -each.reach))
 
 
@@ -89,59 +135,55 @@ def _typical(values: Floats, categorical: bool) -> float:
     return float(np.quantile(present, 0.5, method="lower"))
 
 
-def _slice(scorer: Scorer, place: int, sample: Floats, typical: Floats) -> Slice:
-    column = scorer.columns[place]
-    values = (
-        np.arange(len(column.categories), dtype=np.float64)
-        if column.categorical
-        else _grid(scorer, place)
-    )
-    shown = [str(each) for each in column.categories] if column.categorical else None
-    many = np.repeat(sample, values.size, axis=0)
-    many[:, place] = np.tile(values, sample.shape[0])
-    average = scorer(many).reshape(sample.shape[0], values.size).mean(axis=0)
-    one = np.tile(typical, (values.size, 1))
-    one[:, place] = values
+def _slice(rows: Rows, place: int, chosen: Any) -> Slice:
+    column, rules = rows.columns[place], rules_of(rows.model, place, rows.columns[place].name)
+    log_odds = any(holds_on_log_odds_only(rows.model, rule) for rule in rules)
+    shown = None if column.categories is None else [str(each) for each in column.categories]
+    values = _grid(rows, place) if shown is None else np.arange(len(shown), dtype=np.float64)
+    many = rows.pick(np.repeat(chosen, values.size))
+    rows.put(many, place, np.tile(values, chosen.size))
+    one = rows.typical(values.size)
+    rows.put(one, place, values)
+    average = rows.predictions(many, log_odds).reshape(chosen.size, values.size).mean(axis=0)
     return Slice(
         column.name,
-        rules_of(scorer.model, place, column.name),
+        [_with_scale(rows.model, rule) for rule in rules],
+        rows.unit(log_odds),
+        log_odds,
         values,
         shown,
         average,
-        scorer(one),
-        _curve(scorer, place),
+        rows.predictions(one, log_odds),
+        _curve(rows.model, place),
     )
 
 
-def _grid(scorer: Scorer, place: int) -> Floats:
-    values = scorer.table[:, place]
+def _with_scale(model: Any, rule: str) -> str:
+    return f"{rule}, on the log-odds" if holds_on_log_odds_only(model, rule) else rule
+
+
+def _grid(rows: Rows, place: int) -> Floats:
+    values = rows.numbers[:, place]
     present = values[~np.isnan(values)]
     if present.size == 0:
         return np.zeros(1)
     even = np.linspace(present.min(), present.max(), EVENLY)
-    piece = _calibrator(scorer, place)
-    return np.unique(np.concatenate([even, piece.maps[0].keypoints])) if piece is not None else even
+    own = _curve(rows.model, place)
+    return even if own is None else np.unique(np.concatenate([even, own[0]]))
 
 
-def _calibrator(scorer: Scorer, place: int) -> Any:
-    if not scorer.lattice:
+def _curve(model: Any, place: int) -> tuple[Floats, Floats] | None:
+    """Keypoints and heights of the column's own curve, if the model has one."""
+    own = model.model_.calibrator_of(place) if hasattr(model, "model_") else None
+    if own is None:
         return None
-    own = scorer.model.model_.calibrator_of(place)
-    return None if own is None else scorer.model.model_.pieces[own]
-
-
-def _curve(scorer: Scorer, place: int) -> tuple[Floats, Floats] | None:
-    piece = _calibrator(scorer, place)
-    if piece is None:
-        return None
-    own = scorer.model.model_.calibrator_of(place)
-    keypoints = piece.maps[0].keypoints
-    theta = scorer.model.parameters_[scorer.model.model_.part(own)]
+    keypoints = model.model_.pieces[own].maps[0].keypoints
+    theta = model.parameters_[model.model_.part(own)]
     return keypoints, theta[: keypoints.size]
 
 
 def rules_of(model: Any, place: int, name: str) -> list[str]:
-    """What was asked of a column, in a word or two each."""
+    """What was asked of a column, each rule as `Kind(column, ...)` or in a word."""
     signs = model.monotonic_cst
     sign = (
         0
@@ -154,5 +196,15 @@ def rules_of(model: Any, place: int, name: str) -> list[str]:
     listed = model.shape_constraints or []
     for shape in listed if isinstance(listed, list | tuple) else [listed]:
         if name in shape.columns or place in shape.columns:
-            words.append(str(shape))
+            words.append(_in_words(shape))
     return words
+
+
+def _in_words(shape: Any) -> str:
+    """As Python prints it, without quotes around names."""
+    given = [
+        str(getattr(shape, each.name))
+        for each in dataclasses.fields(shape)
+        if getattr(shape, each.name) != each.default
+    ]
+    return f"{type(shape).__name__}({', '.join(given)})"

@@ -4,13 +4,34 @@ from __future__ import annotations
 
 import math
 
-from lighttouch.theory.checks import batch_of, log_failure
 from lighttouch.theory.constants import Constants
 from lighttouch.validation import positive_int
 
 
 def full_step_size(constants: Constants, iterations: int) -> float:
-    """FullTouch's eta (Lemma full-suboptimality)."""
+    """FullTouch's step size eta (Lemma full-suboptimality).
+
+    Parameters
+    ----------
+    constants : Constants
+        The problem's constants: number of constraints, diameter, gradients, penalty.
+    iterations : int
+        T, how many iterations are run.
+
+    Returns
+    -------
+    float
+        eta = D_w / ((G_f + gamma G_g) sqrt(T)).
+
+    Examples
+    --------
+    >>> constants = lt.theory.Constants(
+    ...     constraints=1000, diameter=1.0, objective_gradient=1.0, constraint_gradient=1.0,
+    ...     constraint_lipschitz=1.0, objective_lipschitz=1.0, penalty=1.0,
+    ... )
+    >>> lt.theory.full_step_size(constants, 10_000)
+    0.005
+    """
     return constants.diameter / (
         constants.step_gradient * math.sqrt(positive_int(iterations, "iterations"))
     )
@@ -26,8 +47,30 @@ def full_terms(constants: Constants, failure_probability: float) -> tuple[float,
 
 
 def full_bound(constants: Constants, iterations: int, failure_probability: float = 0.05) -> float:
-    """U_F: with probability 1 - delta, h(average) - h(w*) after T iterations of FullTouch is at
-    most this (Lemma full-suboptimality).
+    """U_F, the suboptimality of FullTouch after T iterations (Lemma full-suboptimality).
+
+    Parameters
+    ----------
+    constants : Constants
+        The problem's constants: number of constraints, diameter, gradients, penalty.
+    iterations : int
+        T, how many iterations are run.
+    failure_probability : float, default 0.05
+        delta, the probability with which the bound may fail.
+
+    Returns
+    -------
+    float
+        With probability 1 - delta, h(average) - h(w*) is at most this.
+
+    Examples
+    --------
+    >>> constants = lt.theory.Constants(
+    ...     constraints=1000, diameter=1.0, objective_gradient=1.0, constraint_gradient=1.0,
+    ...     constraint_lipschitz=1.0, objective_lipschitz=1.0, penalty=1.0,
+    ... )
+    >>> round(lt.theory.full_bound(constants, 10_000), 4)
+    0.1539
     """
     T = positive_int(iterations, "iterations")
     root, inverse = full_terms(constants, failure_probability)
@@ -35,7 +78,29 @@ def full_bound(constants: Constants, iterations: int, failure_probability: float
 
 
 def light_step_size(constants: Constants, iterations: int) -> float:
-    """LightTouch's eta, for w and for p (Lemma light-suboptimality)."""
+    """LightTouch's step size eta, for w and for p (Lemma light-suboptimality).
+
+    Parameters
+    ----------
+    constants : Constants
+        The problem's constants: number of constraints, diameter, gradients, penalty.
+    iterations : int
+        T, how many iterations are run.
+
+    Returns
+    -------
+    float
+        eta = sqrt((1 + ln m) / T) D_w / (G_f + gamma G_g + gamma L_g D_w).
+
+    Examples
+    --------
+    >>> constants = lt.theory.Constants(
+    ...     constraints=1000, diameter=1.0, objective_gradient=1.0, constraint_gradient=1.0,
+    ...     constraint_lipschitz=1.0, objective_lipschitz=1.0, penalty=1.0,
+    ... )
+    >>> round(lt.theory.light_step_size(constants, 10_000), 5)
+    0.00937
+    """
     wide = constants.widened
     return (
         math.sqrt(wide.log_constraints / positive_int(iterations, "iterations"))
@@ -47,8 +112,26 @@ def light_step_size(constants: Constants, iterations: int) -> float:
 def light_constraint_batch(
     constraints: int, iterations: int, failure_probability: float = 0.05
 ) -> int:
-    """LightTouch's k for m constraints and T iterations; above m, FullTouch is the better choice
-    (Lemma light-suboptimality).
+    """LightTouch's k for m constraints and T iterations (Lemma light-suboptimality).
+
+    Parameters
+    ----------
+    constraints : int
+        m, how many constraints there are.
+    iterations : int
+        T, how many iterations are run.
+    failure_probability : float, default 0.05
+        delta, the probability with which the bound may fail.
+
+    Returns
+    -------
+    int
+        How many constraints each iteration checks; above m, FullTouch is the better choice.
+
+    Examples
+    --------
+    >>> lt.theory.light_constraint_batch(1000, 10**12)
+    51
     """
     m, T = positive_int(constraints, "constraints"), positive_int(iterations, "iterations")
     logs = math.pow(1 + math.log(m), 0.75) * math.sqrt(
@@ -73,12 +156,36 @@ def light_bound(
     failure_probability: float = 0.05,
     constraint_batch: int | None = None,
 ) -> float:
-    """U_L: with probability 1 - delta, h(average) - h(w*) after T iterations of LightTouch is at
-    most this (Lemma light-suboptimality).
+    """U_L, the suboptimality of LightTouch after T iterations (Lemma light-suboptimality).
 
     Without `constraint_batch` it is the lemma's final form (constant 67), which holds at k =
-    `light_constraint_batch(...)` <= m. With it, the sum of three terms (constants 7, 19 and 41) of
-    the proof, which holds for every k <= m.
+    `light_constraint_batch(...)` <= m. With it, it is the sum of the three terms of the proof
+    (constants 7, 19 and 41), which holds for every k <= m.
+
+    Parameters
+    ----------
+    constants : Constants
+        The problem's constants: number of constraints, diameter, gradients, penalty.
+    iterations : int
+        T, how many iterations are run.
+    failure_probability : float, default 0.05
+        delta, the probability with which the bound may fail.
+    constraint_batch : int, optional
+        k, how many constraints each iteration checks; None: the lemma's own.
+
+    Returns
+    -------
+    float
+        With probability 1 - delta, h(average) - h(w*) is at most this.
+
+    Examples
+    --------
+    >>> constants = lt.theory.Constants(
+    ...     constraints=1000, diameter=1.0, objective_gradient=1.0, constraint_gradient=1.0,
+    ...     constraint_lipschitz=1.0, objective_lipschitz=1.0, penalty=1.0,
+    ... )
+    >>> round(lt.theory.light_bound(constants, 10**8, constraint_batch=100), 4)
+    7.0092
     """
     root = light_root(constants, failure_probability) / math.sqrt(
         positive_int(iterations, "iterations")
@@ -88,7 +195,7 @@ def light_bound(
             constants,
             iterations,
             failure_probability,
-            batch_of(constants.constraints, constraint_batch),
+            _batch(constants.constraints, constraint_batch),
         )
     k = light_constraint_batch(constants.constraints, iterations, failure_probability)
     if k > constants.constraints:
@@ -116,24 +223,88 @@ def _stale_terms(
 def staleness_bound(
     constraints: int, constraint_batch: int, iterations: int, failure_probability: float = 0.05
 ) -> float:
-    """With probability 1 - delta, no remembered violation is ever older than this many iterations
-    (Lemma coupon).
+    """The age that no remembered violation ever exceeds (Lemma coupon).
+
+    Parameters
+    ----------
+    constraints : int
+        m, how many constraints there are.
+    constraint_batch : int
+        k, how many constraints each iteration checks; at most `constraints`.
+    iterations : int
+        T, how many iterations are run.
+    failure_probability : float, default 0.05
+        delta, the probability with which the bound may fail.
+
+    Returns
+    -------
+    float
+        With probability 1 - delta, no remembered violation is older than so many iterations.
+
+    Examples
+    --------
+    >>> round(lt.theory.staleness_bound(1000, 100, 10_000), 1)
+    397.1
     """
     m, T = positive_int(constraints, "constraints"), positive_int(iterations, "iterations")
-    return 1 + 2 * m / batch_of(m, constraint_batch) * (
+    return 1 + 2 * m / _batch(m, constraint_batch) * (
         math.log(2 * m * T) + log_failure(failure_probability)
     )
 
 
 def mid_weight_step_size(constants: Constants) -> float:
-    """MidTouch's eta for p (Lemma mid-suboptimality)."""
+    """MidTouch's step size eta for p (Lemma mid-suboptimality).
+
+    Parameters
+    ----------
+    constants : Constants
+        The problem's constants: number of constraints, diameter, gradients, penalty.
+
+    Returns
+    -------
+    float
+        eta = lambda / (2 gamma^2 L_g^2).
+
+    Examples
+    --------
+    >>> constants = lt.theory.Constants(
+    ...     constraints=1000, diameter=1.0, objective_gradient=1.0, constraint_gradient=1.0,
+    ...     constraint_lipschitz=1.0, objective_lipschitz=1.0, penalty=1.0,
+    ...     strong_convexity=0.1,
+    ... )
+    >>> lt.theory.mid_weight_step_size(constants)
+    0.05
+    """
     scale = constants.chosen_penalty * constants.constraint_lipschitz
     return constants.needed_strong_convexity / scale / scale / 2
 
 
 def mid_bound(constants: Constants, first_phase: int, second_phase: int) -> float:
-    """E ||average - w*||^2 after T_1 and T_2 iterations of MidTouch's two phases is at most this
-    (Lemma mid-suboptimality).
+    """The squared distance of MidTouch to the optimum (Lemma mid-suboptimality).
+
+    Parameters
+    ----------
+    constants : Constants
+        The problem's constants: number of constraints, diameter, gradients, penalty.
+    first_phase : int
+        T_1, iterations that check every constraint.
+    second_phase : int
+        T_2, iterations that check one constraint of each kind.
+
+    Returns
+    -------
+    float
+        E ||average - w*||^2 after T_1 and T_2 iterations is at most this.
+
+    Examples
+    --------
+    >>> constants = lt.theory.Constants(
+    ...     constraints=1000, diameter=1.0, objective_gradient=1.0, constraint_gradient=1.0,
+    ...     constraint_lipschitz=1.0, objective_lipschitz=1.0, penalty=1.0,
+    ...     strong_convexity=0.1,
+    ... )
+    >>> round(lt.theory.mid_bound(constants, 10**8, 10**8), 2)
+    7.5
     """
     T1, T2, m = (
         positive_int(first_phase, "first_phase"),
@@ -151,3 +322,23 @@ def mid_bound(constants: Constants, first_phase: int, second_phase: int) -> floa
     ) / T2
     stale = step * m * m * constants.log_constraints / T1
     return learning + 3 * stale * stale
+
+
+def _batch(constraints: int, constraint_batch: int) -> int:
+    """k, refused unless it is a whole number from 1 to m."""
+    k = positive_int(constraint_batch, "constraint_batch")
+    if k > constraints:
+        raise ValueError(
+            f"constraint_batch must be at most the {constraints} constraints, got {k}; try "
+            "FullTouch, which checks them all"
+        )
+    return k
+
+
+def log_failure(failure_probability: float) -> float:
+    """The ln(1/delta) of every high-probability bound."""
+    if not 0 < failure_probability < 1:
+        raise ValueError(
+            f"failure_probability must lie strictly between 0 and 1, got {failure_probability}"
+        )
+    return -math.log(failure_probability)

@@ -11,8 +11,39 @@ from lighttouch.validation import positive, positive_int
 
 @dataclass(frozen=True)
 class Constants:
-    """Bounds on the problem's size and slopes. Give `penalty`, or `boundary_gradient` to derive it,
-    or both.
+    """Bounds on the problem's size and slopes, which every bound of the theory depends on.
+
+    Give `penalty`, or `boundary_gradient` to derive it, or both.
+
+    Parameters
+    ----------
+    constraints : int
+        m, how many constraints there are.
+    diameter : float
+        D_w, the diameter of the domain.
+    objective_gradient : float
+        G_f, the largest norm of a stochastic gradient of the objective.
+    constraint_gradient : float
+        G_g, the largest norm of a gradient of a constraint.
+    constraint_lipschitz : float
+        L_g, the Lipschitz constant of the constraints.
+    objective_lipschitz : float
+        L_f, the Lipschitz constant of the objective.
+    boundary_gradient : float, optional
+        rho, the least norm of a subgradient of max g on the boundary.
+    penalty : float, optional
+        gamma, the weight of the violation in the relaxed objective.
+    strong_convexity : float, optional
+        lambda, the strong convexity of the objective; MidTouch needs it.
+
+    Examples
+    --------
+    >>> constants = lt.theory.Constants(
+    ...     constraints=1000, diameter=1.0, objective_gradient=1.0, constraint_gradient=1.0,
+    ...     constraint_lipschitz=1.0, objective_lipschitz=1.0, penalty=1.0,
+    ... )
+    >>> constants.step_gradient
+    2.0
     """
 
     constraints: int

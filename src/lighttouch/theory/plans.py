@@ -33,12 +33,54 @@ SOLVER_WORDS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """A run that is proven to bring `measure` to at most `epsilon`: print it, or run `solver()` for
-    `iterations`.
+    """A run that is proven to bring `measure` to at most `epsilon`.
 
-    `guarantee` is the lemma's bound at these iterations. It holds with probability 1 -
-    `failure_probability`, or in expectation where that is None. `distance_to_feasible` is how far
-    the average iterate can be from its projection.
+    Print it, or run `solver()` for `iterations`.
+
+    Parameters
+    ----------
+    algorithm : str
+        "FullTouch", "LightTouch" or "MidTouch".
+    measure : str
+        What is brought to `epsilon`.
+    epsilon : float
+        The accuracy wanted.
+    guarantee : float
+        The lemma's bound at these iterations.
+    iterations : int
+        T, how many iterations are run.
+    expected_checks : int
+        Constraint checks of the whole run.
+    penalty : float
+        gamma, the weight of the violation in the relaxed objective.
+    failure_probability : float, optional
+        The guarantee holds with probability 1 minus this; None: in expectation.
+    step_size : float, optional
+        eta, for w.
+    weight_step_size : float, optional
+        eta, for p.
+    constraint_batch : int, optional
+        k, how many constraints each iteration checks.
+    strong_convexity : float, optional
+        lambda, the strong convexity of the objective.
+    first_phase : int, optional
+        T_1 of MidTouch.
+    second_phase : int, optional
+        T_2 of MidTouch.
+    distance_to_feasible : float, optional
+        How far the average iterate can be from its projection.
+    note : str, optional
+        What else to consider.
+
+    Examples
+    --------
+    >>> constants = lt.theory.Constants(
+    ...     constraints=1000, diameter=1.0, objective_gradient=1.0, constraint_gradient=1.0,
+    ...     constraint_lipschitz=1.0, objective_lipschitz=1.0, penalty=1.0,
+    ... )
+    >>> plan = lt.theory.plan_full(constants, 0.1)
+    >>> plan.solver()
+    FullTouch(penalty=1.0, step_size=0.0016333939370024467, batch=1, incremental=False)
     """
 
     algorithm: str
@@ -133,8 +175,40 @@ def _full_plan(
 
 
 def plan_full(constants: Constants, epsilon: float, failure_probability: float = 0.05) -> Plan:
-    """FullTouch for f(w) - f(w*) <= epsilon with probability 1 - delta; m checks an iteration
-    (Theorem full).
+    """Plan FullTouch for f(w) - f(w*) <= epsilon (Theorem full).
+
+    It checks all m constraints in every iteration.
+
+    Parameters
+    ----------
+    constants : Constants
+        The problem's constants: number of constraints, diameter, gradients, penalty.
+    epsilon : float
+        The accuracy wanted.
+    failure_probability : float, default 0.05
+        delta, the probability with which the bound may fail.
+
+    Returns
+    -------
+    Plan
+        Iterations and hyperparameters that are proven to suffice.
+
+    Examples
+    --------
+    >>> constants = lt.theory.Constants(
+    ...     constraints=1000, diameter=1.0, objective_gradient=1.0, constraint_gradient=1.0,
+    ...     constraint_lipschitz=1.0, objective_lipschitz=1.0, penalty=1.0,
+    ... )
+    >>> print(lt.theory.plan_full(constants, 0.1))
+    algorithm            FullTouch
+    measure              f(w) - f(w*)
+    epsilon              0.1
+    guarantee            0.05009
+    iterations           93,704
+    expected checks      93,704,000
+    penalty              1
+    failure probability  0.05
+    step size            0.001633
     """
     iterations = _iterations_until(
         positive(epsilon, "epsilon"), *full_terms(constants, failure_probability)
@@ -143,11 +217,34 @@ def plan_full(constants: Constants, epsilon: float, failure_probability: float =
 
 
 def plan_light(constants: Constants, epsilon: float, failure_probability: float = 0.05) -> Plan:
-    """LightTouch for f(w) - f(w*) <= epsilon with probability 1 - delta; k + 1 checks an iteration
-    (Theorem light).
+    """Plan LightTouch for f(w) - f(w*) <= epsilon (Theorem light).
 
-    Where k would exceed m, the theorem runs FullTouch for the same number of iterations;
-    `plan_full` then asks for fewer.
+    It checks k + 1 constraints per iteration. Where k would exceed m, the theorem runs FullTouch
+    for the same number of iterations; `plan_full` then asks for fewer.
+
+    Parameters
+    ----------
+    constants : Constants
+        The problem's constants: number of constraints, diameter, gradients, penalty.
+    epsilon : float
+        The accuracy wanted.
+    failure_probability : float, default 0.05
+        delta, the probability with which the bound may fail.
+
+    Returns
+    -------
+    Plan
+        Iterations and hyperparameters that are proven to suffice.
+
+    Examples
+    --------
+    >>> constants = lt.theory.Constants(
+    ...     constraints=1000, diameter=1.0, objective_gradient=1.0, constraint_gradient=1.0,
+    ...     constraint_lipschitz=1.0, objective_lipschitz=1.0, penalty=1.0,
+    ... )
+    >>> plan = lt.theory.plan_light(constants, 1e-3)
+    >>> plan.algorithm, plan.constraint_batch
+    ('LightTouch', 35)
     """
     wide = constants.widened
     root, (_, inverse) = (
@@ -158,7 +255,7 @@ def plan_light(constants: Constants, epsilon: float, failure_probability: float 
     k = light_constraint_batch(wide.constraints, iterations, failure_probability)
     if k > wide.constraints:
         too_many = (
-            f"LightTouch would check {k:,} constraints an iteration, more than all "
+            f"LightTouch would check {k:,} constraints per iteration, more than all "
             f"{wide.constraints:,}; compare plan_full"
         )
         return _full_plan(wide, epsilon, failure_probability, iterations, too_many)
@@ -205,8 +302,32 @@ def _light_plan(
 
 
 def plan_mid(constants: Constants, epsilon: float) -> Plan:
-    """MidTouch for E ||w - w*||^2 <= epsilon; m checks an iteration in the first phase, 2 in the
-    second (Theorem mid).
+    """Plan MidTouch for E ||w - w*||^2 <= epsilon (Theorem mid).
+
+    It checks m constraints per iteration in the first phase and 2 in the second.
+
+    Parameters
+    ----------
+    constants : Constants
+        The problem's constants: number of constraints, diameter, gradients, penalty.
+    epsilon : float
+        The accuracy wanted.
+
+    Returns
+    -------
+    Plan
+        Iterations of both phases and hyperparameters that are proven to suffice.
+
+    Examples
+    --------
+    >>> constants = lt.theory.Constants(
+    ...     constraints=1000, diameter=1.0, objective_gradient=1.0, constraint_gradient=1.0,
+    ...     constraint_lipschitz=1.0, objective_lipschitz=1.0, penalty=1.0,
+    ...     strong_convexity=0.1,
+    ... )
+    >>> plan = lt.theory.plan_mid(constants, 1.0)
+    >>> plan.first_phase, plan.second_phase
+    (3225315062, 5792395627)
     """
     tau = _phase_scale(_phase_target(constants, positive(epsilon, "epsilon")))
     T1, T2 = (

@@ -14,11 +14,33 @@ from lighttouch.validation import positive, positive_int
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the tables depend on. A `strong_convexity` chooses Table 3; `dimension` and
-    `oracle_ratio` (nu) serve LLO-FW alone.
+    """What the tables depend on; a `strong_convexity` chooses Table 3.
 
     Table 3 shows D_w beside every penalty, where Theorem mid has none: set `diameter=1` for the
     theorem's own dependence.
+
+    Parameters
+    ----------
+    constraints : int
+        m, how many constraints there are.
+    penalty : float
+        gamma, the weight of the violation in the relaxed objective.
+    diameter : float
+        D_w, the diameter of the domain.
+    epsilon : float
+        The accuracy wanted.
+    strong_convexity : float, optional
+        lambda, the strong convexity of the objective.
+    dimension : int, optional
+        d, the number of coordinates; for LLO-FW only.
+    oracle_ratio : float, optional
+        nu, for LLO-FW only.
+
+    Examples
+    --------
+    >>> sizes = lt.theory.Sizes(constraints=1000, penalty=1.0, diameter=1.0, epsilon=0.1)
+    >>> round(lt.theory.checks_table("FullTouch", sizes))
+    100000
     """
 
     constraints: int
@@ -57,8 +79,21 @@ class Sizes:
 
 
 class ComparisonRow(NamedTuple):
-    """One algorithm's row: its iterations, and its constraint checks or what it does instead of
-    checking.
+    """One algorithm's row of Table 2 or 3; it prints aligned.
+
+    Parameters
+    ----------
+    algorithm : str
+        Its name.
+    iterations : float or None
+        Its iterations, up to constant and logarithmic factors.
+    checks : float or str
+        Its constraint checks, or what it does instead.
+
+    Examples
+    --------
+    >>> print(lt.theory.ComparisonRow("ProjectedSGD", 100.0, "projection"))
+    ProjectedSGD               100  N/A (projection)
     """
 
     algorithm: str
@@ -140,24 +175,77 @@ def _entry(algorithm: str, sizes: Sizes) -> Entry:
 
 
 def iterations_table(algorithm: str, sizes: Sizes) -> float | None:
-    """The table's number of iterations; None for LLO-FW when `dimension` or `oracle_ratio` is not
-    given.
+    """The table's number of iterations.
+
+    Parameters
+    ----------
+    algorithm : str
+        A name of the table, such as "LightTouch".
+    sizes : Sizes
+        What the tables depend on.
+
+    Returns
+    -------
+    float or None
+        The number; None for LLO-FW if `dimension` or `oracle_ratio` is not given.
+
+    Examples
+    --------
+    >>> sizes = lt.theory.Sizes(constraints=1000, penalty=1.0, diameter=1.0, epsilon=0.1)
+    >>> round(lt.theory.iterations_table("LightTouch", sizes))
+    691
     """
     iterations, _ = _entry(algorithm, sizes)
     return iterations(sizes)
 
 
 def checks_table(algorithm: str, sizes: Sizes) -> float | str:
-    """The table's number of constraint checks, or what the algorithm does instead where the table
-    says N/A.
+    """The table's number of constraint checks.
+
+    Parameters
+    ----------
+    algorithm : str
+        A name of the table, such as "LightTouch".
+    sizes : Sizes
+        What the tables depend on.
+
+    Returns
+    -------
+    float or str
+        The number, or what the algorithm does instead where the table says N/A.
+
+    Examples
+    --------
+    >>> sizes = lt.theory.Sizes(constraints=1000, penalty=1.0, diameter=1.0, epsilon=0.1)
+    >>> lt.theory.checks_table("ProjectedSGD", sizes)
+    'projection'
     """
     _, checks = _entry(algorithm, sizes)
     return checks if isinstance(checks, str) else checks(sizes)
 
 
 def comparison_table(sizes: Sizes) -> tuple[ComparisonRow, ...]:
-    """Every row of Table 2, or of Table 3 when `strong_convexity` is given; each row prints
-    aligned.
+    r"""Every row of Table 2, or of Table 3 when `strong_convexity` is given.
+
+    Parameters
+    ----------
+    sizes : Sizes
+        What the tables depend on.
+
+    Returns
+    -------
+    tuple of ComparisonRow
+        The rows, in the order of the paper.
+
+    Examples
+    --------
+    >>> sizes = lt.theory.Sizes(constraints=1000, penalty=1.0, diameter=1.0, epsilon=0.1)
+    >>> print(*lt.theory.comparison_table(sizes), sep="\n")
+    FullTouch                  100  1e+05
+    LightTouch                 691  5.75e+05
+    ProjectedSGD               100  N/A (projection)
+    OnlineFrankWolfe         1e+03  N/A (linear optimization)
+    LocalFrankWolfe                 N/A (local linear oracle)
     """
     return tuple(
         ComparisonRow(name, iterations_table(name, sizes), checks_table(name, sizes))

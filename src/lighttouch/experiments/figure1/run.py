@@ -25,11 +25,19 @@ def units_of(setting: Setting) -> list[dict[str, Any]]:
     seeds = range(setting.seeds or scale["seeds"])
     return [
         {
-            "kind": "trajectory", "line": line, "problem": setting.problem, "solver": solver, "seed": seed,
-            "iterations": scale["iterations_of"].get(line, scale["iterations"]), "seconds": None, "per_decade": scale["per_decade"],
+            "kind": "trajectory",
+            "line": line,
+            "problem": setting.problem,
+            "solver": solver,
+            "seed": seed,
+            "iterations": scale["iterations_of"].get(line, scale["iterations"]),
+            "seconds": None,
+            "per_decade": scale["per_decade"],
         }
-        for seed in seeds for line, solver in config["lines"].items() if is_available(solver["kind"])
-    ]  # fmt: skip
+        for seed in seeds
+        for line, solver in config["lines"].items()
+        if is_available(solver["kind"])
+    ]
 
 
 def run(setting: Setting) -> Measured:

@@ -65,11 +65,15 @@ def _unit(setting: Setting, line: str, solver: dict[str, Any], seed: int, by: st
         else scale["default_seconds" if solver["kind"] == "default" else "seconds"]
     )
     return {
-        "kind": "trajectory", "line": line, "problem": setting.problem, "solver": dict(solver), "seed": seed,
+        "kind": "trajectory",
+        "line": line,
+        "problem": setting.problem,
+        "solver": dict(solver),
+        "seed": seed,
         "iterations": scale["search_iterations"] if by == "iterations" else None,
         "seconds": None if by == "iterations" else seconds,
         "per_decade": {"iterations": 1, "seconds": 3}.get(by, scale["per_decade"]),
-    }  # fmt: skip
+    }
 
 
 def _search(
@@ -90,11 +94,19 @@ def _search(
     solver[search["parameter"]] = search["values"][best]
     return [
         {
-            "line": search["line"], "parameter": search["parameter"], "value": value, "judged_by": search["by"], "objective": score,
-            "iterations": rows[-1]["iteration"], "seconds": rows[-1]["seconds"], "chosen": place == best,
+            "line": search["line"],
+            "parameter": search["parameter"],
+            "value": value,
+            "judged_by": search["by"],
+            "objective": score,
+            "iterations": rows[-1]["iteration"],
+            "seconds": rows[-1]["seconds"],
+            "chosen": place == best,
         }
-        for place, (value, score, rows) in enumerate(zip(search["values"], scores, found, strict=True))
-    ]  # fmt: skip
+        for place, (value, score, rows) in enumerate(
+            zip(search["values"], scores, found, strict=True)
+        )
+    ]
 
 
 def _objective_at(rows: list[dict[str, Any]], budget: float) -> float:

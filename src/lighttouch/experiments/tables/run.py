@@ -35,11 +35,17 @@ def _units(setting: Setting, table: int) -> list[Unit]:
     lengths = [2**power for power in range(scale["shortest"], scale["longest"] + 1)]
     return [
         {
-            "kind": "rates", "line": f"{algorithm}, m = {m}", "table": table, "algorithm": algorithm, "constraints": m,
-            "lengths": lengths, "seeds": scale["seeds"],
+            "kind": "rates",
+            "line": f"{algorithm}, m = {m}",
+            "table": table,
+            "algorithm": algorithm,
+            "constraints": m,
+            "lengths": lengths,
+            "seeds": scale["seeds"],
         }
-        for algorithm in setting.config[f"table{table}"]["algorithms"] for m in scale["constraints"]
-    ]  # fmt: skip
+        for algorithm in setting.config[f"table{table}"]["algorithms"]
+        for m in scale["constraints"]
+    ]
 
 
 def _costs(setting: Setting, table: int, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -49,13 +55,19 @@ def _costs(setting: Setting, table: int, rows: list[dict[str, Any]]) -> list[dic
     config = setting.config[f"table{table}"]
     return [
         {
-            "table": table, "algorithm": algorithm, "cost": cost, "constraints": m, "epsilon": epsilon,
+            "table": table,
+            "algorithm": algorithm,
+            "cost": cost,
+            "constraints": m,
+            "epsilon": epsilon,
             "measured": to_accuracy(_of(rows, table, algorithm, m), epsilon, column),
             "theory": _theory(cost, algorithm, m, epsilon, config["strongly_convex"]),
         }
-        for algorithm in config["algorithms"] for cost, column in COSTS
-        for m in setting.config[setting.scale]["constraints"] for epsilon in config["epsilons"]
-    ]  # fmt: skip
+        for algorithm in config["algorithms"]
+        for cost, column in COSTS
+        for m in setting.config[setting.scale]["constraints"]
+        for epsilon in config["epsilons"]
+    ]
 
 
 def _of(rows: list[dict[str, Any]], table: int, algorithm: str, m: int) -> list[dict[str, Any]]:

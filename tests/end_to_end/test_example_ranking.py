@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 
 import lighttouch as lt
-from lighttouch import demo
+from examples import ranking
 from lighttouch.datasets import ranking_pairs
 
-SMALL = ["--pairs", "3000", "--features", "5", "--seconds", "0.3"]
+SMALL = {"pairs": 3000, "features": 5, "seconds": 0.3}
 
 
 @pytest.fixture(scope="module")
 def trained():
-    """The results of the demo's two runs, by whether there were constraints, and what it
-    printed.
-    """
+    """The results of the two runs, by whether there were constraints, and what was printed."""
     results, printed = {}, []
     original = lt.solve
 
@@ -34,7 +31,7 @@ def trained():
             "builtins.print",
             lambda *values, end="\n", **_: printed.append(" ".join(map(str, values)) + end),
         )
-        assert demo.main(SMALL) == 0
+        assert ranking.main(**SMALL) == 0
     return results, "".join(printed)
 
 
@@ -74,25 +71,3 @@ def test_objectives_and_violations_are_those_of_the_models(trained):
 
 def test_it_says_what_to_do_next(trained):
     assert "README.md" in trained[1] and "make test" in trained[1]
-
-
-def test_nonsense_is_refused(capsys):
-    with pytest.raises(SystemExit):
-        demo.main(["--features", "0"])
-    assert "features lie between 1 and 16" in capsys.readouterr().err
-
-
-def test_a_step_names_itself_and_counts_its_seconds(capsys):
-    with demo._step("Waiting") as watch:
-        time.sleep(0.05)
-    assert watch.seconds >= 0.05
-    assert capsys.readouterr().out.split() == ["Waiting", f"{watch.seconds:.1f}", "s"]
-
-
-def test_an_interrupted_demo_ends_quietly(monkeypatch, capsys):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(demo, "ranking_pairs", interrupt)
-    assert demo.main(SMALL) == 130
-    assert capsys.readouterr().out.endswith("Interrupted.\n")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 import lighttouch as lt
-from lighttouch import demo_table
+from examples import diabetes
 
 pytest.importorskip("pandas")
 
 
 def test_the_demonstration_trains_checks_and_predicts(tmp_path, capsys):
-    assert demo_table.main([str(tmp_path)]) == 0
+    assert diabetes.main(tmp_path) == 0
     told = capsys.readouterr().out
     assert [line.split()[2] for line in told.splitlines() if line.startswith("$ lighttouch")] == [
         "train",
@@ -27,4 +27,4 @@ def test_the_demonstration_trains_checks_and_predicts(tmp_path, capsys):
     ]
     model = lt.load(tmp_path / "diabetes.lt")
     assert model.check_constraints().violation == 0.0 and len(model.check_constraints().rules) == 5
-    assert demo_table.main([str(tmp_path)]) == 0  # a second run replaces what the first left
+    assert diabetes.main(tmp_path) == 0  # a second run replaces what the first left
