@@ -17,7 +17,7 @@ from lighttouch.driving.answer import Answer, best_projection, unprojected
 from lighttouch.driving.budget import Budget
 from lighttouch.driving.recorder import Callback, Progress, Recorder
 from lighttouch.errors import CheckpointMismatchError
-from lighttouch.interfaces import Solver
+from lighttouch.interfaces import AnySolver
 from lighttouch.problem import Problem
 from lighttouch.result import Result, RunState, Status
 from lighttouch.running.deadline import OutOfTimeError, within
@@ -31,7 +31,7 @@ __all__ = ["Progress", "RunState", "solve"]
 
 def solve(
     problem: Problem,
-    solver: Solver | None = None,
+    solver: AnySolver | None = None,
     *,
     iterations: int | None = None,
     time_limit: float | None = None,
@@ -110,7 +110,7 @@ class _Run:
     def __init__(
         self,
         problem: Problem,
-        solver: Solver,
+        solver: AnySolver,
         budget: Budget,
         recorder: Recorder,
         interrupts: Interrupts,

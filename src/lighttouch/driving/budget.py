@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from lighttouch.interfaces import Solver
+from lighttouch.interfaces import AnySolver
 from lighttouch.problem import Problem
 from lighttouch.running.stopwatch import Stopwatch
 from lighttouch.solvers.costs import COSTS
@@ -19,14 +19,14 @@ class Budget:
     """
 
     def __init__(
-        self, problem: Problem, solver: Solver, iterations: int | None, time_limit: float | None
+        self, problem: Problem, solver: AnySolver, iterations: int | None, time_limit: float | None
     ) -> None:
         self.clock = Stopwatch()
         self.seconds = math.inf if time_limit is None else positive(time_limit, "time_limit")
         self.iterations = self._limit(problem, solver, iterations)
         self._chunk = COSTS.first_chunk
 
-    def _limit(self, problem: Problem, solver: Solver, iterations: int | None) -> float:
+    def _limit(self, problem: Problem, solver: AnySolver, iterations: int | None) -> float:
         if iterations is not None:
             return positive_int(iterations, "iterations", least=0)
         if self.seconds < math.inf or solver.stops_itself:

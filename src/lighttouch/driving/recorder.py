@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lighttouch.arrays import Vector
-from lighttouch.interfaces import Solver, State
+from lighttouch.interfaces import AnySolver, State
 from lighttouch.problem import Problem
 from lighttouch.result import History
 from lighttouch.running.progress import ProgressBar
@@ -70,7 +70,7 @@ class Recorder:
     def __init__(
         self,
         problem: Problem,
-        solver: Solver,
+        solver: AnySolver,
         every: int | None,
         callback: Callback | None,
         progress: bool,

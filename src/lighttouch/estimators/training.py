@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from lighttouch.constraints import LinearConstraints
-from lighttouch.interfaces import Solver
+from lighttouch.interfaces import AnySolver
 from lighttouch.losses import Loss
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
@@ -120,7 +120,7 @@ def _solved(
     )
 
 
-def solver_for(objective: EmpiricalRisk, tolerance: float) -> Solver:
+def solver_for(objective: EmpiricalRisk, tolerance: float) -> AnySolver:
     """Quadratic steps, or sampled examples where there are many of them."""
     entries = objective.examples * objective.cost
     large = objective.dimension > COSTS.largest_gram

@@ -76,7 +76,7 @@ class AcceleratedState(SolverState):
 
 
 @dataclass(frozen=True)
-class Accelerated(BaseSolver):
+class Accelerated(BaseSolver[AcceleratedState]):
     """Accelerated projected gradient steps (FISTA) on all examples.
 
     For problems whose full gradients and projections are cheap. Losses with kinks are rounded, ever

@@ -14,7 +14,7 @@ import numpy as np
 
 from lighttouch.arrays import Indices, Vector
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.interfaces import Solver
+from lighttouch.interfaces import AnySolver
 from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import Quadratic
 from lighttouch.problem import Problem
@@ -34,7 +34,7 @@ from lighttouch.validation import positive
 class ChainState(SolverState):
     """Which solver of the chain runs, its state, and the best feasible point of those before."""
 
-    solvers: tuple[Solver, ...]
+    solvers: tuple[AnySolver, ...]
     place: int
     inner: SolverState
     earlier: Indices  # the counters of the solvers before
@@ -46,12 +46,12 @@ class ChainState(SolverState):
         return self.inner.w  # type: ignore[attr-defined,no-any-return]
 
     @property
-    def solver(self) -> Solver:
+    def solver(self) -> AnySolver:
         return self.solvers[self.place]
 
 
 @dataclass(frozen=True)
-class Automatic(BaseSolver):
+class Automatic(BaseSolver[ChainState]):
     """The default solver: it chooses among `lt.SampledAdaGrad`, `lt.Accelerated` and others.
 
     Many examples are sampled first; small problems go to accelerated projected gradient steps at
@@ -76,7 +76,7 @@ class Automatic(BaseSolver):
     def __post_init__(self) -> None:
         positive(self.tolerance, "tolerance")
 
-    def chain(self, problem: Problem) -> tuple[Solver, ...]:
+    def chain(self, problem: Problem) -> tuple[AnySolver, ...]:
         """The solvers for this problem, in the order in which they run."""
         polish = Accelerated(self.tolerance)
         try:
@@ -147,7 +147,7 @@ class Automatic(BaseSolver):
         return state.solver.notes(state.inner)
 
 
-def _within_budget(problem: Problem, state: ChainState, solver: Solver) -> Solver:
+def _within_budget(problem: Problem, state: ChainState, solver: AnySolver) -> AnySolver:
     """A finish that takes no more work than the sampling before it, in full gradients."""
     if not (isinstance(solver, Accelerated) and solver.near):
         return solver

@@ -89,7 +89,7 @@ class Optimum:
 
 
 @dataclass(frozen=True)
-class InteriorPoint(BaseSolver):
+class InteriorPoint(BaseSolver[InteriorState]):
     """Mehrotra's interior point for quadratic objectives under linear rows and bounds.
 
     It takes a few dozen steps, each with one sparse factorisation, and proves how far the point is

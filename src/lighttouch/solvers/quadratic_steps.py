@@ -159,7 +159,7 @@ def _transposed(X: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class QuadraticSteps(BaseSolver):
+class QuadraticSteps(BaseSolver[QuadraticState]):
     """One quadratic model of the objective after another, each minimised under the rules by ADMM.
 
     For mean losses of a linear model under linear constraints; the fastest method of this library

@@ -65,7 +65,7 @@ class SampledState(SolverState):
 
 
 @dataclass(frozen=True)
-class SampledAdaGrad(BaseSolver):
+class SampledAdaGrad(BaseSolver[SampledState]):
     """AdaGrad on sampled examples and constraints, with its own step size and batch sizes.
 
     It ends when a stage, twice as long as all before it, gains less than `tolerance`. That proves

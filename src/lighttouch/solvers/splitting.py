@@ -86,7 +86,7 @@ class LossModel:
 
 
 @dataclass(frozen=True)
-class AlternatingDirections(BaseSolver):
+class AlternatingDirections(BaseSolver[DirectionsState]):
     """ADMM for smooth losses under nested rows (simplex-exact dominance and joint rules).
 
     Parameters
