@@ -75,7 +75,7 @@ def reproduce(options: argparse.Namespace) -> int:
 def warmup(options: argparse.Namespace) -> int:
     """Train one small model of each kind: what they compile is kept for later runs."""
     if options.clean:
-        from lighttouch.kernels.compiler.compiled import cache_folder, remove_stale_code
+        from lighttouch.kernels.compiler.cache import cache_folder, remove_stale_code
 
         files, size = remove_stale_code()
         say(
