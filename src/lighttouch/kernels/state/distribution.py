@@ -158,6 +158,14 @@ def fetch_leaves(tree, leaf):
 
 
 @lean_kernel
+def fetch_bound(distribution, j):
+    """Ask for what renewing the bound of j reads and changes; j is -1 where there is none."""
+    if j >= 0:
+        prefetch(distribution.law, j)
+        fetch_leaves(distribution.tree, j)
+
+
+@lean_kernel
 def fetch_changes(distribution, j, violation):
     """Ask for what `learn` will change, if it will change anything."""
     law = distribution.law
@@ -238,11 +246,13 @@ def tick(distribution):
     distribution.heads[slot] = -1
     while j >= 0:
         following = int(distribution.law[j, NEXT])
+        fetch_bound(distribution, following)
         distribution.law[j, SLOT] = -1.0
         distribution.clock[RENEWED] += 1
         distribution.clock[WORK] += 1
         renew(distribution, j, t)
         j = following
+    fetch_bound(distribution, distribution.heads[(t + 1) % distribution.heads.size])
     root = distribution.tree[distribution.offsets[distribution.offsets.size - 2]]
     if root > 1e300 or root < 1e-250 or overdue(distribution):
         set_reference(distribution)
