@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,12 +15,11 @@ from lighttouch.kernels.loops.approx_sgd.loop import approx_sgd, carry_bounds, r
 from lighttouch.kernels.state.gradient import new_gradient
 from lighttouch.problem import Problem
 from lighttouch.projections import project
+from lighttouch.running.prepared import prepared
 from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable
 from lighttouch.solvers.linear_rows import LinearRows, linear_rows
-from lighttouch.solvers.steps import StepSize, rule_and_eta
+from lighttouch.solvers.steps import StepSize, rule_and_eta, step_numbers
 from lighttouch.validation import positive_int
-
-_prepared: WeakKeyDictionary[Any, dict[Any, OrderLinks]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -74,28 +72,33 @@ class ApproxSGD(AveragingSolver):
     def advance(
         self, problem: Problem, state: SgdState, steps: int, rng: np.random.Generator
     ) -> None:
-        rule, eta = rule_and_eta(self.step_size)
         objective, links = problem.objective, order_links(problem)
         runnable(approx_sgd, problem)(
-            objective.record, objective.l2, links, rule, eta, self.batch, state.iterate, state.visits,
-            new_gradient(problem.dimension), new_move(problem.dimension, links.smaller.size), state.counters, steps, rng,
-        )  # fmt: skip
+            objective.record,
+            links,
+            step_numbers(self.step_size, self.batch, objective.l2),
+            state.iterate,
+            state.visits,
+            new_gradient(problem.dimension),
+            new_move(problem.dimension, links.smaller.size),
+            state.counters,
+            steps,
+            rng,
+        )
 
     def batch_sizes(self, state: SgdState) -> tuple[int, int, int]:
         return (self.batch, 0, 0)
 
 
 def order_links(problem: Problem) -> OrderLinks:
-    """The orders and bounds as the kernel wants them, prepared once for a set of constraints and a
-    box.
-    """
-    known = _prepared.setdefault(problem.constraints, {})
-    if problem.domain not in known:
-        known.clear()
+    """The orders and bounds as the kernel wants them, prepared once per constraints and box."""
+
+    def build() -> OrderLinks:
         rows = linear_rows(problem)
         assert rows is not None
-        known[problem.domain] = _links(rows)
-    return known[problem.domain]
+        return _links(rows)
+
+    return prepared(problem.constraints, ("order links", problem.domain), build)
 
 
 def _links(rows: LinearRows) -> OrderLinks:

@@ -17,7 +17,7 @@ from lighttouch.kernels.state.iterate import put_iterate
 from lighttouch.problem import Problem
 from lighttouch.projections import Projected, project
 from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable
-from lighttouch.solvers.steps import StepSize, rule_and_eta
+from lighttouch.solvers.steps import StepSize, rule_and_eta, step_numbers
 from lighttouch.validation import positive_int
 
 Projection = Callable[[Vector, Any, Any], Projected | Vector]
@@ -78,8 +78,8 @@ class ProjectedSGD(AveragingSolver):
     def advance(
         self, problem: Problem, state: ProjectedState, steps: int, rng: np.random.Generator
     ) -> None:
-        rule, eta = rule_and_eta(self.step_size)
         objective, constraints = problem.objective, problem.constraints
+        numbers = step_numbers(self.step_size, self.batch, objective.l2)
         everywhere, gradient = (
             Everywhere().record(problem.dimension),
             new_gradient(problem.dimension),
@@ -87,9 +87,18 @@ class ProjectedSGD(AveragingSolver):
         take_step = runnable(full_touch, problem)
         for _ in range(steps):
             take_step(
-                objective.record, objective.l2, constraints.record, 0, everywhere, 0.0, rule, eta, self.batch,
-                state.iterate, state.visits, gradient, state.counters, 1, rng,
-            )  # fmt: skip
+                objective.record,
+                constraints.record,
+                0,
+                everywhere,
+                numbers,
+                state.iterate,
+                state.visits,
+                gradient,
+                state.counters,
+                1,
+                rng,
+            )
             if not np.isfinite(state.w).all():
                 return
             put_iterate(state.iterate, self._nearest(problem, state), state.iteration)
