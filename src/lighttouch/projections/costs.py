@@ -93,6 +93,9 @@ class ProjectionCosts:
     accepted_gap: float = 1e-9
     """Duality gap, relative to the squared distance, for an answer to be certified."""
 
+    certified_tolerances: float = 4.0
+    """The same in tolerances, where rounding of large points makes these larger."""
+
     close_excess: float = 1e-3
     """Excess from which further projections, from there, remove what is left."""
 
@@ -127,6 +130,9 @@ class ProjectionCosts:
 
     active_set_steps_per_row: int = 50
     """Steps per row before the method gives up; well-posed problems need a few."""
+
+    active_set_spare_rows: int = 10
+    """Rows added to the budget, so that one row has one too."""
 
     dependent_row: float = 1e-12
     """Squared length left of a row, outside the span of the active ones, that counts as none."""
@@ -338,7 +344,7 @@ class ProjectionCosts:
 
     def active_set_budget(self, rows: int) -> int:
         """Steps of the active-set method on so many rows."""
-        return self.active_set_steps_per_row * (rows + 10)
+        return self.active_set_steps_per_row * (rows + self.active_set_spare_rows)
 
 
 COSTS = ProjectionCosts()

@@ -137,7 +137,7 @@ def solve(problem: Centred, warm: Any) -> tuple[Answer, bool]:
             if best is None:
                 raise
             break
-        if answer is not None and answer.certified(4.0 * problem.tolerance):
+        if answer is not None and answer.certified(COSTS.certified_tolerances * problem.tolerance):
             return answer, True
         if answer is not None and (best is None or answer.worst < best.worst):
             best = answer
