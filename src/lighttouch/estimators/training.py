@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,6 @@ class TrainingCosts:
     sampled_entries: float = 5e6
     """Entries of the feature matrix from which examples are sampled where the model is too large to
     factor: a step of conjugate gradients passes over all of them hundreds of times."""
-    steps_without_rules: int = 20
-    """Quadratic steps of the model without rules, which starts from the one with rules."""
 
 
 COSTS = TrainingCosts()
@@ -79,7 +77,7 @@ def train(
     """The parameters that minimise the objective under the rules; `Result.w` obeys them to rounding
     errors of the solver.
     """
-    return _solved(objective, rules, start, settings, settings.max_iter)
+    return _solved(objective, rules, start, settings)
 
 
 def train_without_rules(
@@ -88,8 +86,7 @@ def train_without_rules(
     """The same without rules, from where training under them ended; None where time is up."""
     if settings.over:
         return None
-    most = min(COSTS.steps_without_rules, settings.max_iter)
-    return _solved(objective, None, trained.w, settings, most)
+    return _solved(objective, None, trained.w, replace(settings, verbose=False))
 
 
 def _solved(
@@ -97,7 +94,6 @@ def _solved(
     rules: LinearConstraints | None,
     start: Floats,
     settings: Settings,
-    most: int,
 ) -> Result:
     solver = solver_for(objective, settings.tolerance)
     quadratic = isinstance(solver, QuadraticSteps)
@@ -108,7 +104,7 @@ def _solved(
     return solve(
         Problem(objective, rules),
         solver,
-        iterations=most if quadratic else None,
+        iterations=settings.max_iter if quadratic else None,
         time_limit=settings.seconds_left,
         start=start,
         seed=int(settings.rng.integers(2**31)),
