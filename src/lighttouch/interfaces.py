@@ -126,7 +126,9 @@ class Solver(Protocol[SomeState]):
     def init(self, problem: Problem, start: Vector) -> SomeState:
         """A new state at `start`, a point of the domain."""
 
-    def advance(self, problem: Problem, state: SomeState, steps: int, rng: np.random.Generator) -> None:
+    def advance(
+        self, problem: Problem, state: SomeState, steps: int, rng: np.random.Generator
+    ) -> None:
         """At most `steps` iterations, in place. Where it returns early does not change the run."""
 
     def finished(self, state: SomeState) -> Status | None:

@@ -93,6 +93,15 @@ class Examples:
 
 
 @dataclass(frozen=True)
+class Smoothed:
+    """Parameters without rules for squared errors, their roughness and how strongly it counts."""
+
+    w: Floats
+    roughness: smoothing.Roughness
+    strengths: Strengths
+
+
+@dataclass(frozen=True)
 class Fitted:
     """A model, its parameters in the user's units, how training ended, and the proof."""
 
@@ -119,9 +128,9 @@ def fit(
     table, weights = examples.table, examples.table_weights
     own = structure.calibrators(plan, table, weights)
     additive = AdditiveModel(own)
-    first, strengths = _least_squares(plan, additive, examples, given, None, settings.rng)
-    chosen = _choose_subsets(plan, additive, first, examples, settings.rng)
-    curves = {piece.columns[0]: first[additive.part(place)] for place, piece in enumerate(own)}
+    first = _least_squares(plan, additive, examples, given, None, settings.rng)
+    chosen = _choose_subsets(plan, additive, first.w, examples, settings.rng)
+    curves = {piece.columns[0]: first.w[additive.part(place)] for place, piece in enumerate(own)}
     _keep_category_orders(plan, curves)
     sizes = structure.lattice_sizes(plan, examples.count, chosen)
     lattices = [
@@ -130,11 +139,12 @@ def fit(
     ]
     model = AdditiveModel(own + lattices)
     if lattices:
-        first, strengths = _least_squares(plan, model, examples, given, strengths[0], settings.rng)
+        known = first.strengths[0]
+        first = _least_squares(plan, model, examples, given, known, settings.rng)
     rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
         canonical(model) if canonical else []
     )
-    return _fit_under_rules(plan, model, rules, examples, settings, first, strengths)
+    return _fit_under_rules(model, rules, examples, settings, first)
 
 
 def _least_squares(
@@ -144,15 +154,12 @@ def _least_squares(
     given: Strengths | None,
     known: float | None,
     rng: np.random.Generator,
-) -> tuple[Floats, Strengths]:
-    """Parameters without rules for squared errors, and the smoothing they were given.
-
-    `known` is the strength for calibrators, where it is known already.
-    """
+) -> Smoothed:
+    """`known` is the strength for calibrators, where it is known already."""
     problem = _squared_errors(model, examples, rng)
     roughness = smoothing.roughness_of(model, plan.categorical, examples.count)
     strengths = given or smoothing.choose(problem, roughness, known)
-    return problem.fit(roughness, strengths)[0], strengths
+    return Smoothed(problem.fit(roughness, strengths)[0], roughness, strengths)
 
 
 def _squared_errors(
@@ -204,25 +211,22 @@ def _keep_category_orders(plan: Plan, curves: dict[int, Floats]) -> None:
 
 
 def _fit_under_rules(
-    plan: Plan,
     model: AdditiveModel,
     rules: list[RuleRows],
     examples: Examples,
     settings: Settings,
-    start: Floats,
-    strengths: Strengths,
+    smoothed: Smoothed,
 ) -> Fitted:
-    roughness = smoothing.roughness_of(model, plan.categorical, examples.count)
     objective = EmpiricalRisk(
         examples.features(model),
         examples.y,
         settings.loss,
         sample_weight=examples.weights,
-        roughness=roughness.rows(strengths),
+        roughness=smoothed.roughness.rows(smoothed.strengths),
     )
     everything = stacked(rules, model.dimension)
     try:
-        result = train(objective, _in_training_units(everything, examples), start, settings)
+        result = train(objective, _in_training_units(everything, examples), smoothed.w, settings)
         w = _unseen_missing(
             model, _in_user_units(result.w, examples), examples.table, examples.table_weights
         )
@@ -230,7 +234,7 @@ def _fit_under_rules(
     except InfeasibleConstraintsError as error:
         raise named(error, rules) from None
     report = _report(objective, rules, result, w, examples, settings)
-    return Fitted(model, w, report, result, strengths)
+    return Fitted(model, w, report, result, smoothed.strengths)
 
 
 def _in_training_units(rules: LinearConstraints, examples: Examples) -> LinearConstraints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,6 @@ class TrainingCosts:
     sampled_entries: float = 5e6
     """Entries of the feature matrix from which examples are sampled where the model is too large to
     factor: a step of conjugate gradients passes over all of them hundreds of times."""
-    steps_without_rules: int = 20
-    """Quadratic steps of the model without rules, which starts from the one with rules."""
 
 
 COSTS = TrainingCosts()
@@ -80,7 +78,7 @@ def train(
     """The parameters that minimise the objective under the rules; `Result.w` obeys them to rounding
     errors of the solver.
     """
-    return _solved(objective, rules, start, settings, settings.max_iter)
+    return _solved(objective, rules, start, settings)
 
 
 def train_without_rules(
@@ -89,8 +87,7 @@ def train_without_rules(
     """The same without rules, from where training under them ended; None where time is up."""
     if settings.over:
         return None
-    most = min(COSTS.steps_without_rules, settings.max_iter)
-    return _solved(objective, None, trained.w, settings, most)
+    return _solved(objective, None, trained.w, replace(settings, verbose=False))
 
 
 def _solved(
@@ -98,7 +95,6 @@ def _solved(
     rules: LinearConstraints | None,
     start: Floats,
     settings: Settings,
-    most: int,
 ) -> Result:
     solver = solver_for(objective, settings.tolerance)
     quadratic = isinstance(solver, QuadraticSteps)
@@ -109,7 +105,7 @@ def _solved(
     return solve(
         Problem(objective, rules),
         solver,
-        iterations=most if quadratic else None,
+        iterations=settings.max_iter if quadratic else None,
         time_limit=settings.seconds_left,
         start=start,
         seed=int(settings.rng.integers(2**31)),
