@@ -52,12 +52,18 @@ CASES |= {
 CASES |= {
     f"options {options}": lt.LatticeRegressor(**options)
     for options in (
-        {"lattices": 0}, {"lattices": "random", "random_state": 3}, {"lattices": "single"},
-        {"lattices": "single", "interpolation": "hypercube", "lattice_size": 3}, {"lattices": [(0, 1), (2, 3)], "lattice_size": 5},
-        {"columns_per_lattice": 3}, {"smoothing": 0.0, "keypoints": 5}, {"interpolation": "simplex"}, {"max_iter": 1, "loss": "absolute"},
+        {"lattices": 0},
+        {"lattices": "random", "random_state": 3},
+        {"lattices": "single"},
+        {"lattices": "single", "interpolation": "hypercube", "lattice_size": 3},
+        {"lattices": [(0, 1), (2, 3)], "lattice_size": 5},
+        {"columns_per_lattice": 3},
+        {"smoothing": 0.0, "keypoints": 5},
+        {"interpolation": "simplex"},
+        {"max_iter": 1, "loss": "absolute"},
         {"shape_constraints": [lt.EdgeworthTrust(0, 3), lt.Dominates(0, 2), lt.Unimodal(3, 0.2)]},
     )
-}  # fmt: skip
+}
 
 
 def fitted(model, X: np.ndarray, y: np.ndarray):
