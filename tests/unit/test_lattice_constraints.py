@@ -359,9 +359,16 @@ def test_bad_arguments_are_named(build, message):
 @pytest.mark.parametrize("name", sorted(set(lattice.__all__) - {"Lattice"}))
 def test_every_builder_checks_sizes_and_interpolation(name):
     arguments = {
-        "increasing": (), "decreasing": (), "bounds": (0, 1), "unimodal": (0, 1), "convex": (0,), "concave": (0,),
-        "supermodular": (), "submodular": (), "slope": (0, 1.0),
-    }.get(name, (0, 1))  # fmt: skip
+        "increasing": (),
+        "decreasing": (),
+        "bounds": (0, 1),
+        "unimodal": (0, 1),
+        "convex": (0,),
+        "concave": (0,),
+        "supermodular": (),
+        "submodular": (),
+        "slope": (0, 1.0),
+    }.get(name, (0, 1))
     build = getattr(lattice, name)
     assert build([3, 3], *arguments, interpolation="hypercube").count > 0
     with pytest.raises(ValueError, match="interpolation must be one of"):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lighttouch.estimators.rules.base import AxisKind, BoundShape
-from lighttouch.estimators.tables import Columns
+from lighttouch.estimators.tables import Columns, Name
 
 ALL_KEYPOINTS = 1500  # of all curves together
 
@@ -19,8 +19,8 @@ class Plan:
     monotonic: dict[int, int]
     shapes: list[BoundShape]
     keypoints: int
-    lattices: Any  # "auto", "single", a number, or subsets
-    lattice_size: Any  # "auto" or a number
+    lattices: str | int | Sequence[Sequence[Name]]  # "auto", "single", a number, or subsets
+    lattice_size: int | str  # "auto" or a number
     columns_per_lattice: int
     interpolation: str
 
