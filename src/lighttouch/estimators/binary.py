@@ -24,7 +24,7 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 class BinaryScores(ClassifierMixin):  # type: ignore[misc]
-    """Two classes told apart by the sign of a score; with the logistic loss the score is the
+    """Two classes, by the sign of a score; with the logistic loss the score is the
     log-odds of the second class.
 
     A class offers `_scores(X)`. Stands before the class whose reports it labels.

@@ -143,7 +143,7 @@ def fit(plan: Plan, examples: Examples, settings: Settings, canonical: Any = Non
     _keep_category_orders(plan, curves)
     sizes = planning.lattice_sizes(plan, examples.count, chosen)
     lattices = [
-        planning.lattice_piece(plan, subset, size, table, weights, curves) for subset, size in sizes
+        planning.lattice_term(plan, subset, size, table, weights, curves) for subset, size in sizes
     ]
     model = PieceModel(own + lattices)
     rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
@@ -339,7 +339,7 @@ def _unseen_missing(model: PieceModel, w: Floats, table: Floats, weights: Floats
     average effect.
     """
     w = w.copy()
-    for place, piece in enumerate(model.pieces):
+    for place, piece in enumerate(model.terms):
         if piece.calibrator and not np.isnan(table[:, piece.columns[0]]).any():
             effect = piece.evaluate(table, w[model.part(place)])
             w[model.part(place)][-1] = float(np.average(effect, weights=weights))

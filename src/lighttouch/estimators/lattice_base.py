@@ -196,7 +196,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         monotonic, shapes, canonical = self._rules
         return {
             "columns": columns_state(self.columns_),
-            "pieces": [piece.state() for piece in self.model_.pieces],
+            "pieces": [piece.state() for piece in self.model_.terms],
             "parameters": self.parameters_,
             "smoothing": list(self.smoothing_),
             "monotonic": [[column, sign] for column, sign in monotonic.items()],

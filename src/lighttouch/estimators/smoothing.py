@@ -43,7 +43,7 @@ class Penalties:
 def penalties(model: PieceModel, categorical: list[bool], examples: float) -> Penalties:
     blank = sparse.csr_matrix((1, 1))
     curves, lattices, ridge = [blank], [blank], [blank]
-    for piece in model.pieces:
+    for piece in model.terms:
         nothing = sparse.csr_matrix((piece.size, piece.size))
         loose = piece.calibrator and categorical[piece.columns[0]]
         curves.append(_curve_roughness(piece) if piece.calibrator and not loose else nothing)

@@ -127,7 +127,7 @@ def _calibrator(scorer: Scorer, place: int) -> Any:
     if not scorer.lattice:
         return None
     own = scorer.model.model_.calibrator_of(place)
-    return None if own is None else scorer.model.model_.pieces[own]
+    return None if own is None else scorer.model.model_.terms[own]
 
 
 def _curve(scorer: Scorer, place: int) -> tuple[Floats, Floats] | None:

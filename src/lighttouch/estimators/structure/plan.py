@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lighttouch.estimators.rules.base import AxisKind, BoundShape
+from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.tables import Columns, Name
-
-ALL_KEYPOINTS = 1500  # of all curves together
 
 
 @dataclass(frozen=True)
@@ -56,4 +55,4 @@ class Plan:
         """Fewer keypoints per column where columns are many, so that all curves together stay of a
         size that can be factored.
         """
-        return max(2, min(self.keypoints, ALL_KEYPOINTS // max(1, len(self.columns))))
+        return max(2, min(self.keypoints, LIMITS.all_keypoints // max(1, len(self.columns))))
