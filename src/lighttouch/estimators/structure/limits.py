@@ -9,12 +9,12 @@ from dataclasses import dataclass
 class StructureLimits:
     """How many terms a model has, and how fine they are.
 
-    These numbers trade accuracy against time and memory. They were chosen on the tables of `make
-    bench-models`; none has a measured crossover.
+    These numbers trade accuracy against time and memory. None has a measured crossover; `make
+    bench-models` shows the accuracy of all of them together.
     """
 
     all_keypoints: int = 1500
-    """Keypoints of all curves together: half of the parameters that training can still factor."""
+    """Keypoints of all curves together, so that their least-squares problem can be factored."""
 
     lattices: int = 24
     """The most lattices chosen by the model itself; subsets that the user names are not limited."""
@@ -27,7 +27,7 @@ class StructureLimits:
     """Parameters of all lattices together, so that with the curves they can be factored."""
 
     examples_per_cell: float = 40.0
-    """Examples per cell of the finest lattice over two columns; fewer do not outweigh the noise."""
+    """Examples per cell of the finest lattice over two columns, so that noise averages out."""
 
     coarsest_pair: int = 3
     """The fewest vertices per axis of a lattice over two columns: 2 cannot bend."""
@@ -50,7 +50,8 @@ class StructureLimits:
     many cells find strong local ones."""
 
     screened: int = 40
-    """Columns among which all pairs are looked at: 780 pairs."""
+    """Columns among which all pairs are looked at: 780 pairs. Of more columns those whose residuals
+    vary most are taken."""
 
     noise_deviations: float = 3.0
     """Standard deviations of chi-squared noise that an interaction must exceed."""
