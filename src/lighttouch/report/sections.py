@@ -57,7 +57,7 @@ def _training(model: Any, seconds: float | None) -> str:
 
 
 def _lattice(model: Any) -> list[tuple[str, Any]]:
-    pieces = model.model_.pieces
+    pieces = model.model_.terms
     names = model.columns_.names
     lattices = [piece for piece in pieces if not piece.calibrator]
     shared = [

@@ -177,7 +177,7 @@ def _curve(model: Any, place: int) -> tuple[Floats, Floats] | None:
     own = model.model_.calibrator_of(place) if hasattr(model, "model_") else None
     if own is None:
         return None
-    keypoints = model.model_.pieces[own].maps[0].keypoints
+    keypoints = model.model_.terms[own].maps[0].keypoints
     theta = model.parameters_[model.model_.part(own)]
     return keypoints, theta[: keypoints.size]
 
