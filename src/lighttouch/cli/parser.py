@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import lighttouch
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 ABOUT = """\
 Train models that must obey rules, and prove that they do.
@@ -144,10 +146,10 @@ def _seed(text: str) -> int:
 
 
 def _command(
-    commands: Any, name: str, summary: str, examples: str, about: str | None = None
+    commands: Commands, name: str, summary: str, examples: str, about: str | None = None
 ) -> argparse.ArgumentParser:
     text = about or summary[0].upper() + summary[1:] + "."
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser = commands.add_parser(
         name, help=summary, description=text, epilog=examples, formatter_class=_Help
     )
     parser.add_argument(
@@ -188,7 +190,7 @@ def _dialect(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--encoding", default="utf-8", help="such as latin-1 (default: utf-8)")
 
 
-def _train(commands: Any) -> None:
+def _train(commands: Commands) -> None:
     parser = _command(
         commands,
         "train",
@@ -262,7 +264,7 @@ def _train(commands: Any) -> None:
     _dialect(parser)
 
 
-def _predict(commands: Any) -> None:
+def _predict(commands: Commands) -> None:
     parser = _command(
         commands, "predict", "predict for every row of a table of any size", PREDICT_EXAMPLES
     )
@@ -284,7 +286,7 @@ def _predict(commands: Any) -> None:
     _dialect(parser)
 
 
-def _check(commands: Any) -> None:
+def _check(commands: Commands) -> None:
     parser = _command(commands, "check", "do the rules hold? The exit code says so", CHECK_EXAMPLES)
     parser.add_argument("model", type=Path, help="a model that train saved")
     parser.add_argument(
@@ -294,7 +296,7 @@ def _check(commands: Any) -> None:
     _dialect(parser)
 
 
-def _plan(commands: Any) -> None:
+def _plan(commands: Commands) -> None:
     parser = _command(
         commands,
         "plan",
@@ -353,7 +355,7 @@ def _plan(commands: Any) -> None:
     parser.add_argument("--algorithm", choices=("all", "full", "light", "mid"), default="all")
 
 
-def _reproduce(commands: Any) -> None:
+def _reproduce(commands: Commands) -> None:
     parser = _command(
         commands,
         "reproduce",
@@ -384,7 +386,7 @@ def _reproduce(commands: Any) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
-def _warmup(commands: Any) -> None:
+def _warmup(commands: Commands) -> None:
     parser = _command(
         commands,
         "warmup",
