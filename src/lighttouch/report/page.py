@@ -15,7 +15,7 @@ from lighttouch.estimators.report import ConstraintReport
 from lighttouch.report.accuracy import Accuracy, Data
 from lighttouch.report.charts import Series, bar_chart, line_chart
 from lighttouch.report.markup import Markup, fill, joined, number, repeated, table
-from lighttouch.report.models import Model, has_probabilities, is_classifier
+from lighttouch.report.models import Model, is_classifier
 from lighttouch.report.scales import scale_note, scale_of
 from lighttouch.report.sections import Words, chosen, facts
 from lighttouch.report.slices import Slice, slices
@@ -166,8 +166,7 @@ def _classes(model: Model) -> str | None:
     if not is_classifier(model):
         return None
     first, second = model.classes_
-    scale = "probability" if has_probabilities(model) else "score"
-    return f"{first} and {second}; rules are about the {scale} of {second}"
+    return f"{first} and {second}; rules are about {second}"
 
 
 def _accuracy(measured: Sequence[Accuracy]) -> Markup:
@@ -179,7 +178,7 @@ def _accuracy(measured: Sequence[Accuracy]) -> Markup:
         [name, *(number(each.measures[name]) if name in each.measures else "" for each in measured)]
         for name in names
     ]
-    note = "" if len(measured) > 1 else "Measured on the rows the model was trained on."
+    note = "Measured on the rows of training; new rows give less." if len(measured) == 1 else ""
     shown = table(header, rows, numeric=tuple(range(1, len(header))), narrow=True)
     return _section("Accuracy", joined([shown, _soft(note)]))
 
