@@ -80,7 +80,7 @@ def centred(case: Case) -> tuple[Any, np.ndarray]:
 
 
 def with_cones(case: Case) -> tuple[Any, np.ndarray, int, list[int]]:
-    """Rows first, then a second-order cone a ball: (radius, z + point - center)."""
+    """Rows first, then a second-order cone per ball: (radius, z + point - center)."""
     rows, right = centred(case)
     block = sp.vstack(
         [sp.csr_matrix((1, case.point.size)), -sp.identity(case.point.size)], format="csr"

@@ -111,7 +111,7 @@ def general_rows(count: int, dimension: int, entries: int, far: float) -> Case:
     right = length * (0.05 + rng.random(count))
     point = far * rng.standard_normal(dimension)
     given = rows.toarray() if entries == dimension else rows
-    words = "full rows" if entries == dimension else f"{entries} entries a row"
+    words = "full rows" if entries == dimension else f"{entries} entries per row"
     name = f"{count:,} rows in {dimension:,} dimensions, {words}, {'far' if far > 0.3 else 'near'}"
     return Case(name, point, lt.LinearConstraints(given, right), rows, right)
 

@@ -28,7 +28,7 @@ def run(quick: bool = False) -> list[Row]:
     shown = f"{min(with_rules):.0f} / {min(without):.0f} ns = {ratio:.2f}"
     return [
         Row(
-            "time an example, with 24,576 constraints / without, same loop",
+            "time per example, with 24,576 constraints / without, same loop",
             shown,
             "<= 1.5",
             ratio <= 1.5,

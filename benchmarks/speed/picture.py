@@ -106,7 +106,7 @@ def _line(axes, size: str, points: list[tuple[float, float]]) -> None:
         xscale="log",
         yscale="log",
         xlabel=size,
-        ylabel="microseconds an iteration",
+        ylabel="microseconds per iteration",
         ylim=(min(1.0, 0.8 * min(up)), top),
     )
     axes.set_xticks(across, [_short(value) for value in across])

@@ -30,7 +30,7 @@ def lattice_problem(features: int, examples: int = 300_000) -> lt.Problem:
 
 
 def measure_lattice(features: int) -> dict[str, float]:
-    """Microseconds an iteration of the default's stochastic loop, and the most memory that the
+    """Microseconds per iteration of the default's stochastic loop, and the most memory that the
     solver's arrays took beyond its data.
     """
     problem = lattice_problem(features)
@@ -75,7 +75,7 @@ def _microseconds(problem: lt.Problem) -> float:
 
 
 def measure_orders(count: int) -> dict[str, float]:
-    """Microseconds an iteration of LightTouch (k = 8) under `count` random orders of 4,096
+    """Microseconds per iteration of LightTouch (k = 8) under `count` random orders of 4,096
     parameters.
     """
     rng = np.random.default_rng(0)
@@ -106,9 +106,7 @@ def measure_orders(count: int) -> dict[str, float]:
 
 
 def measure_looks(features: int) -> dict[str, float]:
-    """Microseconds an iteration of FullTouch on a lattice, with every constraint evaluated and with
-    only those that can have changed.
-    """
+    """Microseconds per iteration of FullTouch, checking every constraint or only changed ones."""
     problem = lattice_problem(features, 100_000)
     found: dict[str, float] = {"constraints": problem.constraints.count}
     for name, incremental, iterations in (("every", False, 2_000), ("moved", True, 20_000)):

@@ -15,7 +15,7 @@ DENSE_ROWS, EXAMPLES = 10_000, 4_000
 
 
 def measure_dense(dimension: int) -> dict[str, float]:
-    """Microseconds an iteration of LightTouch (k = 8, 2 examples) with dense examples and 10,000
+    """Microseconds per iteration of LightTouch (k = 8, 2 examples) with dense examples and 10,000
     dense constraints.
     """
     rng = np.random.default_rng(dimension)
@@ -32,7 +32,7 @@ def measure_dense(dimension: int) -> dict[str, float]:
 
 
 def measure_pairs(pairs: int) -> dict[str, float]:
-    """Microseconds an iteration of the paper's aggregated LightTouch on so many pairs, and seconds
+    """Microseconds per iteration of the paper's aggregated LightTouch on so many pairs, and seconds
     of the default solver to its end.
     """
     problem = paper_problem(pairs)

@@ -36,12 +36,9 @@ def write_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) 
         "state": tree,
         "arrays": [{"type": a.dtype.str, "shape": list(a.shape)} for a in arrays],
     }
-    text = json.dumps(header, ensure_ascii=True, allow_nan=True, separators=(",", ":")).encode(
-        "ascii"
-    )
-    body = b"".join(
-        [_PREFIX.pack(SIGNATURE, VERSION, len(text)), text, *(a.tobytes() for a in arrays)]
-    )
+    text = json.dumps(header, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    prefix = _PREFIX.pack(SIGNATURE, VERSION, len(text))
+    body = b"".join([prefix, text, *(a.tobytes() for a in arrays)])
     place = Path(path)
     try:
         write_whole(place, body + hashlib.sha256(body).digest())
@@ -121,7 +118,7 @@ def _arrays(described: list[dict[str, Any]], data: memoryview) -> list[np.ndarra
     return found
 
 
-def _flattened(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+def _flattened(value: object, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if isinstance(value, np.ndarray):
         kind = "<i8" if value.dtype.kind in "iub" else "<f8"
         if value.dtype.kind not in "iubf":
@@ -139,7 +136,7 @@ def _flattened(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     raise ModelFileError(f"a value of type {type(value).__name__} cannot be saved: {value!r}")
 
 
-def _restored(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+def _restored(value: object, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if isinstance(value, dict):
         if set(value) == {_MARK}:
             return arrays[value[_MARK]]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from lighttouch.cli import saved, tables
 from lighttouch.cli.failures import OK, RULES_BROKEN, say
 from lighttouch.cli.tables import Dialect
 from lighttouch.report import scale_note
+from lighttouch.report.models import Model
 from lighttouch.text import printable
 
 
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_predictions(
-    model: Any, options: argparse.Namespace, rules: dict[str, tuple[int, int, float]]
+    model: Model, options: argparse.Namespace, rules: dict[str, tuple[int, int, float]]
 ) -> None:
     dialect = Dialect.of(options)
     fixed = set(rules)

@@ -9,15 +9,19 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lighttouch.arrays import Indices
 from lighttouch.cli import tables
 from lighttouch.cli.failures import say
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
 from lighttouch.text import printable
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 BETTER, WORSE = "better_", "worse_"
 
@@ -26,12 +30,12 @@ BETTER, WORSE = "better_", "worse_"
 class Examples:
     """Rows to train on or to measure accuracy on; `worse` holds the other half of pairs."""
 
-    X: Any
-    y: Any = None
-    qid: Any = None
-    worse: Any = None
+    X: DataFrame
+    y: Any = None  # a Series; None for pairs
+    qid: Any = None  # a Series; None if there are no queries
+    worse: DataFrame | None = None
 
-    def rows(self, chosen: Any) -> Examples:
+    def rows(self, chosen: Indices) -> Examples:
         picked = [
             None if part is None else part.iloc[chosen]
             for part in (self.X, self.y, self.qid, self.worse)
@@ -68,7 +72,7 @@ class Wanted:
         frame = frame.drop(columns=list({*self.drop, *unnamed}))
         return self._pairs(frame, path) if self.pairs else self._examples(frame, path)
 
-    def _examples(self, frame: Any, path: Path) -> Examples:
+    def _examples(self, frame: DataFrame, path: Path) -> Examples:
         if self.target is None:
             names = ", ".join(repr(str(name)) for name in list(frame.columns)[:12])
             raise DataError(
@@ -82,7 +86,7 @@ class Wanted:
         X = frame.drop(columns=[name for name in (self.target, self.qid) if name is not None])
         return Examples(self._features(X, path), target, qid)
 
-    def _pairs(self, frame: Any, path: Path) -> Examples:
+    def _pairs(self, frame: DataFrame, path: Path) -> Examples:
         if self.target is not None or self.qid is not None:
             raise DataError(
                 "--pairs needs no --target and no --qid: the better row of each pair is "
@@ -107,7 +111,7 @@ class Wanted:
         better, worse = (self._features(side, path) for side in sides)
         return Examples(better, worse=worse)
 
-    def _features(self, X: Any, path: Path) -> Any:
+    def _features(self, X: DataFrame, path: Path) -> DataFrame:
         if X.shape[1] == 0:
             raise DataError(f"{path} has no column left to learn from beside the target")
         for name in self.categorical:

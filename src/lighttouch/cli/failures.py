@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any
+from typing import TextIO
 
 from lighttouch.errors import ConstraintError, DataError, InfeasibleConstraintsError, ModelFileError
 from lighttouch.text import printable
 
-OK, RULES_BROKEN, BAD_USAGE, INFEASIBLE, NOT_CONVERGED, FILE_PROBLEM, INTERRUPTED = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    130,
-)
-OUR_MISTAKE = 70
+OK, RULES_BROKEN, BAD_USAGE, INFEASIBLE, NOT_CONVERGED, FILE_PROBLEM = range(6)
+OUR_MISTAKE = 70  # as sysexits.h calls an internal error
+INTERRUPTED = 130  # as shells report a process ended by SIGINT
 
 
 class FileProblem(OSError):
@@ -27,7 +20,7 @@ class FileProblem(OSError):
 
 def exit_code(error: BaseException) -> int:
     """The code for an error that is the user's to mend, or OUR_MISTAKE."""
-    kinds: list[tuple[Any, int]] = [
+    kinds: list[tuple[type[BaseException] | tuple[type[BaseException], ...], int]] = [
         (InfeasibleConstraintsError, INFEASIBLE),
         ((ModelFileError, OSError, EOFError), FILE_PROBLEM),
         ((DataError, ConstraintError, ValueError, TypeError, MemoryError), BAD_USAGE),
@@ -58,7 +51,7 @@ def tell(error: BaseException) -> None:
         )
 
 
-def say(text: str = "", stream: Any = None) -> None:
+def say(text: str = "", stream: TextIO | None = None) -> None:
     """Print, even where the terminal cannot show every letter."""
     stream = stream or sys.stdout
     encoding = getattr(stream, "encoding", None) or "utf-8"

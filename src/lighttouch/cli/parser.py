@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import lighttouch
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 ABOUT = """\
 Train models that must obey rules, and prove that they do.
@@ -93,6 +95,9 @@ $LIGHTTOUCH_CACHE_DIR.
 """
 
 
+TABLE = "CSV or Parquet file; .gz, .bz2, .xz and .zip are read too"
+
+
 class _Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30, width=100)
@@ -144,10 +149,10 @@ def _seed(text: str) -> int:
 
 
 def _command(
-    commands: Any, name: str, summary: str, examples: str, about: str | None = None
+    commands: Commands, name: str, summary: str, examples: str, about: str | None = None
 ) -> argparse.ArgumentParser:
     text = about or summary[0].upper() + summary[1:] + "."
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser = commands.add_parser(
         name, help=summary, description=text, epilog=examples, formatter_class=_Help
     )
     parser.add_argument(
@@ -188,21 +193,17 @@ def _dialect(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--encoding", default="utf-8", help="such as latin-1 (default: utf-8)")
 
 
-def _train(commands: Any) -> None:
-    parser = _command(
-        commands,
-        "train",
-        "train a model on a table under rules, save it and write a report",
-        TRAIN_EXAMPLES,
-        TRAIN,
-    )
-    parser.add_argument(
-        "data", type=Path, help="CSV or Parquet file; .gz, .bz2, .xz and .zip are read too"
-    )
+def _flag(parser: argparse._ActionsContainer, option: str, about: str) -> None:
+    parser.add_argument(option, action="store_true", help=about)
+
+
+def _train(commands: Commands) -> None:
+    about = "train a model on a table under rules, save it and write a report"
+    parser = _command(commands, "train", about, TRAIN_EXAMPLES, TRAIN)
+    parser.add_argument("data", type=Path, help=TABLE)
     parser.add_argument("--target", metavar="COLUMN", help="what to predict")
-    parser.add_argument(
-        "--task", choices=("auto", "classification", "regression", "ranking"), default="auto"
-    )
+    tasks = ("auto", "classification", "regression", "ranking")
+    parser.add_argument("--task", choices=tasks, default="auto")
     rules = parser.add_argument_group("rules")
     _columns(rules, "--increasing", "the prediction never falls as these rise")
     _columns(rules, "--decreasing", "the prediction never rises as these rise")
@@ -210,189 +211,105 @@ def _train(commands: Any) -> None:
     columns = parser.add_argument_group("columns")
     _columns(columns, "--drop", "columns to leave out")
     _columns(columns, "--categorical", "treat as categories although they look like numbers")
-    columns.add_argument(
-        "--qid", metavar="COLUMN", help="rank: only rows with the same value here are compared"
-    )
-    columns.add_argument(
-        "--pairs",
-        action="store_true",
-        help="rank: every row is a pair, in columns better_NAME and worse_NAME",
-    )
-    output = parser.add_argument_group("output")
-    output.add_argument(
-        "-o",
-        "--output",
-        metavar="MODEL",
-        type=Path,
-        help="where to save the model (default: the data's name with .lt)",
-    )
-    output.add_argument(
-        "--report",
-        metavar="HTML",
-        type=Path,
-        help="where to write the report (default: beside the model, .html)",
-    )
-    output.add_argument("--no-report", action="store_true", help="write no report")
-    output.add_argument("--overwrite", action="store_true", help="replace files that exist")
-    output.add_argument("--quiet", action="store_true", help="print errors and warnings only")
-    training = parser.add_argument_group("training")
-    training.add_argument(
-        "--linear",
-        action="store_true",
-        help="a linear model (number columns only) instead of curves and lattices",
-    )
-    training.add_argument(
-        "--test", metavar="FILE", type=Path, help="measure accuracy on this file too"
-    )
-    training.add_argument(
-        "--holdout",
-        metavar="SHARE",
-        type=_fraction,
-        help="keep this share of the rows from training and measure accuracy on them",
-    )
-    training.add_argument(
-        "--time-limit",
-        metavar="SECONDS",
-        type=_seconds,
-        help="stop training after so long, with the best model so far",
-    )
-    training.add_argument(
-        "--seed", type=_seed, default=0, help="what is random is drawn from this (default: 0)"
-    )
+    same = "rank: only rows with the same value here are compared"
+    columns.add_argument("--qid", metavar="COLUMN", help=same)
+    _flag(columns, "--pairs", "rank: every row is a pair, in columns better_NAME and worse_NAME")
+    _train_output(parser.add_argument_group("output"))
+    _train_settings(parser.add_argument_group("training"))
     _dialect(parser)
 
 
-def _predict(commands: Any) -> None:
-    parser = _command(
-        commands, "predict", "predict for every row of a table of any size", PREDICT_EXAMPLES
-    )
+def _train_output(output: argparse._ArgumentGroup) -> None:
+    model = "where to save the model (default: the data's name with .lt)"
+    output.add_argument("-o", "--output", metavar="MODEL", type=Path, help=model)
+    report = "where to write the report (default: beside the model, .html)"
+    output.add_argument("--report", metavar="HTML", type=Path, help=report)
+    _flag(output, "--no-report", "write no report")
+    _flag(output, "--overwrite", "replace files that exist")
+    _flag(output, "--quiet", "print errors and warnings only")
+
+
+def _train_settings(training: argparse._ArgumentGroup) -> None:
+    linear = "a linear model (number columns only) instead of curves and lattices"
+    _flag(training, "--linear", linear)
+    test = "measure accuracy on this file too"
+    training.add_argument("--test", metavar="FILE", type=Path, help=test)
+    holdout = "keep this share of the rows from training and measure accuracy on them"
+    training.add_argument("--holdout", metavar="SHARE", type=_fraction, help=holdout)
+    limit = "stop training after so long, with the best model so far"
+    training.add_argument("--time-limit", metavar="SECONDS", type=_seconds, help=limit)
+    seed = "what is random is drawn from this (default: 0)"
+    training.add_argument("--seed", type=_seed, default=0, help=seed)
+
+
+def _predict(commands: Commands) -> None:
+    about = "predict for every row of a table of any size"
+    parser = _command(commands, "predict", about, PREDICT_EXAMPLES)
     parser.add_argument("model", type=Path, help="a model that train saved")
-    parser.add_argument(
-        "data", type=Path, help="CSV or Parquet file; .gz, .bz2, .xz and .zip are read too"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=Path,
-        help="CSV, compressed CSV or Parquet (default: CSV to the screen)",
-    )
+    parser.add_argument("data", type=Path, help=TABLE)
+    output = "CSV, compressed CSV or Parquet (default: CSV to the screen)"
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=output)
     _columns(parser, "--keep", "columns of the data to write beside the prediction")
-    parser.add_argument("--raw", action="store_true", help="write text as it is, formulas too")
-    parser.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
-    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    _flag(parser, "--raw", "write text as it is, formulas too")
+    _flag(parser, "--overwrite", "replace the output if it exists")
+    _flag(parser, "--quiet", "print errors only")
     _dialect(parser)
 
 
-def _check(commands: Any) -> None:
+def _check(commands: Commands) -> None:
     parser = _command(commands, "check", "do the rules hold? The exit code says so", CHECK_EXAMPLES)
     parser.add_argument("model", type=Path, help="a model that train saved")
-    parser.add_argument(
-        "data", type=Path, nargs="?", help="a table whose predictions are checked as well"
-    )
-    parser.add_argument("--quiet", action="store_true", help="only the exit code")
+    data = "a table whose predictions are checked as well"
+    parser.add_argument("data", type=Path, nargs="?", help=data)
+    _flag(parser, "--quiet", "only the exit code")
     _dialect(parser)
 
 
-def _plan(commands: Any) -> None:
-    parser = _command(
-        commands,
-        "plan",
-        "what the theory asks for: iterations, batch, step size, constraint checks",
-        PLAN_EXAMPLES,
-    )
+PLAN_NUMBERS = (  # option, letter of the paper, whether it is required, what it is
+    ("--diameter", "D_W", True, "of the domain"),
+    ("--objective-gradient", "G_F", True, "largest norm of a stochastic gradient of the loss"),
+    ("--constraint-gradient", "G_G", True, "largest norm of a gradient of a constraint"),
+    ("--constraint-lipschitz", "L_G", False, "of the constraints (default: G_G)"),
+    ("--objective-lipschitz", "L_F", False, "of the objective (default: G_F)"),
+    ("--boundary-gradient", "RHO", False, "least slope of max g on the boundary; gives GAMMA"),
+    ("--penalty", "GAMMA", False, "instead of, or above, what RHO gives"),
+    ("--strong-convexity", "LAMBDA", False, "needed for MidTouch"),
+    ("--epsilon", "EPSILON", True, "the accuracy wanted"),
+)
+
+
+def _plan(commands: Commands) -> None:
+    about = "what the theory asks for: iterations, batch, step size, constraint checks"
+    parser = _command(commands, "plan", about, PLAN_EXAMPLES)
+    count = "how many constraints there are"
+    parser.add_argument("--constraints", metavar="M", type=int, required=True, help=count)
+    for option, letter, required, meaning in PLAN_NUMBERS:
+        parser.add_argument(option, metavar=letter, type=float, required=required, help=meaning)
+    chance = "probability with which the plan may fail (default: 0.05)"
     parser.add_argument(
-        "--constraints", metavar="M", type=int, required=True, help="how many constraints there are"
-    )
-    parser.add_argument("--diameter", type=float, required=True, help="of the domain")
-    parser.add_argument(
-        "--objective-gradient",
-        metavar="G_F",
-        type=float,
-        required=True,
-        help="largest norm of a stochastic gradient of the loss",
-    )
-    parser.add_argument(
-        "--constraint-gradient",
-        metavar="G_G",
-        type=float,
-        required=True,
-        help="largest norm of a gradient of a constraint",
-    )
-    parser.add_argument(
-        "--constraint-lipschitz",
-        metavar="L_G",
-        type=float,
-        help="of the constraints (default: the constraint gradient)",
-    )
-    parser.add_argument(
-        "--objective-lipschitz",
-        metavar="L_F",
-        type=float,
-        help="of the objective (default: the objective gradient)",
-    )
-    parser.add_argument(
-        "--boundary-gradient",
-        metavar="RHO",
-        type=float,
-        help="least slope of max g on the boundary; gives the penalty",
-    )
-    parser.add_argument(
-        "--penalty",
-        metavar="GAMMA",
-        type=float,
-        help="instead of, or above what, the boundary gradient gives",
-    )
-    parser.add_argument(
-        "--strong-convexity", metavar="LAMBDA", type=float, help="needed for MidTouch"
-    )
-    parser.add_argument("--epsilon", type=float, required=True, help="the accuracy wanted")
-    parser.add_argument(
-        "--failure-probability", metavar="DELTA", type=float, default=0.05, help="(default: 0.05)"
+        "--failure-probability", metavar="DELTA", type=float, default=0.05, help=chance
     )
     parser.add_argument("--algorithm", choices=("all", "full", "light", "mid"), default="all")
 
 
-def _reproduce(commands: Any) -> None:
-    parser = _command(
-        commands,
-        "reproduce",
-        "run the paper's experiments and judge its claims",
-        "example:\n  lighttouch reproduce --scale small\n",
-    )
+def _reproduce(commands: Commands) -> None:
+    about = "run the paper's experiments and judge its claims"
+    example = "example:\n  lighttouch reproduce --scale small\n"
+    parser = _command(commands, "reproduce", about, example)
     parser.add_argument("--scale", choices=("full", "small"), default="full")
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        metavar="NAME",
-        choices=("figure1", "figure2", "figure3", "tables"),
-        help="figure1, figure2, figure3 or tables",
-    )
+    names = ("figure1", "figure2", "figure3", "tables")
+    only = "figure1, figure2, figure3 or tables"
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=names, help=only)
     parser.add_argument("--data", help="your own pairs: one file, or two joined by a comma")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("results/reproduce"),
-        help="folder (default: results/reproduce)",
-    )
+    output, folder = Path("results/reproduce"), "folder (default: results/reproduce)"
+    parser.add_argument("-o", "--output", type=Path, default=output, help=folder)
     parser.add_argument("--seeds", type=int, help="permutations to average over")
     parser.add_argument("--workers", type=int, help="processes for runs whose time is not measured")
-    parser.add_argument(
-        "--fresh", action="store_true", help="measure again what was measured before"
-    )
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    _flag(parser, "--fresh", "measure again what was measured before")
+    _flag(parser, "--quiet", "no progress")
 
 
-def _warmup(commands: Any) -> None:
-    parser = _command(
-        commands,
-        "warmup",
-        "compile what training needs, so that the first model is not slow",
-        WARMUP_EXAMPLES,
-    )
-    parser.add_argument(
-        "--clean",
-        action="store_true",
-        help="first delete machine code of older versions of lighttouch",
-    )
+def _warmup(commands: Commands) -> None:
+    about = "compile what training needs, so that the first model is not slow"
+    parser = _command(commands, "warmup", about, WARMUP_EXAMPLES)
+    _flag(parser, "--clean", "first delete machine code of older versions of lighttouch")

@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lighttouch.cli import outputs, saved, tables
 from lighttouch.cli.failures import OK, FileProblem, say
 from lighttouch.cli.tables import Dialect, Writer
 from lighttouch.errors import DataError
 from lighttouch.files import replacing
+from lighttouch.report.models import Model, has_probabilities, is_classifier
 from lighttouch.text import printable
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     return OK
 
 
-def _write(parts: Iterator[Any], writer: Writer) -> int:
+def _write(parts: Iterator[DataFrame], writer: Writer) -> int:
     count = 0
     try:
         for part in parts:
@@ -45,29 +49,25 @@ def _write(parts: Iterator[Any], writer: Writer) -> int:
     return count
 
 
-def _predictions(model: Any, options: argparse.Namespace) -> Iterator[Any]:
+def _predictions(model: Model, options: argparse.Namespace) -> Iterator[DataFrame]:
     dialect = Dialect.of(options)
     for part in tables.chunks(options.data, dialect, as_text=saved.text_columns(model)):
         for name in options.keep:
             tables.place(name, part, "--keep", options.data)
         out = part[list(options.keep)].reset_index(drop=True)
         for name, values in _columns(model, saved.features(model, part, options.data)).items():
-            out.insert(
-                out.shape[1], name, values, allow_duplicates=False
-            ) if name not in out else _refuse_clash(name)
+            if name in out:
+                raise DataError(
+                    f"--keep {name} would hide the prediction of the same name; rename that column"
+                )
+            out.insert(out.shape[1], name, values)
         yield out if options.raw else tables.harmless(out)
 
 
-def _refuse_clash(name: str) -> None:
-    raise DataError(f"--keep {name} would hide the prediction of the same name; rename that column")
-
-
-def _columns(model: Any, X: Any) -> dict[str, Any]:
+def _columns(model: Model, X: object) -> dict[str, Any]:
     found: dict[str, Any] = {"prediction": model.predict(X)}
-    if hasattr(model, "classes_"):
-        found |= (
-            {"probability": model.predict_proba(X)[:, 1]}
-            if hasattr(model, "predict_proba")
-            else {"score": model.decision_function(X)}
-        )
+    if has_probabilities(model):
+        found["probability"] = model.predict_proba(X)[:, 1]
+    elif is_classifier(model):
+        found["score"] = model.decision_function(X)
     return found

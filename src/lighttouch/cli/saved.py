@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import lighttouch as lt
 from lighttouch.cli import tables
 from lighttouch.cli.failures import FileProblem
 from lighttouch.errors import DataError
+from lighttouch.report.models import Model, column_names, is_lattice
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
-def load(path: Path) -> Any:
+def load(path: Path) -> Model:
     if path.is_dir():
         raise FileProblem(f"{path} is a folder, not a model")
-    return lt.load(path)
+    model: Model = lt.load(path)
+    return model
 
 
-def features(model: Any, part: Any, path: Path) -> Any:
+def features(model: Model, part: DataFrame, path: Path) -> object:
     """The model's columns of a part of a table, in the model's order."""
     if not hasattr(model, "feature_names_in_"):
         if part.shape[1] != model.n_features_in_:
@@ -35,19 +40,16 @@ def features(model: Any, part: Any, path: Path) -> Any:
     return X
 
 
-def text_columns(model: Any) -> list[str]:
+def text_columns(model: Model) -> list[str]:
     """A chunk in which a text column happens to hold numbers only must not be read as numbers."""
-    columns = getattr(model, "columns_", None)
-    listed = [] if columns is None else columns.columns
     return [
         column.name
-        for column in listed
+        for column in (model.columns_.columns if is_lattice(model) else ())
         if column.categories and all(isinstance(each, str) for each in column.categories)
     ]
 
 
-def _number_columns(model: Any) -> list[str]:
-    columns = getattr(model, "columns_", None)
-    if columns is None:
-        return [str(name) for name in model.feature_names_in_]
-    return [column.name for column in columns.columns if not column.categorical]
+def _number_columns(model: Model) -> list[str]:
+    if not is_lattice(model):
+        return column_names(model)
+    return [column.name for column in model.columns_.columns if not column.categorical]

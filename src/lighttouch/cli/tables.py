@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from lighttouch.cli.failures import FileProblem
 from lighttouch.errors import DataError
 from lighttouch.estimators.tables import refuse_same_names
 from lighttouch.text import did_you_mean, one_of_the_columns
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
 
 CHUNK = 50_000
 PARQUET = (".parquet", ".pq")
@@ -63,7 +66,7 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() in PARQUET
 
 
-def read(path: Path, dialect: Dialect) -> Any:
+def read(path: Path, dialect: Dialect) -> DataFrame:
     """A whole table with at least one row and one column."""
     parts = list(chunks(path, dialect, rows=None))
     return parts[0]
@@ -71,7 +74,7 @@ def read(path: Path, dialect: Dialect) -> Any:
 
 def chunks(
     path: Path, dialect: Dialect, rows: int | None = CHUNK, as_text: Sequence[str] = ()
-) -> Iterator[Any]:
+) -> Iterator[DataFrame]:
     """The table in pieces of `rows` rows (None: at once); columns named in `as_text` stay text
     whatever they look like.
     """
@@ -98,7 +101,7 @@ def refuse_unreadable(path: Path) -> None:
         raise FileProblem(f"there is no file {path}{did_you_mean(path.name, others)}")
 
 
-def _parquet_chunks(path: Path, rows: int | None) -> Iterator[Any]:
+def _parquet_chunks(path: Path, rows: int | None) -> Iterator[DataFrame]:
     frames()
     try:
         import pyarrow
@@ -121,7 +124,7 @@ def _parquet_chunks(path: Path, rows: int | None) -> Iterator[Any]:
 
 def _csv_chunks(
     path: Path, dialect: Dialect, rows: int | None, as_text: Sequence[str]
-) -> Iterator[Any]:
+) -> Iterator[DataFrame]:
     pandas = frames()
     separator, names = _header(path, dialect)
     options: dict[str, Any] = {
@@ -199,7 +202,7 @@ def _header(path: Path, dialect: Dialect) -> tuple[str, list[str]]:
     return separator, names
 
 
-def place(name: str, frame: Any, what: str, path: Path) -> str:
+def place(name: str, frame: DataFrame, what: str, path: Path) -> str:
     """The name, if the table has such a column."""
     names = [str(each) for each in frame.columns]
     if name not in names:
@@ -209,7 +212,7 @@ def place(name: str, frame: Any, what: str, path: Path) -> str:
     return name
 
 
-def refuse_doubtful_text(frame: Any, path: Path, categorical: Sequence[str]) -> None:
+def refuse_doubtful_text(frame: DataFrame, path: Path, categorical: Sequence[str]) -> None:
     """Numbers spoilt by a few cells, decimal commas and dates would silently become thousands of
     categories.
     """
@@ -238,12 +241,12 @@ def refuse_doubtful_text(frame: Any, path: Path, categorical: Sequence[str]) -> 
             )
 
 
-def _is_text(series: Any) -> bool:
+def _is_text(series: Series) -> bool:
     return bool(series.dtype == object or str(series.dtype) in ("str", "string"))
 
 
 def _refuse_pattern(
-    cells: Any, name: str, path: Path, pattern: re.Pattern[str], what: str, remedy: str
+    cells: Series, name: str, path: Path, pattern: re.Pattern[str], what: str, remedy: str
 ) -> None:
     fits = np.array(
         [isinstance(cell, str) and pattern.fullmatch(cell) is not None for cell in cells]
@@ -256,7 +259,7 @@ def _refuse_pattern(
         )
 
 
-def _refuse_spoilt_numbers(cells: Any, name: str, path: Path) -> None:
+def _refuse_spoilt_numbers(cells: Series, name: str, path: Path) -> None:
     numeric = frames().to_numeric(cells, errors="coerce").notna().to_numpy()
     if numeric.all() or 2 * numeric.sum() <= numeric.size:
         return
@@ -269,7 +272,7 @@ def _refuse_spoilt_numbers(cells: Any, name: str, path: Path) -> None:
     )
 
 
-def require_numbers(frame: Any, name: str, path: Path, what: str) -> None:
+def require_numbers(frame: DataFrame, name: str, path: Path, what: str) -> None:
     """The column holds finite numbers or gaps; else its first other cell is named."""
     series = frame[name]
     if _is_text(series):
@@ -287,7 +290,7 @@ def require_numbers(frame: Any, name: str, path: Path, what: str) -> None:
         )
 
 
-def refuse_infinite(frame: Any, path: Path) -> None:
+def refuse_infinite(frame: DataFrame, path: Path) -> None:
     for name in frame.columns:
         values = frame[name].to_numpy()
         if values.dtype.kind == "f" and np.isinf(values).any():
@@ -299,7 +302,7 @@ def refuse_infinite(frame: Any, path: Path) -> None:
             )
 
 
-def refuse_gaps(series: Any, path: Path, what: str) -> None:
+def refuse_gaps(series: Series, path: Path, what: str) -> None:
     gaps = series.isna().to_numpy()
     if gaps.any():
         first = where(series, int(gaps.argmax()))
@@ -309,13 +312,13 @@ def refuse_gaps(series: Any, path: Path, what: str) -> None:
         )
 
 
-def where(part: Any, row: int) -> str:
+def where(part: DataFrame | Series, row: int) -> str:
     """A row as people count: the first below the header is row 1, on line 2."""
     number = int(part.index[row]) + 1
     return f"row {number:,} (line {number + 1:,})"
 
 
-def harmless(frame: Any) -> Any:
+def harmless(frame: DataFrame) -> DataFrame:
     """Text cells and names that a spreadsheet would run as formulas, with an apostrophe in front;
     numbers stay as they are.
     """
@@ -326,14 +329,14 @@ def harmless(frame: Any) -> Any:
     return safe.rename(columns=_quoted)
 
 
-def _quoted(cell: Any) -> Any:
+def _quoted(cell: object) -> object:
     return "'" + cell if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
 class Writer:
     """Appends frames to a CSV (floats with all their digits) or Parquet file."""
 
-    def __init__(self, path: Any, kind: Path | None) -> None:
+    def __init__(self, path: Path | TextIO, kind: Path | None) -> None:
         self.path, self.parquet = path, kind is not None and is_parquet(kind)
         self.compression = (
             None
@@ -342,7 +345,7 @@ class Writer:
         )
         self.file: Any = None
 
-    def append(self, frame: Any) -> None:
+    def append(self, frame: DataFrame) -> None:
         if self.parquet:
             self._append_parquet(frame)
             return
@@ -360,7 +363,7 @@ class Writer:
         }
         return openers[self.compression](self.path, "wt", encoding="utf-8", newline="")
 
-    def _append_parquet(self, frame: Any) -> None:
+    def _append_parquet(self, frame: DataFrame) -> None:
         import pyarrow
         import pyarrow.parquet
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lighttouch.cli import outputs, tables
 from lighttouch.cli.examples import Examples, Wanted, split, task_of
@@ -21,6 +21,11 @@ from lighttouch.errors import DataError
 from lighttouch.files import replacing
 from lighttouch.running.interrupts import Interrupts
 from lighttouch.text import printable
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from lighttouch.report.models import Model
 
 
 @dataclass(frozen=True)
@@ -139,13 +144,13 @@ def _canonical(options: argparse.Namespace, job: Job) -> Any:
     return _same_columns(given.X, job.train.X, job.rules.canonical_examples), given.y.to_numpy()
 
 
-def _same_columns(X: Any, like: Any, path: Path) -> Any:
+def _same_columns(X: DataFrame, like: DataFrame, path: Path) -> DataFrame:
     for name in like.columns:
         tables.place(str(name), X, "the column", path)
     return X[list(like.columns)]
 
 
-def _require_plain_numbers(X: Any, path: Path) -> None:
+def _require_plain_numbers(X: DataFrame, path: Path) -> None:
     for name in X.columns:
         tables.require_numbers(
             X, name, path, "with --linear every column must hold numbers; the column"
@@ -171,7 +176,7 @@ def _fit(estimator: Any, job: Job) -> None:
 def _conclude(
     options: argparse.Namespace,
     job: Job,
-    estimator: Any,
+    estimator: Model,
     seconds: float,
     speak: Callable[[str], None],
 ) -> None:
@@ -234,7 +239,7 @@ def _told_rules(rules: Rules) -> str:
     )
 
 
-def _ending(estimator: Any, job: Job) -> int:
+def _ending(estimator: Model, job: Job) -> int:
     if estimator.status_ in ("converged", "stalled"):
         return OK
     if estimator.status_ == "interrupted":

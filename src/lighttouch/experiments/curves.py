@@ -31,7 +31,7 @@ def label_rows(rows: list[Row], line: str, seed: int) -> list[Row]:
 
 
 def averaged(rows: list[Row]) -> list[Row]:
-    """One row a line and checkpoint: the mean over seeds, with smallest and largest; where seeds
+    """One row per line and checkpoint: the mean over seeds, with smallest and largest; where seeds
     end apart, one more for their ends.
     """
     curves: list[Row] = []

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
 from lighttouch.estimators.pairs import pairs_within_queries
+from lighttouch.report.models import Classifier, Model, has_probabilities, is_classifier
 
 
 @dataclass(frozen=True)
@@ -36,14 +39,14 @@ class Accuracy:
         )
 
 
-def accuracy(model: Any, data: Data) -> Accuracy:
+def accuracy(model: Model, data: Data) -> Accuracy:
     """Measured by predicting the rows afresh."""
     if data.worse is not None:
         return Accuracy(
             data.name, len(data.X), _ordered(model.predict(data.X), model.predict(data.worse))
         )
     truth = np.asarray(data.y)
-    if hasattr(model, "classes_"):
+    if is_classifier(model):
         return Accuracy(data.name, truth.size, _classified(model, data.X, truth))
     if data.qid is not None:
         scores = model.predict(data.X)
@@ -56,7 +59,7 @@ def accuracy(model: Any, data: Data) -> Accuracy:
     )
 
 
-def _classified(model: Any, X: Any, truth: Any) -> dict[str, float]:
+def _classified(model: Classifier, X: object, truth: NDArray[Any]) -> dict[str, float]:
     from sklearn.metrics import log_loss, roc_auc_score
 
     unknown = ~np.isin(truth, model.classes_)
@@ -73,14 +76,14 @@ def _classified(model: Any, X: Any, truth: Any) -> dict[str, float]:
     }
     if 0 < second.sum() < second.size:
         found["area under the ROC curve"] = float(roc_auc_score(second, scores))
-    if hasattr(model, "predict_proba"):
+    if has_probabilities(model):
         found["log loss"] = float(
             log_loss(second, model.predict_proba(X)[:, 1], labels=[False, True])
         )
     return found
 
 
-def _regressed(predicted: Any, truth: Any) -> dict[str, float]:
+def _regressed(predicted: Floats, truth: Floats) -> dict[str, float]:
     error = predicted - truth
     spread = float(np.mean(np.square(truth - truth.mean())))
     found = {
@@ -93,7 +96,7 @@ def _regressed(predicted: Any, truth: Any) -> dict[str, float]:
     return found
 
 
-def _ordered(better: Any, worse: Any) -> dict[str, float]:
+def _ordered(better: Floats, worse: Floats) -> dict[str, float]:
     if better.size == 0:
         return {}
     return {

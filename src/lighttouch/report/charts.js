@@ -2,7 +2,8 @@
 (function () {
   var SVG = "http://www.w3.org/2000/svg";
   function shown(value) {
-    if (value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e7)) return value.toExponential(3);
+    var size = Math.abs(value);
+    if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(3);
     return String(Number(value.toPrecision(5)));
   }
   function place(svg, event) {
@@ -14,7 +15,9 @@
   }
   function nearest(list, wanted) {
     var best = 0;
-    for (var i = 1; i < list.length; i++) if (Math.abs(list[i] - wanted) < Math.abs(list[best] - wanted)) best = i;
+    for (var i = 1; i < list.length; i++) {
+      if (Math.abs(list[i] - wanted) < Math.abs(list[best] - wanted)) best = i;
+    }
     return best;
   }
   function prepare(figure) {
@@ -31,7 +34,9 @@
     }
     function mark(kind, attributes) {
       var item = document.createElementNS(SVG, kind);
-      Object.keys(attributes).forEach(function (name) { item.setAttribute(name, attributes[name]); });
+      Object.keys(attributes).forEach(function (name) {
+        item.setAttribute(name, attributes[name]);
+      });
       cursor.appendChild(item);
     }
     function show(index) {
@@ -55,7 +60,8 @@
     function count() { return lines ? data.px.length : data.values.length; }
     function follow(event) {
       var point = place(svg, event);
-      show(lines ? nearest(data.px, point.x) : Math.max(0, Math.min(count() - 1, Math.floor((point.y - 12) / 20))));
+      var bar = Math.max(0, Math.min(count() - 1, Math.floor((point.y - 12) / 20)));
+      show(lines ? nearest(data.px, point.x) : bar);
     }
     svg.addEventListener("pointermove", follow);
     svg.addEventListener("pointerdown", follow);
@@ -71,7 +77,8 @@
         var number = Number(key.dataset.series);
         hidden[number] = !hidden[number];
         key.setAttribute("aria-pressed", String(!hidden[number]));
-        svg.querySelector('.series[data-series="' + number + '"]').classList.toggle("off", hidden[number]);
+        var line = svg.querySelector('.series[data-series="' + number + '"]');
+        line.classList.toggle("off", hidden[number]);
         if (at >= 0) show(at);
       });
     });

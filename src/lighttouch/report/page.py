@@ -15,7 +15,8 @@ from lighttouch.estimators.proof import ConstraintReport
 from lighttouch.report.accuracy import Accuracy, Data
 from lighttouch.report.charts import Series, bar_chart, line_chart
 from lighttouch.report.markup import Markup, fill, joined, number, repeated, table
-from lighttouch.report.scales import has_probabilities, scale_note, scale_of
+from lighttouch.report.models import Model, is_classifier
+from lighttouch.report.scales import scale_note, scale_of
 from lighttouch.report.sections import Words, chosen, facts
 from lighttouch.report.slices import Slice, slices
 
@@ -38,7 +39,7 @@ script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'">
 
 
 def write_report(
-    model: Any,
+    model: Model,
     path: str | os.PathLike[str],
     data: Data,
     measured: Sequence[Accuracy] = (),
@@ -55,7 +56,7 @@ def write_report(
 
 
 def page(
-    model: Any,
+    model: Model,
     data: Data,
     measured: Sequence[Accuracy],
     asked: Mapping[str, Any],
@@ -110,7 +111,7 @@ def _section(title: str, inside: Markup, look: str = "") -> Markup:
     )
 
 
-def _verdict(model: Any) -> Markup:
+def _verdict(model: Model) -> Markup:
     report = model.check_constraints()
     if not report.rules:
         told = Markup("<p>The model is free in every column.</p>")
@@ -146,7 +147,7 @@ def _headline(report: ConstraintReport) -> str:
     return f"{broken} of {count} rules are broken"
 
 
-def _asked(model: Any, asked: Mapping[str, Any], data: Data) -> Markup:
+def _asked(model: Model, asked: Mapping[str, Any], data: Data) -> Markup:
     rules = "; ".join(rule.rule for rule in model.constraint_report_.rules)
     rows: list[tuple[str, Any]] = [
         ("data", asked.get("data")),
@@ -161,12 +162,11 @@ def _asked(model: Any, asked: Mapping[str, Any], data: Data) -> Markup:
     return _section("What was asked", facts(rows))
 
 
-def _classes(model: Any) -> str | None:
-    if not hasattr(model, "classes_"):
+def _classes(model: Model) -> str | None:
+    if not is_classifier(model):
         return None
     first, second = model.classes_
-    scale = "probability" if has_probabilities(model) else "score"
-    return f"{first} and {second}; rules are about the {scale} of {second}"
+    return f"{first} and {second}; rules are about {second}"
 
 
 def _accuracy(measured: Sequence[Accuracy]) -> Markup:
@@ -178,7 +178,7 @@ def _accuracy(measured: Sequence[Accuracy]) -> Markup:
         [name, *(number(each.measures[name]) if name in each.measures else "" for each in measured)]
         for name in names
     ]
-    note = "" if len(measured) > 1 else "Measured on the rows the model was trained on."
+    note = "Measured on the rows of training; new rows give less." if len(measured) == 1 else ""
     shown = table(header, rows, numeric=tuple(range(1, len(header))), narrow=True)
     return _section("Accuracy", joined([shown, _soft(note)]))
 
@@ -187,8 +187,8 @@ def _soft(words: str) -> Markup:
     return fill("<p class='soft'>{words}</p>", words=words) if words else Markup()
 
 
-def _convergence(model: Any) -> Markup:
-    history = getattr(model, "history_", None)
+def _convergence(model: Model) -> Markup:
+    history = getattr(model, "history_", None)  # not kept in model files
     if history is None or len(history) < 2:
         told = "The training history is not kept in model files; a report of train shows it."
         return _section("Convergence", _soft(told))

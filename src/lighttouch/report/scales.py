@@ -8,7 +8,7 @@ EdgeworthTrust ...) it does not carry over.
 
 from __future__ import annotations
 
-from typing import Any
+from lighttouch.report.models import Model, has_probabilities, is_classifier
 
 COMPARE_DIFFERENCES = frozenset(
     {
@@ -23,32 +23,28 @@ COMPARE_DIFFERENCES = frozenset(
 )
 
 
-def has_probabilities(model: Any) -> bool:
-    return hasattr(model, "classes_") and hasattr(model, "predict_proba")
-
-
-def holds_on_log_odds_only(model: Any, rule: str) -> bool:
+def holds_on_log_odds_only(model: Model, rule: str) -> bool:
     """Whether the rule, named as in a report (`Concave(age)`), says nothing of probabilities."""
     return has_probabilities(model) and rule.partition("(")[0] in COMPARE_DIFFERENCES
 
 
-def scale_of(model: Any, rule: str) -> str:
+def scale_of(model: Model, rule: str) -> str:
     """Where the rule holds: the log-odds, the probability, the score or the prediction."""
     if holds_on_log_odds_only(model, rule):
         return "log-odds"
     if has_probabilities(model):
         return "probability"
-    return "score" if hasattr(model, "classes_") else "prediction"
+    return "score" if is_classifier(model) else "prediction"
 
 
-def scale_note(model: Any) -> str:
+def scale_note(model: Model) -> str:
     """A sentence about rules that hold on the log-odds only; empty if there are none."""
     rules = [
         rule.rule
         for rule in model.constraint_report_.rules
         if holds_on_log_odds_only(model, rule.rule)
     ]
-    if not rules:
+    if not rules or not is_classifier(model):
         return ""
     return (
         f"{', '.join(rules)}: on the log-odds of {model.classes_[1]}, not on its probability; "

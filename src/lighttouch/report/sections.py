@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lighttouch.report.markup import Markup, fill, joined, number, repeated, text
-from lighttouch.report.slices import column_names
+from lighttouch.report.models import (
+    LatticeModel,
+    LinearModel,
+    Model,
+    column_names,
+    is_lattice,
+    is_linear,
+)
 
 
 class Words(list[str]):
@@ -22,7 +28,7 @@ class Folded:
     parts: Sequence[str]
 
 
-def facts(rows: Sequence[tuple[str, Any]]) -> Markup:
+def facts(rows: Sequence[tuple[str, object]]) -> Markup:
     """A table of names and values; a value of None is left out."""
     shown = joined(
         fill("<tr><th>{name}</th><td>{value}</td></tr>", name=name, value=_value(value))
@@ -32,7 +38,7 @@ def facts(rows: Sequence[tuple[str, Any]]) -> Markup:
     return fill("<table class='facts'><tbody>{shown}</tbody></table>", shown=shown)
 
 
-def _value(value: Any) -> Markup:
+def _value(value: object) -> Markup:
     if isinstance(value, Folded):
         return fill(
             "<details><summary>{line}</summary><div class='chips'>{chips}</div></details>",
@@ -42,21 +48,25 @@ def _value(value: Any) -> Markup:
     return repeated("<code>{each}</code> ", value) if isinstance(value, Words) else text(value)
 
 
-def chosen(model: Any, seconds: float | None) -> Markup:
-    rows = _lattice(model) if hasattr(model, "model_") else _linear(model)
+def chosen(model: Model, seconds: float | None) -> Markup:
+    rows: list[tuple[str, object]] = []
+    if is_lattice(model):
+        rows = _lattice(model)
+    elif is_linear(model):
+        rows = _linear(model)
     rows.append(("loss", str(model.loss)))
     rows.append(("training", _training(model, seconds)))
     return facts(rows)
 
 
-def _training(model: Any, seconds: float | None) -> str:
+def _training(model: Model, seconds: float | None) -> str:
     steps = f"{model.n_iter_:,} step{'s' if model.n_iter_ != 1 else ''}"
     return f"{model.status_} after {steps}" + (
         "" if seconds is None else f" and {seconds:.1f} seconds"
     )
 
 
-def _lattice(model: Any) -> list[tuple[str, Any]]:
+def _lattice(model: LatticeModel) -> list[tuple[str, object]]:
     pieces = model.model_.terms
     names = model.columns_.names
     lattices = [piece for piece in pieces if not piece.calibrator]
@@ -93,7 +103,7 @@ def _lattice(model: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def _linear(model: Any) -> list[tuple[str, Any]]:
+def _linear(model: LinearModel) -> list[tuple[str, object]]:
     names = column_names(model)
     weights = "; ".join(
         f"{name} {number(float(weight), 3)}"

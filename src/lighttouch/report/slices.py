@@ -11,8 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.arrays import Floats
-from lighttouch.report.scales import has_probabilities, holds_on_log_odds_only
+from lighttouch.arrays import Floats, Indices
+from lighttouch.estimators.rules.shapes import ShapeConstraint
+from lighttouch.report.models import (
+    Model,
+    column_names,
+    has_probabilities,
+    is_classifier,
+    is_lattice,
+)
+from lighttouch.report.scales import holds_on_log_odds_only
 
 SAMPLE = 100
 EVENLY = 24
@@ -45,15 +53,9 @@ class Column:
     categories: list[Any] | None = None
 
 
-def column_names(model: Any) -> list[str]:
-    """The names seen in training, or x0, x1, ..."""
-    names = getattr(model, "feature_names_in_", None)
-    return [f"x{place}" for place in range(model.n_features_in_)] if names is None else list(names)
-
-
-def columns_of(model: Any) -> list[Column]:
+def columns_of(model: Model) -> list[Column]:
     """A linear model's columns are all numbers."""
-    if not hasattr(model, "columns_"):
+    if not is_lattice(model):
         return [Column(name) for name in column_names(model)]
     return [
         Column(each.name, list(each.categories) if each.categorical else None)
@@ -64,15 +66,14 @@ def columns_of(model: Any) -> list[Column]:
 class Rows:
     """The user's table: its rows as they are, and as numbers (categories as codes)."""
 
-    def __init__(self, model: Any, X: Any) -> None:
+    def __init__(self, model: Model, X: object) -> None:
         self.model, self.columns = model, columns_of(model)
         self.table = X.to_pandas() if hasattr(X, "to_pandas") else X
-        lattice = hasattr(model, "columns_")
         self.numbers: Floats = (
-            model.columns_.read(X) if lattice else np.asarray(X, dtype=np.float64)
+            model.columns_.read(X) if is_lattice(model) else np.asarray(X, dtype=np.float64)
         )
 
-    def pick(self, chosen: Any) -> Any:
+    def pick(self, chosen: Indices) -> Any:
         """Some rows, as a table of its own."""
         if hasattr(self.table, "iloc"):
             return self.table.iloc[chosen].reset_index(drop=True)
@@ -100,22 +101,22 @@ class Rows:
             self.put(rows, place, np.full(count, middle))
         return rows
 
-    def predictions(self, rows: Any, log_odds: bool) -> Floats:
+    def predictions(self, rows: object, log_odds: bool) -> Floats:
         if has_probabilities(self.model) and not log_odds:
             return np.asarray(self.model.predict_proba(rows)[:, 1])
-        ask = (
-            self.model.decision_function if hasattr(self.model, "classes_") else self.model.predict
+        model = self.model
+        return np.asarray(
+            model.decision_function(rows) if is_classifier(model) else model.predict(rows)
         )
-        return np.asarray(ask(rows))
 
     def unit(self, log_odds: bool) -> str:
-        if not hasattr(self.model, "classes_"):
+        if not is_classifier(self.model):
             return "prediction"
         kind = "probability" if has_probabilities(self.model) else "score"
         return f"{'log-odds' if log_odds else kind} of {self.model.classes_[1]}"
 
 
-def slices(model: Any, X: Any) -> list[Slice]:
+def slices(model: Model, X: object) -> list[Slice]:
     """Columns with rules first, then by how much they matter."""
     rows = Rows(model, X)
     rng = np.random.default_rng(0)
@@ -135,7 +136,7 @@ def _typical(values: Floats, categorical: bool) -> float:
     return float(np.quantile(present, 0.5, method="lower"))
 
 
-def _slice(rows: Rows, place: int, chosen: Any) -> Slice:
+def _slice(rows: Rows, place: int, chosen: Indices) -> Slice:
     column, rules = rows.columns[place], rules_of(rows.model, place, rows.columns[place].name)
     log_odds = any(holds_on_log_odds_only(rows.model, rule) for rule in rules)
     shown = None if column.categories is None else [str(each) for each in column.categories]
@@ -158,7 +159,7 @@ def _slice(rows: Rows, place: int, chosen: Any) -> Slice:
     )
 
 
-def _with_scale(model: Any, rule: str) -> str:
+def _with_scale(model: Model, rule: str) -> str:
     return f"{rule}, on the log-odds" if holds_on_log_odds_only(model, rule) else rule
 
 
@@ -172,17 +173,16 @@ def _grid(rows: Rows, place: int) -> Floats:
     return even if own is None else np.unique(np.concatenate([even, own[0]]))
 
 
-def _curve(model: Any, place: int) -> tuple[Floats, Floats] | None:
+def _curve(model: Model, place: int) -> tuple[Floats, Floats] | None:
     """Keypoints and heights of the column's own curve, if the model has one."""
-    own = model.model_.calibrator_of(place) if hasattr(model, "model_") else None
-    if own is None:
+    if not is_lattice(model) or (own := model.model_.calibrator_of(place)) is None:
         return None
     keypoints = model.model_.terms[own].maps[0].keypoints
     theta = model.parameters_[model.model_.part(own)]
     return keypoints, theta[: keypoints.size]
 
 
-def rules_of(model: Any, place: int, name: str) -> list[str]:
+def rules_of(model: Model, place: int, name: str) -> list[str]:
     """What was asked of a column, each rule as `Kind(column, ...)` or in a word."""
     signs = model.monotonic_cst
     sign = (
@@ -200,7 +200,7 @@ def rules_of(model: Any, place: int, name: str) -> list[str]:
     return words
 
 
-def _in_words(shape: Any) -> str:
+def _in_words(shape: ShapeConstraint) -> str:
     """As Python prints it, without quotes around names."""
     given = [
         str(getattr(shape, each.name))

@@ -20,7 +20,7 @@ PAPER = ("LightTouch", "FullTouch", "ApproxSGD")
 
 
 def units_of(setting: Setting) -> list[dict[str, Any]]:
-    """One unit a line and seed."""
+    """One unit per line and seed."""
     config, scale = setting.config, setting.config[setting.scale]
     seeds = range(setting.seeds or scale["seeds"])
     return [

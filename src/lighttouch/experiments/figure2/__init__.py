@@ -1,1 +1,1 @@
-"""Figure 2: constraint violation, and average constraint checks an iteration."""
+"""Figure 2: constraint violation, and average constraint checks per iteration."""

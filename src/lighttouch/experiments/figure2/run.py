@@ -1,4 +1,4 @@
-"""Takes Figure 1's runs and looks at feasibility and checks an iteration."""
+"""Takes Figure 1's runs and looks at feasibility and checks per iteration."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def _findings(curves: list[dict[str, Any]], limit: float) -> dict[str, float | N
         "LightTouch / FullTouch iterations to nearly feasible": None
         if full is None or light is None
         else light / full,
-        "LightTouch average checks an iteration, end / first 100": last["checks_per_iteration"]
+        "LightTouch average checks per iteration, end / first 100": last["checks_per_iteration"]
         / first["checks_per_iteration"],
-        "LightTouch late checks an iteration / m": late / m,
-        "LightTouch late checks an iteration": late,
+        "LightTouch late checks per iteration / m": late / m,
+        "LightTouch late checks per iteration": late,
     }

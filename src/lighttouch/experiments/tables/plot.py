@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from lighttouch.experiments.pictures import LOOKS, Picture, read_table
 
 MARKERS = "osD^v"
+Row = dict[str, Any]
 
 
 def plot(folder: Path) -> None:
-    """Constraint checks to reach epsilon; one curve an algorithm and m, the marker telling m."""
+    """Constraint checks to reach epsilon; one curve per algorithm and m, whose marker shows m."""
     costs = [
         row
         for row in read_table(folder / "costs.csv")
@@ -20,8 +22,7 @@ def plot(folder: Path) -> None:
         2, "Constraint checks until the error stays below ε (markers: number of constraints m)"
     )
     sizes = sorted({row["constraints"] for row in costs})
-    for place, table in enumerate((2, 3)):
-        error = "f(w) - f(w*)" if table == 2 else "|w - w*|²"
+    for place, (table, error) in enumerate(((2, "f(w) - f(w*)"), (3, "|w - w*|²"))):
         axes = picture.panel(
             place,
             xlabel=f"1/ε,  error = {error}",
@@ -29,32 +30,36 @@ def plot(folder: Path) -> None:
             xscale="log",
             yscale="log",
         )
-        for row_line in dict.fromkeys(
-            (row["algorithm"], row["constraints"]) for row in costs if row["table"] == table
-        ):
-            rows = [
-                row
-                for row in costs
-                if row["table"] == table and (row["algorithm"], row["constraints"]) == row_line
-            ]
-            colour, style = LOOKS[row_line[0]]
-            marker = MARKERS[sizes.index(row_line[1])]
-            label = (
-                f"{'LightTouch / MidTouch' if row_line[0] != 'FullTouch' else 'FullTouch'}, m "
-                f"= {row_line[1]:.0f}"
-            )
-            across, up = [1 / row["epsilon"] for row in rows], [row["measured"] for row in rows]
+        shown = [row for row in costs if row["table"] == table]
+        for rows in _curves(shown):
             axes.plot(
-                across,
-                up,
-                color=colour,
-                linestyle=style,
-                marker=marker,
-                markersize=4.5,
-                linewidth=1.4,
-                label=label,
+                [1 / row["epsilon"] for row in rows],
+                [row["measured"] for row in rows],
+                marker=MARKERS[sizes.index(rows[0]["constraints"])],
+                **_look(rows[0]),
             )
-        across = sorted({1 / row["epsilon"] for row in costs if row["table"] == table})
+        across = sorted({1 / row["epsilon"] for row in shown})
         axes.set_xticks(across, [f"{value:g}" for value in across])
         axes.minorticks_off()
     picture.save(folder / "tables")
+
+
+def _curves(rows: list[Row]) -> list[list[Row]]:
+    """The rows of every algorithm and m."""
+    found: dict[tuple[Any, Any], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["algorithm"], row["constraints"]), []).append(row)
+    return list(found.values())
+
+
+def _look(row: Row) -> dict[str, Any]:
+    colour, style = LOOKS[row["algorithm"]]
+    name = "FullTouch" if row["algorithm"] == "FullTouch" else "LightTouch / MidTouch"
+    label = f"{name}, m = {row['constraints']:.0f}"
+    return {
+        "color": colour,
+        "linestyle": style,
+        "markersize": 4.5,
+        "linewidth": 1.4,
+        "label": label,
+    }

@@ -1,0 +1,76 @@
+"""What the report asks of a fitted estimator, and how its kinds are told from each other."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeGuard
+
+from numpy.typing import NDArray
+
+from lighttouch.arrays import Floats
+from lighttouch.estimators.proof import ConstraintReport
+
+
+class Model(Protocol):
+    """Any fitted estimator of this package."""
+
+    loss: object
+    monotonic_cst: Any
+    shape_constraints: Any
+    n_features_in_: int
+    n_iter_: int
+    status_: str
+    constraint_report_: ConstraintReport
+
+    def predict(self, X: object) -> Any: ...
+    def check_constraints(self, X: object = None) -> ConstraintReport: ...
+
+
+class Classifier(Model, Protocol):
+    """A model of two classes; its score is positive for the second one."""
+
+    classes_: NDArray[Any]
+
+    def decision_function(self, X: object) -> Floats: ...
+
+
+class ProbabilisticClassifier(Classifier, Protocol):
+    """A classifier whose score is the log-odds of the second class."""
+
+    def predict_proba(self, X: object) -> Floats: ...
+
+
+class LatticeModel(Model, Protocol):
+    """A model of curves and lattices."""
+
+    columns_: Any
+    model_: Any
+    parameters_: Floats
+    smoothing_: tuple[float, float]
+
+
+class LinearModel(Model, Protocol):
+    """A model of one coefficient per column."""
+
+    coef_: Floats
+
+
+def is_classifier(model: object) -> TypeGuard[Classifier]:
+    return hasattr(model, "classes_")
+
+
+def has_probabilities(model: object) -> TypeGuard[ProbabilisticClassifier]:
+    return hasattr(model, "classes_") and hasattr(model, "predict_proba")
+
+
+def is_lattice(model: object) -> TypeGuard[LatticeModel]:
+    return hasattr(model, "model_")
+
+
+def is_linear(model: object) -> TypeGuard[LinearModel]:
+    return hasattr(model, "coef_")
+
+
+def column_names(model: Model) -> list[str]:
+    """The names seen in training, or x0, x1, ..."""
+    names = getattr(model, "feature_names_in_", None)
+    return [f"x{place}" for place in range(model.n_features_in_)] if names is None else list(names)
