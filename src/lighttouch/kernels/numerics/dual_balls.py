@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
 
 
-@kernel
+@lean_kernel
 def distance_to(w, center):
     """|w - center|; four sums side by side, because one sum alone waits for itself."""
     a = b = c = d = 0.0
@@ -27,7 +27,7 @@ def distance_to(w, center):
     return np.sqrt((a + b) + (c + d))
 
 
-@kernel
+@lean_kernel
 def ball_step(w, weight, multiplier, centers, radii, j):
     """Set multiplier j to its best value and move w; `weight` is 1 + sum of multipliers. Returns
     the new weight.
@@ -75,13 +75,14 @@ def sweep_balls(v, centers, radii, multiplier, w, sweeps, tolerance):
     return sweeps
 
 
-@kernel
+@lean_kernel
 def rebuild(v, centers, multiplier, w):
     """The point of the multipliers, afresh so that rounding does not pile up; returns 1 + their
     sum.
     """
     weight = 1.0
-    w[:] = v
+    for k in range(w.size):
+        w[k] = v[k]
     for j in range(multiplier.size):
         if multiplier[j] > 0.0:
             weight += multiplier[j]

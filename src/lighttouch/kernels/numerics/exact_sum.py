@@ -7,7 +7,7 @@ shares that are 0 or 2^-52 .. 1.
 
 from __future__ import annotations
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import lean_kernel
 
 _HALVES = 134217729.0  # 2^27 + 1 cuts a double into two halves whose products are exact
 _ROUNDING = (
@@ -15,7 +15,7 @@ _ROUNDING = (
 )  # twice the unit roundoff: the other half pays for the rounding of the bounds themselves
 
 
-@kernel
+@lean_kernel
 def exact_add(a, b):
     """(s, e) with s the rounded sum and s + e the exact one (Knuth)."""
     total = a + b
@@ -23,7 +23,7 @@ def exact_add(a, b):
     return total, (a - (total - part)) + (b - part)
 
 
-@kernel
+@lean_kernel
 def exact_multiply(a, b):
     """(p, e) with p the rounded product and p + e the exact one (Dekker)."""
     product = a * b
@@ -38,7 +38,7 @@ def exact_multiply(a, b):
     )
 
 
-@kernel
+@lean_kernel
 def nearest_sum(parts, count):
     """The exact sum of parts[:count], rounded once to the nearest double (ties to even); uses up
     `parts`.
@@ -59,7 +59,7 @@ def nearest_sum(parts, count):
     return _rounded(parts, kept)
 
 
-@kernel
+@lean_kernel
 def _rounded(parts, kept):
     k = kept - 1
     nearest = parts[k]
@@ -76,7 +76,7 @@ def _rounded(parts, kept):
     return nearest
 
 
-@kernel
+@lean_kernel
 def nearest_weighted_sum(weights, indices, count, theta, parts):
     """sum_k weights[k] * theta[indices[k]], exact but for one final rounding; `parts` holds 2 count
     numbers.
@@ -98,7 +98,7 @@ def nearest_weighted_sum(weights, indices, count, theta, parts):
     return nearest_sum(parts, 2 * count)
 
 
-@kernel
+@lean_kernel
 def nearest_blend(a, b, share, parts):
     """(1 - share) a + share b, exact but for one final rounding, where 1 - share is exact; `parts`
     holds 4 numbers.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
 
 
-@kernel
+@lean_kernel
 def raise_heights(lower, upper, margin, height, parent):
     """One pass of height[upper] = max(height[upper], height[lower] + margin); returns how many
     heights rose beyond rounding.

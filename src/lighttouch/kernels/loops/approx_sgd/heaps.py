@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import lean_kernel
 
 NOTHING = -1
 MOVED, ROUND, EXAMINED, QUEUED, MARK = 0, 1, 2, 3, 4  # what `counts` counts
@@ -75,12 +75,12 @@ def new_move(dimension: int, rows: int) -> Move:
     )
 
 
-@kernel
+@lean_kernel
 def tighter(arcs, a, b):
     return arcs.key[a] < arcs.key[b] or (arcs.key[a] == arcs.key[b] and a < b)
 
 
-@kernel
+@lean_kernel
 def hand_down(arcs, root):
     """Add to the children's keys what is pending at the root."""
     extra = arcs.pending[root]
@@ -92,7 +92,7 @@ def hand_down(arcs, root):
         arcs.pending[root] = 0.0
 
 
-@kernel
+@lean_kernel
 def meld(arcs, a, b):
     """The root of two skew heaps of arcs in one, in O(log n) amortised."""
     if a == NOTHING:
@@ -115,7 +115,7 @@ def meld(arcs, a, b):
         a = rest
 
 
-@kernel
+@lean_kernel
 def with_slack(arcs, root, arc, key):
     """The root after one more arc."""
     arcs.key[arc] = key
@@ -125,20 +125,20 @@ def with_slack(arcs, root, arc, key):
     return meld(arcs, root, arc)
 
 
-@kernel
+@lean_kernel
 def without_tightest(arcs, root):
     hand_down(arcs, root)
     return meld(arcs, arcs.left[root], arcs.right[root])
 
 
-@kernel
+@lean_kernel
 def add_to_all(arcs, root, extra):
     if root != NOTHING:
         arcs.key[root] += extra
         arcs.pending[root] += extra
 
 
-@kernel
+@lean_kernel
 def sooner(groups, g, h):
     """Earliest first, then fastest closing, then the first row."""
     if groups.event_time[g] != groups.event_time[h]:
@@ -148,13 +148,13 @@ def sooner(groups, g, h):
     return groups.event_arc[g] < groups.event_arc[h]
 
 
-@kernel
+@lean_kernel
 def put(move, place, group):
     move.order[place] = group
     move.groups.place[group] = place
 
 
-@kernel
+@lean_kernel
 def sift(move, place):
     """Restore the heap of events around one place whose event has changed."""
     order, groups = move.order, move.groups
@@ -173,14 +173,14 @@ def sift(move, place):
     put(move, place, group)
 
 
-@kernel
+@lean_kernel
 def enqueue(move, group):
     put(move, move.counts[QUEUED], group)
     move.counts[QUEUED] += 1
     sift(move, move.counts[QUEUED] - 1)
 
 
-@kernel
+@lean_kernel
 def dequeue(move, group):
     place = move.groups.place[group]
     move.counts[QUEUED] -= 1
