@@ -1,5 +1,5 @@
 """The dual active-set method for the nearest point of a polyhedron, written wholly in the Gram
-matrix of its rows.
+matrix of its rows (Goldfarb and Idnani 1983).
 
 Rows have length one and the point is the origin: minimise |z|^2 / 2 subject to rows @ z <= right.
 With z = -rows.T @ u everything the method needs is gram = rows @ rows.T: the excess of every row is

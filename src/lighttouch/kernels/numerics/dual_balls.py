@@ -1,8 +1,9 @@
-"""The nearest point of many balls by exact dual coordinate steps.
+"""The nearest point of many balls by exact dual coordinate ascent, as Hildreth (1957) did for
+half-spaces.
 
 With multipliers u >= 0 of (|w - c_j|^2 - r_j^2) / 2 <= 0 the point is w = (v + sum u_j c_j) / (1 +
-sum u_j). The best u_j for the others held fixed has a closed form, so a sweep needs one distance a
-ball and no memory but u.
+sum u_j). The best u_j for the others held fixed has a closed form, so a sweep needs one distance
+per ball and no memory but u.
 """
 
 from __future__ import annotations
@@ -34,9 +35,8 @@ def ball_step(w, weight, multiplier, centers, radii, j):
     """
     old = multiplier[j]
     rest = weight - old
-    length = (
-        distance_to(w, centers[j]) * weight / rest
-    )  # distance to c_j of the point without this ball
+    # the distance to c_j of the point without this ball
+    length = distance_to(w, centers[j]) * weight / rest
     new = rest * max(0.0, length / radii[j] - 1.0)
     if new == old:
         return weight

@@ -1,6 +1,9 @@
 """Sums of products that are rounded once, at the very end: what makes predictions monotone to the
 last bit.
 
+Error-free transformations (Knuth's two-sum, Dekker's product 1971), a bound on what they discard,
+and, where the bound leaves the rounding open, expansions without overlapping bits (Shewchuk 1997).
+
 The products must neither overflow nor underflow: factors of magnitude 0 or 1e-280 .. 1e290 times
 shares that are 0 or 2^-52 .. 1.
 """
@@ -10,9 +13,8 @@ from __future__ import annotations
 from lighttouch.kernels.compiler.compiled import lean_kernel
 
 _HALVES = 134217729.0  # 2^27 + 1 cuts a double into two halves whose products are exact
-_ROUNDING = (
-    2.0**-52
-)  # twice the unit roundoff: the other half pays for the rounding of the bounds themselves
+# twice the unit roundoff: the other half pays for the rounding of the bounds themselves
+_ROUNDING = 2.0**-52
 
 
 @lean_kernel

@@ -1,8 +1,8 @@
 """Interpolation on a lattice: one row at a time for use inside other kernels, and whole tables.
 
 A lattice enters as `sizes` and `strides` (int64, C order) and `simplex` (True: simplex, False:
-hypercube). Scratch is the caller's: `fractions` (float64) and `order` (int64) of one number a
-feature; a row has at most `row_width` entries.
+hypercube). Scratch is the caller's: `fractions` (float64) and `order` (int64) of one number
+per feature; a row has at most `row_width` entries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Orders with margins that chase each other: a cycle whose margins add up to more than zero."""
+"""Orders with margins that no point satisfies: a cycle whose margins add up to more than zero.
+
+Longest paths by the method of Bellman (1958) and Ford. A cycle among the edges that last raised
+each node is such a cycle; it is looked for after 1, 2, 4, ... passes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Exact isotonic regression on any order graph: divide and conquer by maximum flow.
+"""Exact isotonic regression on any order graph: divide and conquer (Maxwell and Muckstadt 1985) by
+maximum flow, found by push-relabel (Goldberg and Tarjan 1988).
 
 Inside a block with mean mu, excess v - mu flows along edges from lower to upper nodes (and back
 over used edges) to nodes with a deficit. Where all of it arrives the block is final at mu;
@@ -16,8 +17,8 @@ from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
 
 
 class Flow(NamedTuple):
-    """Working arrays of the divide and conquer, one entry a node (first group) or a block
-    (second).
+    """Working arrays of the divide and conquer, one entry per node (first group) or per
+    block (second).
     """
 
     supply: np.ndarray  # v after the flow so far has left and arrived
@@ -32,9 +33,8 @@ class Flow(NamedTuple):
     total: np.ndarray
     members: np.ndarray
     state: np.ndarray
-    child: (
-        np.ndarray
-    )  # number of a block's lower part (its upper part follows), or the node that stands for it
+    # the number of a block's lower part (its upper part follows), or the node that stands for it
+    child: np.ndarray
 
 
 @kernel

@@ -1,5 +1,5 @@
-"""Over-relaxed Dykstra sweeps over order constraints: a fast, never certified, first guess of the
-multipliers.
+"""Over-relaxed sweeps of Dykstra's method (1983) over order constraints: a fast first guess of the
+multipliers, never a proof.
 
 Edges that join i, i+1, .., i+chunk-1 to the same indices plus a stride (chunk <= stride) are
 disjoint pairs, so a chunk is one vector operation. A lattice in C order consists of few such runs;

@@ -1,8 +1,9 @@
-"""What one step of ApproxSGD works with, and its heaps: one of slacks for every moving group, one
-of events over all groups.
+"""What one step of ApproxSGD works with, and its heaps.
 
-The records are structured arrays, one array a kind of thing: a dozen plain arrays in their place
-took numba 20 s to compile.
+Every moving group has a skew heap of the slacks of its arcs (Sleator and Tarjan 1986), whose keys
+can all be moved at once; a binary heap orders the groups by their next events. The records are
+structured arrays, one array per kind of thing: a dozen plain arrays in their place took numba 20 s
+to compile.
 """
 
 from __future__ import annotations
@@ -48,12 +49,13 @@ NEIGHBOUR = np.dtype([("mark", "i8"), ("tightest", "i8"), ("slack", "f8")], alig
 class Move(NamedTuple):
     """Nothing of it outlives a step, except that marks and rounds go on counting."""
 
-    parameters: (
-        np.ndarray
-    )  # group, way relative to the group's, value before the step; where stamp is the current round
+    # group, way relative to the group's, value before the step; where stamp is the current round
+    parameters: np.ndarray
     groups: np.ndarray
     arcs: np.ndarray
-    neighbours: np.ndarray  # two a group, above and below, while one group looks for its next event
+    neighbours: (
+        np.ndarray
+    )  # two per group, above and below, while one group looks for its next event
     moved: np.ndarray
     found: np.ndarray
     order: np.ndarray  # binary heap of groups by their events
