@@ -32,9 +32,9 @@ class ProjectionCosts:
     0.7 at 480, but rows that make many others active (the spikes above) cost it far more."""
 
     tiny_dimension: int = 150
-    """Parameters up to which few violated rows go to the active-set method in any case. With a tenth
-    as many spikes in a convex sequence it takes 0.7 of the interior point's time at 150, 0.9 at
-    300, and 3 times as long at 600."""
+    """Parameters up to which few violated rows go to the active-set method in any case. With one
+    spike per ten parameters of a convex sequence it takes 0.7 of the interior point's time at 150,
+    0.9 at 300, and 3 times as long at 600."""
 
     small_dimension: int = 1000
     """Parameters up to which many violated rows go to Newton and the active-set method rather than
@@ -53,8 +53,8 @@ class ProjectionCosts:
     conditioned, 1.4 times as long at 7e5 and 1.5 times at 4e6."""
 
     cheap_factor: float = 3e8
-    """Multiplications of a factorisation up to which the interior point is tried at all: a budget of
-    about half a second per path. On convex surfaces of noise it takes 0.14 of the time of the
+    """Multiplications of a factorisation up to which the interior point is tried at all: a budget
+    of about half a second per path. On convex surfaces of noise it takes 0.14 of the time of the
     augmented Lagrangian at 3e7, which does not end at 2e8; on well-conditioned bands 3 times as
     long."""
 
