@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Vector
 from lighttouch.constraints.base import RecordConstraints
@@ -39,6 +40,7 @@ class ConvexConstraints(RecordConstraints):
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import ArrayLike
     >>> import lighttouch as lt
     >>> disc = lt.ConvexConstraints(2, 1, lambda j, w: w @ w - 1.0, lambda j, w: 2.0 * w)
     >>> disc.values([2.0, 0.0])
@@ -65,7 +67,7 @@ class ConvexConstraints(RecordConstraints):
             else compiled_constraints(record, value, subgradient)
         )
 
-    def value(self, j: int, w: Any) -> float:
+    def value(self, j: int, w: ArrayLike) -> float:
         """g_j(w)."""
         if not self.interpreted:
             return float(self.values(w)[j])
@@ -81,7 +83,7 @@ class ConvexConstraints(RecordConstraints):
             f"{self._function!r} returned nan for constraint {j}"
         )
 
-    def subgradient(self, j: int, w: Any) -> Vector:
+    def subgradient(self, j: int, w: ArrayLike) -> Vector:
         """A subgradient of g_j at w."""
         gradient = new_gradient(self.dimension)
         clear(gradient)
