@@ -40,7 +40,6 @@ class ConvexConstraints(RecordConstraints):
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> import lighttouch as lt
     >>> disc = lt.ConvexConstraints(2, 1, lambda j, w: w @ w - 1.0, lambda j, w: 2.0 * w)
     >>> disc.values([2.0, 0.0])

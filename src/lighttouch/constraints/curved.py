@@ -42,7 +42,6 @@ class NormConstraints(RecordConstraints):
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> import lighttouch as lt
     >>> ball = lt.NormConstraints(None, np.zeros((1, 2)), None, [1.0])
     >>> lt.project([3.0, 4.0], ball).w
@@ -118,7 +117,6 @@ class QuadraticConstraints(RecordConstraints):
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> import lighttouch as lt
     >>> disc = lt.QuadraticConstraints(2.0 * np.eye(2), np.zeros((1, 2)), [-1.0])
     >>> disc.values([2.0, 0.0])
