@@ -61,7 +61,8 @@ class FrankWolfeSolver(AveragingSolver[SomeWolfe]):
 class OnlineFrankWolfe(FrankWolfeSolver[FrankWolfeState]):
     """The online Frank-Wolfe method of Hazan and Kale (2012).
 
-    For stochastic, possibly non-smooth objectives. With v_t = argmin <grad F_t(w_t), v> over the feasible set, w_{t+1} = (1 - t^-a) w_t + t^-a v_t.
+    For stochastic, possibly non-smooth objectives. With v_t = argmin <grad F_t(w_t), v> over the
+    feasible set, w_{t+1} = (1 - t^-a) w_t + t^-a v_t.
     Two ways to remember the past:
 
     memory="examples", their stochastic setting (Theorem 4.3, the row of the paper's Table 2): F_t
