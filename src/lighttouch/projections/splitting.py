@@ -383,7 +383,7 @@ def conjugate_gradients(
         maxiter=steps,
         M=LinearOperator(shape, lambda x: scale * x, dtype=np.float64),
     )
-    return start + change
+    return np.asarray(start + change)
 
 
 def _length(x: Floats) -> float:
