@@ -50,8 +50,11 @@ class Examples:
 
     @property
     def count(self) -> int:
-        """For deciding how much can be learnt: pairs of the same rows are not so many examples."""
-        return self.y.size if self.independent is None else min(self.y.size, self.independent)
+        """For deciding how much can be learnt. Rows without weight do not count, and pairs of the
+        same rows are not so many examples.
+        """
+        weighted = int(np.count_nonzero(self.weights))
+        return weighted if self.independent is None else min(weighted, self.independent)
 
     def features(self, model: PieceModel) -> sparse.csr_matrix:
         """One row an example; kept for the model asked about last."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from lighttouch.constraints import LinearConstraints
+from lighttouch.interfaces import Solver
 from lighttouch.losses import Loss
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
@@ -114,7 +115,7 @@ def _solved(
     )
 
 
-def solver_for(objective: EmpiricalRisk, tolerance: float) -> Automatic | QuadraticSteps:
+def solver_for(objective: EmpiricalRisk, tolerance: float) -> Solver:
     """Quadratic steps, or sampled examples where there are many of them."""
     entries = objective.examples * objective.cost
     large = objective.dimension > COSTS.largest_gram

@@ -21,7 +21,7 @@ from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES, new_co
 from lighttouch.kernels.state.distribution import Distribution, new_distribution, probabilities
 from lighttouch.kernels.state.example_order import ExampleOrder, new_example_order
 from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.verbs.objectives import sampled_mean, whole_penalty
+from lighttouch.kernels.verbs.objectives import sampled_mean
 from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.result import Status
@@ -405,5 +405,5 @@ def some_examples(problem: Problem, count: int) -> Any:
 def sample_value(problem: Problem, w: Vector, rows: Any) -> float:
     """The mean of some examples' terms."""
     objective = problem.objective
-    mean = float(runnable(sampled_mean, problem)(objective.record, rows, w))
-    return mean + float(runnable(whole_penalty, problem)(objective.record, objective.l2, w))
+    values = runnable(sampled_mean, problem)
+    return float(values(objective.record, rows, w)) + objective.penalty_value(w)

@@ -66,7 +66,7 @@ class QuadraticCosts:
     narrowing: float = 0.25
     """Factor of the width when steps have stopped gaining."""
     narrowest: float = 1e-3
-    """The last width, as a share of the first; the objective is then off by less than 1e-4."""
+    """The last width, as a share of the first: the objective is then off by less than 1e-4 of it."""
     least_share: float = 1e-4
     """Of the way to the model's minimum; shorter steps are not tried."""
     free_residual: float = 1e-7
@@ -119,13 +119,15 @@ class QuadraticModel:
     @cached_property
     def diagonal(self) -> Vector:
         if self.matrix is not None:
-            return np.diagonal(self.matrix).copy()
+            return self.matrix.diagonal()
         squares = self.X.multiply(self.X) if sparse.issparse(self.X) else np.square(self.X)
-        return np.asarray(np.ravel(squares.T @ self.curvatures) + self.penalty.diagonal())
+        return np.asarray(squares.T @ self.curvatures).ravel() + self.penalty.diagonal()
 
     def apply(self, w: Vector) -> Vector:
-        curved = self.transposed @ (self.curvatures * np.asarray(self.X @ w))
-        return np.asarray(curved + self.penalty @ w)
+        return self.hessian_of_losses(w) + self.penalty @ w
+
+    def hessian_of_losses(self, w: Vector) -> Vector:
+        return np.asarray(self.transposed @ (self.curvatures * np.asarray(self.X @ w)))
 
 
 def quadratic_model(risk: EmpiricalRisk, w: Vector, z: Vector, width: float) -> QuadraticModel:
@@ -432,9 +434,8 @@ def linear_families(problem: Problem) -> list[LinearConstraints] | None:
     """The families of the constraints, or None where one of them is not linear."""
     constraints = problem.constraints
     base = constraints.base if isinstance(constraints, Aggregated) else constraints
-    families = base.parts if isinstance(base, Stacked) else (base,)
-    linear = [family for family in families if isinstance(family, LinearConstraints)]
-    return linear if len(linear) == len(families) else None
+    families = list(base.parts) if isinstance(base, Stacked) else [base]
+    return families if all(isinstance(each, LinearConstraints) for each in families) else None
 
 
 def _risk(problem: Problem) -> EmpiricalRisk:
