@@ -1,4 +1,4 @@
-"""The table of losses: every row's functions agree with each other. A new loss needs no line here."""
+"""The table of losses: the functions of every row agree. A new row is tested as it stands."""
 
 from __future__ import annotations
 
