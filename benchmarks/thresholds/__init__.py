@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from lighttouch.running.deadline import OutOfTimeError, within
+from lighttouch.running import OutOfTimeError, within
 
 ROUNDS = 3  # runs of each method, of which the fastest counts; the first also compiles
 LIMIT = 5.0  # seconds of a run

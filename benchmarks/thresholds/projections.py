@@ -14,9 +14,9 @@ from lighttouch.kernels.orders.sweeps import Runs
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.orders import graphs, on_graphs
 from lighttouch.projections.rows import newton, portfolio
+from lighttouch.projections.rows.kinds import Centred
 from lighttouch.projections.rows.nested import split_rows, without_nested
 from lighttouch.projections.rows.portfolio import WarmRows
-from lighttouch.projections.rows.unit import Centred
 from lighttouch.projections.sets import feasible_set
 
 EVERYWHERE = lt.Everywhere()

@@ -1,8 +1,8 @@
 """solve(): the one driver loop. It owns the clock, the history, the ending and the final answer.
 
-The parts are in `driving/`: `Budget` (how far a run may go), `Recorder` (what it notes on the way)
-and `Answer` (the projected point and what is true of it). A solver owns everything in between; it
-is asked only through `interfaces.Solver`.
+The parts are in `driving.py`: `Budget` (how far a run may go), `Recorder` (what it notes on the
+way) and `Answer` (the projected point and what is true of it). A solver owns everything in between;
+it is asked only through `interfaces.Solver`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ from typing import Any
 import numpy as np
 
 from lighttouch.arrays import Vector
-from lighttouch.driving.answer import Answer, best_projection, unprojected
-from lighttouch.driving.budget import Budget
-from lighttouch.driving.recorder import Callback, Progress, Recorder
+from lighttouch.driving import (
+    Answer,
+    Budget,
+    Callback,
+    Progress,
+    Recorder,
+    best_projection,
+    unprojected,
+)
 from lighttouch.errors import CheckpointMismatchError
 from lighttouch.interfaces import AnySolver
 from lighttouch.problem import Problem
 from lighttouch.result import Result, RunState, Status
-from lighttouch.running.deadline import OutOfTimeError, within
-from lighttouch.running.interrupts import Interrupts
-from lighttouch.running.stopwatch import Stopwatch
+from lighttouch.running import Interrupts, OutOfTimeError, Stopwatch, within
 from lighttouch.solvers.automatic import Automatic
 from lighttouch.solvers.costs import COSTS
 

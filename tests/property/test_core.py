@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import lighttouch as lt
 from catalogue import DIMENSION, DOMAINS, FAMILIES, OBJECTIVES
 from lighttouch.kernels.state.distribution import draw, learn, new_distribution, probabilities, tick
-from lighttouch.kernels.state.example_order import new_example_order, next_example
 from lighttouch.kernels.state.gradient import clear, new_gradient
+from lighttouch.kernels.state.iterate import new_example_order, next_example
 from lighttouch.kernels.verbs.constraints import add_subgradient, worst
 
 SEEDS = st.integers(0, 2**31)

@@ -15,7 +15,7 @@ import lighttouch as lt
 from lighttouch.projections.methods import METHODS
 from lighttouch.projections.result import certified, not_certified
 from lighttouch.projections.sets import feasible_set
-from lighttouch.running.deadline import OutOfTimeError, within
+from lighttouch.running import OutOfTimeError, within
 
 RNG_SEED = 5
 EVERYWHERE, BOX = lt.Everywhere(), lt.Box(-1.0, 1.0)

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse
 
 import lighttouch as lt
-from lighttouch.kernels.state.example_order import new_example_order, next_example
+from lighttouch.kernels.state.iterate import new_example_order, next_example
 
 X, Y = np.arange(12.0).reshape(4, 3) / 10, np.array([1.0, -1.0, 1.0, -1.0])
 PROBLEM = lt.Problem(lt.EmpiricalRisk(X, Y), lt.LinearConstraints(np.eye(3), np.ones(3)))

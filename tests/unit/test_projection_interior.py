@@ -15,8 +15,8 @@ from scipy import sparse
 
 import lighttouch as lt
 from lighttouch.projections import OutOfTimeError
-from lighttouch.projections.rows.factor_cost import factor_cost
 from lighttouch.projections.rows.interior_point import opposite_rows
+from lighttouch.projections.rows.kinds import factor_cost
 from lighttouch.solvers import interior
 
 

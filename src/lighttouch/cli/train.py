@@ -19,7 +19,7 @@ from lighttouch.cli.rules import Rules, read_rules
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
 from lighttouch.files import replacing
-from lighttouch.running.interrupts import Interrupts
+from lighttouch.running import Interrupts
 from lighttouch.text import printable
 
 if TYPE_CHECKING:

@@ -32,8 +32,7 @@ from lighttouch.estimators.tables import Columns, as_table, learn_columns, read_
 from lighttouch.estimators.training import Settings, ending, warn_about
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
-from lighttouch.running.interrupts import Interrupts
-from lighttouch.running.threads import one_blas_thread
+from lighttouch.running import Interrupts, one_blas_thread
 from lighttouch.validation import one_of, positive, positive_int
 
 Floats = NDArray[np.float64]

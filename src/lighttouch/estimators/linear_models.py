@@ -34,8 +34,7 @@ from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.result import Result
-from lighttouch.running.interrupts import Interrupts
-from lighttouch.running.threads import one_blas_thread
+from lighttouch.running import Interrupts, one_blas_thread
 from lighttouch.validation import positive, positive_int
 
 MOST_REMEMBERED = (

@@ -17,7 +17,7 @@ from lighttouch.losses import Loss
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
 from lighttouch.result import Result, Status
-from lighttouch.running.interrupts import Interrupts
+from lighttouch.running import Interrupts
 from lighttouch.solve import Progress, solve
 from lighttouch.solvers import Automatic, QuadraticSteps
 

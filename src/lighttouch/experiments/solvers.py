@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import lighttouch as lt
-from lighttouch.running.interrupts import Interrupts
+from lighttouch.running import Interrupts
 
 DEFAULT = "default"
 

@@ -18,7 +18,7 @@ from lighttouch.experiments.provenance import provenance
 from lighttouch.experiments.rates import rates
 from lighttouch.experiments.trajectory import trajectory
 from lighttouch.files import write_whole
-from lighttouch.running.progress import ProgressBar
+from lighttouch.running import ProgressBar
 
 Unit = dict[str, Any]
 Row = dict[str, Any]

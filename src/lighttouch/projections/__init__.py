@@ -15,7 +15,7 @@ from lighttouch.constraints.base import RecordConstraints
 from lighttouch.domains import Domain, Everywhere
 from lighttouch.projections.result import Projected
 from lighttouch.projections.sets import feasible_set, largest_violation
-from lighttouch.running.deadline import OutOfTimeError, within
+from lighttouch.running import OutOfTimeError, within
 from lighttouch.validation import finite_vector, positive
 
 __all__ = ["OutOfTimeError", "Projected", "project"]

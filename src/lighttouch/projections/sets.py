@@ -21,17 +21,22 @@ from lighttouch.constraints.stacked import stacked_rows
 from lighttouch.domains import Ball, Box, Domain, Everywhere, checked_domain
 from lighttouch.errors import ConstraintError, InfeasibleConstraintsError
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.curved.parts import BallDomain, Part
+from lighttouch.projections.curved.cutting_planes import BallDomain, Part
 from lighttouch.projections.methods import Method, choose
 from lighttouch.projections.orders.on_graphs import GraphOrders, graph_orders
 from lighttouch.projections.orders.on_lattices import LatticeOrders, lattice_orders
 from lighttouch.projections.result import Nearest
-from lighttouch.projections.rows.factor_cost import factor_cost
-from lighttouch.projections.rows.kinds import LinearSet, Side, read_rows
+from lighttouch.projections.rows.kinds import (
+    LinearSet,
+    Side,
+    UnitRows,
+    all_unit_rows,
+    factor_cost,
+    read_rows,
+)
 from lighttouch.projections.rows.nested import SplitRows, split_by_kind, split_rows, without_nested
-from lighttouch.projections.rows.unit import UnitRows, all_unit_rows
 from lighttouch.projections.splitting import Splitting
-from lighttouch.running.prepared import prepared
+from lighttouch.running import prepared
 
 Answer = TypeVar("Answer")
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lighttouch.arrays import Vector
-from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES, new_counters
+from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.kernels.verbs.objectives import smooth_value_and_gradient
 from lighttouch.problem import Problem
 from lighttouch.projections import OutOfTimeError, project

@@ -15,7 +15,7 @@ from lighttouch.kernels.loops.approx_sgd.loop import approx_sgd, carry_bounds, r
 from lighttouch.kernels.state.gradient import new_gradient
 from lighttouch.problem import Problem
 from lighttouch.projections import project
-from lighttouch.running.prepared import prepared
+from lighttouch.running import prepared
 from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable
 from lighttouch.solvers.linear_rows import LinearRows, linear_rows
 from lighttouch.solvers.steps import StepSize, rule_and_eta, step_numbers

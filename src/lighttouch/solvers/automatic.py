@@ -15,7 +15,7 @@ import numpy as np
 from lighttouch.arrays import Indices, Vector
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import AnySolver
-from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES, new_counters
+from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import Quadratic
 from lighttouch.problem import Problem
 from lighttouch.projections.sets import FeasibleSet, feasible_set

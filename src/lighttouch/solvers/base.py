@@ -18,16 +18,19 @@ from lighttouch.arrays import Indices, Vector
 from lighttouch.interfaces import SomeState
 from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.state.batches import Batches
-from lighttouch.kernels.state.counters import (
+from lighttouch.kernels.state.distribution import Distribution, probabilities
+from lighttouch.kernels.state.iterate import (
     AVERAGED_FROM,
     CHECKS,
     ITERATION,
     SAMPLES,
+    ExampleOrder,
+    Iterate,
+    average,
     new_counters,
+    new_example_order,
+    new_iterate,
 )
-from lighttouch.kernels.state.distribution import Distribution, probabilities
-from lighttouch.kernels.state.example_order import ExampleOrder, new_example_order
-from lighttouch.kernels.state.iterate import Iterate, average, new_iterate
 from lighttouch.kernels.state.running_maximum import MaximumTree
 from lighttouch.problem import Problem
 from lighttouch.result import Status

@@ -27,7 +27,7 @@ from lighttouch.domains import Ball
 from lighttouch.losses import conjugate_values, quadratic
 from lighttouch.objectives import EmpiricalRisk, Quadratic
 from lighttouch.problem import Problem
-from lighttouch.running.prepared import prepared
+from lighttouch.running import prepared
 from lighttouch.solvers.costs import COSTS, EPSILON
 
 Factor = tuple[Floats, bool]  # as scipy.linalg.cho_factor gives it

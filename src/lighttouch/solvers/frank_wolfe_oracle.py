@@ -16,7 +16,7 @@ from lighttouch.domains import Ball
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.problem import Problem
 from lighttouch.projections import project
-from lighttouch.running.prepared import prepared
+from lighttouch.running import prepared
 from lighttouch.solvers.linear_rows import LinearRows, linear_rows
 
 INSTEAD = "use ProjectedSGD or LightTouch, which need no linear optimisation"

@@ -12,10 +12,10 @@ from lighttouch.constraints import Aggregated, LinearConstraints
 from lighttouch.domains import Ball
 from lighttouch.kernels.loops.full_touch import full_touch
 from lighttouch.kernels.state.gradient import new_gradient
+from lighttouch.kernels.state.iterate import Steps
 from lighttouch.kernels.state.running_maximum import TrackedRows, new_maximum_tree
-from lighttouch.kernels.state.steps import Steps
 from lighttouch.problem import Problem
-from lighttouch.running.prepared import prepared
+from lighttouch.running import prepared
 from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable
 from lighttouch.solvers.steps import StepSize, rule_and_eta, step_numbers
 from lighttouch.validation import positive, positive_int

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lighttouch.arrays import Vector
-from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES, new_counters
+from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import Quadratic
 from lighttouch.problem import Problem
 from lighttouch.projections.rows.interior_point import (
@@ -32,7 +32,7 @@ from lighttouch.projections.rows.interior_point import (
 )
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
-from lighttouch.running.prepared import prepared
+from lighttouch.running import prepared
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.costs import COSTS, EPSILON
 from lighttouch.solvers.scales import TINY

@@ -13,9 +13,7 @@ import scipy  # scipy.optimize is slow to import: only where it is used
 from lighttouch.arrays import Vector
 from lighttouch.domains import Ball
 from lighttouch.kernels.loops.frank_wolfe import combination
-from lighttouch.kernels.state.counters import ITERATION
-from lighttouch.kernels.state.iterate import put_iterate
-from lighttouch.kernels.state.steps import step_length
+from lighttouch.kernels.state.iterate import ITERATION, put_iterate, step_length
 from lighttouch.problem import Problem
 from lighttouch.solvers.base import first_state
 from lighttouch.solvers.frank_wolfe import (

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lighttouch.arrays import Vector
-from lighttouch.kernels.state.counters import AVERAGED_FROM
-from lighttouch.kernels.state.iterate import average
-from lighttouch.kernels.state.steps import Steps
+from lighttouch.kernels.state.iterate import AVERAGED_FROM, Steps, average
 from lighttouch.problem import Problem
 from lighttouch.solvers.base import AveragingSolver, SgdState, first_state
 from lighttouch.solvers.full_touch import MORE_PENALTY, touch_all

@@ -28,7 +28,7 @@ from lighttouch import losses
 from lighttouch.arrays import Vector
 from lighttouch.domains import Box
 from lighttouch.kernels.numerics.gram import weighted_gram
-from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES, new_counters
+from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import project
@@ -41,9 +41,7 @@ from lighttouch.projections.splitting import (
     whole_set_splitting,
 )
 from lighttouch.result import Status
-from lighttouch.running import deadline
-from lighttouch.running.prepared import prepared
-from lighttouch.running.threads import one_blas_thread
+from lighttouch.running import one_blas_thread, prepared, seconds_left
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.validation import positive
 
@@ -362,7 +360,7 @@ def _alternated(
     only = _risk(problem).loss_row.name == "squared"
     most = COSTS.inner_steps if only else COSTS.inner_steps_of_many
     before = at.steps
-    splitting.minimise(model, at, tolerance, most, lambda: deadline.seconds_left() <= 0.0)
+    splitting.minimise(model, at, tolerance, most, lambda: seconds_left() <= 0.0)
     at.warm = (None,) * len(at.warm)  # a state is arrays and numbers; one cold start per model
     state.counters[CHECKS] += problem.constraints.members * (at.steps - before)
     return splitting.ordered(at)

@@ -22,10 +22,16 @@ from lighttouch.kernels.loops.sampled_adagrad import (
     new_adagrad_state,
     sampled_adagrad,
 )
-from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.kernels.state.distribution import Distribution, new_distribution, probabilities
-from lighttouch.kernels.state.example_order import ExampleOrder, new_example_order
 from lighttouch.kernels.state.gradient import new_gradient
+from lighttouch.kernels.state.iterate import (
+    CHECKS,
+    ITERATION,
+    SAMPLES,
+    ExampleOrder,
+    new_counters,
+    new_example_order,
+)
 from lighttouch.kernels.verbs.objectives import sampled_mean
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Matrix, Vector
-from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES, new_counters
+from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.kernels.verbs.objectives import smooth_value_and_gradient
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem

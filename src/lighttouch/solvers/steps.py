@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lighttouch.kernels.state import steps as kernel
+from lighttouch.kernels.state import iterate as kernel
 from lighttouch.validation import positive
 
 

@@ -1,16 +1,21 @@
-"""How a plain loop becomes a compiled one: the `kernel` decorators, and verbs, whose implementation
-is chosen by the class of a record.
+"""How a plain loop becomes a compiled one.
+
+The kernel decorators, verbs that choose their implementation by a record's class, and a clock that
+says how long numba has been compiling.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import threading
+import time
 import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+from numba.core import event
 from numba.extending import overload, typeof_impl
 
 from lighttouch.kernels.compiler.cache import open_cache
@@ -129,3 +134,37 @@ def interpreted(compiled: Callable[..., Any]) -> Callable[..., Any]:
         for name, value in function.__globals__.items():
             names[name] = interpreted(value) if hasattr(value, "py_func") else value
     return _INTERPRETED[function]
+
+
+class _CompileClock(event.Listener):
+    """Adds up, for each thread, the time between taking and releasing numba's compiler lock.
+
+    Reading machine code from the disk cache happens under the same lock and is counted too.
+    """
+
+    def __init__(self) -> None:
+        self._own = threading.local()
+
+    def on_start(self, event: Any) -> None:
+        depth = getattr(self._own, "depth", 0)
+        if depth == 0:
+            self._own.began = time.perf_counter()
+        self._own.depth = depth + 1
+
+    def on_end(self, event: Any) -> None:
+        self._own.depth -= 1
+        if self._own.depth == 0:
+            self._own.total = self.total + time.perf_counter() - self._own.began
+
+    @property
+    def total(self) -> float:
+        return float(getattr(self._own, "total", 0.0))
+
+
+_clock = _CompileClock()
+event.register("numba:compiler_lock", _clock)
+
+
+def compile_seconds() -> float:
+    """What this thread has spent so far compiling, or reading what was compiled before."""
+    return _clock.total

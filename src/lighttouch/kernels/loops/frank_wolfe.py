@@ -7,9 +7,8 @@ from __future__ import annotations
 import math
 
 from lighttouch.kernels.compiler.compiled import kernel
-from lighttouch.kernels.state.counters import SAMPLES
-from lighttouch.kernels.state.example_order import next_example
 from lighttouch.kernels.state.gradient import add_dense, clear, dot
+from lighttouch.kernels.state.iterate import SAMPLES, next_example
 from lighttouch.kernels.verbs.objectives import add_gradient
 
 

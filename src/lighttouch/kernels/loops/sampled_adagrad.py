@@ -15,15 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
-from lighttouch.kernels.state.counters import (
+from lighttouch.kernels.state.distribution import draw, learn, tick
+from lighttouch.kernels.state.iterate import (
     CHECKS,
     ITERATION,
     NEXT_GROUP,
     NEXT_PENALTY_ROW,
     SAMPLES,
+    next_example,
 )
-from lighttouch.kernels.state.distribution import draw, learn, tick
-from lighttouch.kernels.state.example_order import next_example
 from lighttouch.kernels.verbs.constraint_steps import sweep
 from lighttouch.kernels.verbs.constraints import group_stop
 from lighttouch.kernels.verbs.domains import BALL, clamp, pull_factor

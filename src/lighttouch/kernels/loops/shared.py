@@ -6,10 +6,9 @@ import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.compiler.prefetch import prefetch
-from lighttouch.kernels.state.counters import CHECKS, SAMPLES
 from lighttouch.kernels.state.distribution import fetch_changes, learn
-from lighttouch.kernels.state.example_order import next_example
 from lighttouch.kernels.state.gradient import add_dense
+from lighttouch.kernels.state.iterate import CHECKS, SAMPLES, next_example
 from lighttouch.kernels.verbs.constraints import (
     add_subgradient,
     fetch_constraint,

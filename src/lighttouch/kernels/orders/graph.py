@@ -1,5 +1,7 @@
-"""An order graph as arrays, the blocks its multipliers tie together, and the last sweep that
-removes rounding.
+"""Order graphs as arrays.
+
+How they are built from the axes of a lattice, searched for cycles (Bellman and Ford), tied into
+blocks by their multipliers, and swept a last time to remove rounding.
 """
 
 from __future__ import annotations
@@ -9,6 +11,60 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
+
+
+@lean_kernel
+def raise_heights(lower, upper, margin, height, parent):
+    """One pass of height[upper] = max(height[upper], height[lower] + margin); returns how many
+    heights rose beyond rounding.
+    """
+    rises = 0
+    for e in range(lower.size):
+        wanted = height[lower[e]] + margin[e]
+        rounding = 4e-16 * (abs(height[lower[e]]) + abs(margin[e]))
+        if wanted > height[upper[e]] + rounding:
+            height[upper[e]] = wanted
+            parent[upper[e]] = e
+            rises += 1
+    return rises
+
+
+@kernel
+def node_on_cycle(lower, parent):
+    """A node that the edges which last raised each node lead back to, or -1."""
+    seen = np.zeros(parent.size, np.int64)
+    for start in range(parent.size):
+        node = start
+        while seen[node] == 0 and parent[node] >= 0:
+            seen[node] = start + 1
+            node = lower[parent[node]]
+        if parent[node] >= 0 and seen[node] == start + 1:
+            return node
+    return -1
+
+
+@kernel
+def rising_cycle(nodes, lower, upper, margin):
+    """The edges of a cycle that asks a node to exceed itself, from the top down; empty if there is
+    none.
+    """
+    height = np.zeros(nodes)
+    parent = np.full(nodes, -1, np.int64)
+    look = 1
+    for turn in range(1, nodes + 2):
+        if raise_heights(lower, upper, margin, height, parent) == 0:
+            break
+        if turn == look or turn > nodes:
+            look *= 2
+            top = node_on_cycle(lower, parent)
+            if top >= 0:
+                cycle = [parent[top]]
+                node = lower[parent[top]]
+                while node != top:
+                    cycle.append(parent[node])
+                    node = lower[parent[node]]
+                return np.array(cycle)
+    return np.empty(0, np.int64)
 
 
 class OrderGraph(NamedTuple):
@@ -157,3 +213,42 @@ def duality_gap(graph, v, w, multiplier):
     for i in range(v.size):
         gap += 0.5 * rest[i] * rest[i]
     return gap
+
+
+@lean_kernel
+def lattice_edges(nodes, strides, lengths, first, lower, upper):
+    """The ends of every edge; the edges of axis a begin at first[a]."""
+    for axis in range(strides.size):
+        stride = strides[axis]
+        span = stride * (lengths[axis] - 1)
+        jump = stride * lengths[axis]
+        e = first[axis]
+        for base in range(0, nodes, jump):
+            for i in range(base, base + span):
+                lower[e] = i
+                upper[e] = i + stride
+                e += 1
+
+
+@lean_kernel
+def lattice_arcs(nodes, strides, lengths, first, start, neighbour, edge, upward):
+    """Both directions of every edge, node by node."""
+    arc = 0
+    for i in range(nodes):
+        start[i] = arc
+        for axis in range(strides.size):
+            stride = strides[axis]
+            jump = stride * lengths[axis]
+            place = i % jump
+            number = first[axis] + i // jump * (jump - stride) + place
+            if place >= stride:
+                neighbour[arc] = i - stride
+                edge[arc] = number - stride
+                upward[arc] = 0
+                arc += 1
+            if place < jump - stride:
+                neighbour[arc] = i + stride
+                edge[arc] = number
+                upward[arc] = 1
+                arc += 1
+    start[nodes] = arc

@@ -1,5 +1,7 @@
-"""The iterate w^(t), its running sum and its step: a coordinate that does not move costs
-nothing.
+"""What an SGD run carries along: counters, step numbers, the order of the examples, the iterate.
+
+A coordinate that does not move costs nothing: the running sum of the iterates catches up with it
+when it moves next.
 """
 
 from __future__ import annotations
@@ -10,8 +12,74 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
-from lighttouch.kernels.state.steps import ADAGRAD, step_length
 from lighttouch.kernels.verbs.domains import BALL, clamp, pull_factor
+
+ITERATION, CHECKS, SAMPLES = 0, 1, 2
+AVERAGED_FROM = 3  # the iteration after which the average begins (MidTouch starts a second one)
+NEXT_GROUP = 4  # the constraint group that is visited next in cyclic order (sampled AdaGrad)
+NEXT_PENALTY_ROW = 5  # the row of the quadratic penalty that is visited next (sampled AdaGrad)
+
+
+def new_counters() -> np.ndarray:
+    return np.zeros(6, np.int64)
+
+
+CONSTANT, INVERSE_SQRT, INVERSE_TIME, ADAGRAD = 0, 1, 2, 3
+
+
+class Steps(NamedTuple):
+    """What an iteration is told, in the paper's letters where it has one.
+
+    Numbers only: a loop reads them from registers, where a record within a record would cost half
+    its time again.
+    """
+
+    rule: int  # how eta^(t) depends on t
+    eta: float
+    batch: int  # k_f, examples per iteration (fixed, except in Algorithm 4)
+    l2: float  # the objective's ridge term
+    penalty: float  # gamma
+    weight_step: float  # eta_p
+    looks: int  # k, constraints in S^(t) (Algorithms 2 and 3)
+
+
+@lean_kernel
+def step_length(rule, eta, t):
+    """eta^(t); AdaGrad divides by its own roots, coordinate by coordinate, later."""
+    if rule == INVERSE_SQRT:
+        return eta / math.sqrt(t)
+    if rule == INVERSE_TIME:
+        return eta / t
+    return eta
+
+
+class ExampleOrder(NamedTuple):
+    """`order` is being shuffled as it is read; `cursor[0]` is the place in it. An empty order means
+    independent draws.
+    """
+
+    order: np.ndarray
+    cursor: np.ndarray
+    examples: int
+
+
+def new_example_order(examples: int, independent: bool) -> ExampleOrder:
+    kind = np.int32 if examples < 2**31 else np.int64
+    order = np.zeros(0, kind) if independent else np.arange(examples, dtype=kind)
+    return ExampleOrder(order, np.zeros(1, np.int64), examples)
+
+
+@lean_kernel
+def next_example(visits, rng):
+    if visits.order.size == 0:
+        return int(rng.random() * visits.examples)
+    place = visits.cursor[0]
+    chosen = place + int(rng.random() * (visits.examples - place))
+    example = visits.order[chosen]
+    visits.order[chosen] = visits.order[place]
+    visits.order[place] = example
+    visits.cursor[0] = place + 1 if place + 1 < visits.examples else 0
+    return int(example)
 
 
 class Iterate(NamedTuple):

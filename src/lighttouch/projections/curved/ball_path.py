@@ -14,7 +14,7 @@ from lighttouch.arrays import Vector
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.projections.costs import COSTS, EPSILON
 from lighttouch.projections.result import Nearest, certified, not_certified
-from lighttouch.running import deadline
+from lighttouch.running import check_deadline
 
 
 class SomeMethod(Protocol):
@@ -70,7 +70,7 @@ class InBall:
         weight_low = weight_high = 1.0
         evaluations = 2
         for _ in range(COSTS.path_steps):
-            deadline.check()
+            check_deadline()
             evaluations += 1
             step = (low * weight_high * short - high * weight_low * beyond) / (
                 weight_high * short - weight_low * beyond

@@ -16,10 +16,9 @@ from lighttouch.constraints.base import Balls
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.kernels.numerics.dual_balls import sweep_balls
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.curved.parts import Part
+from lighttouch.projections.curved.cutting_planes import Part
 from lighttouch.projections.result import Nearest, certified
-from lighttouch.running import deadline
-from lighttouch.running.threads import one_blas_thread
+from lighttouch.running import check_deadline, one_blas_thread
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class InAllBalls:
         size = float(np.abs(v).max(initial=0.0) + np.abs(balls.centers).max(initial=0.0))
         tolerance = COSTS.tolerance * size
         for sweeps in COSTS.ball_sweeps:
-            deadline.check()
+            check_deadline()
             sweep_balls(v, balls.centers, balls.radii, multiplier, w, sweeps, tolerance)
             polished, weights = self._polish(v, w, multiplier)
             gap, excess = self._measure(polished, weights)

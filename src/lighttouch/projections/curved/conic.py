@@ -13,7 +13,7 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats, Matrix
 from lighttouch.projections.costs import COSTS
-from lighttouch.running import deadline
+from lighttouch.running import seconds_left
 
 
 @cache
@@ -52,7 +52,7 @@ def run_clarabel(matrix: sparse.csc_matrix, right: Floats, cones: list[Any]) -> 
     settings.direct_solve_method = "faer"
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = COSTS.clarabel_tolerance
     settings.max_iter = COSTS.clarabel_steps
-    settings.time_limit = deadline.seconds_left()
+    settings.time_limit = seconds_left()
     identity = sparse.identity(dimension, format="csc")
     return clarabel.DefaultSolver(
         identity, np.zeros(dimension), matrix, right, cones, settings

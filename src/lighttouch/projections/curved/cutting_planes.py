@@ -10,20 +10,67 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices, Vector
+from lighttouch.constraints.base import Balls
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.projections.costs import COSTS
-from lighttouch.projections.curved.parts import Part
+from lighttouch.projections.costs import COSTS, TINY
 from lighttouch.projections.result import Nearest, certified, not_certified
-from lighttouch.projections.rows.kinds import LinearSet
+from lighttouch.projections.rows.kinds import LinearSet, UnitRows
 from lighttouch.projections.rows.portfolio import GeneralRows, WarmRows
-from lighttouch.projections.rows.unit import UnitRows
-from lighttouch.running import deadline
+from lighttouch.running import check_deadline
+
+
+class CurvedFamily(Protocol):
+    """What the projections ask of constraints that are not linear."""
+
+    @property
+    def conic(self) -> bool: ...
+
+    def values(self, w: Vector) -> Vector: ...
+    def subgradient(self, j: int, w: Vector) -> Vector: ...
+    def balls(self) -> Balls | None: ...
+    def cone(self, j: int, v: Vector) -> tuple[Floats, Floats]: ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """One family, with the number of its first constraint among all of them (-1: the domain)."""
+
+    family: CurvedFamily
+    first: int
+
+    def numbers(self, count: int) -> Indices:
+        """The numbers of its constraints; -1 for the domain."""
+        return self.first + np.arange(count) if self.first >= 0 else np.full(count, -1)
+
+
+@dataclass(frozen=True)
+class BallDomain:
+    """The domain's ball as one more constraint, |w - center| - radius <= 0."""
+
+    center: Floats
+    radius: float
+    conic: bool = True
+
+    def values(self, w: Vector) -> Vector:
+        return np.array([np.linalg.norm(w - self.center) - self.radius])
+
+    def subgradient(self, j: int, w: Vector) -> Vector:
+        away = w - self.center
+        return np.asarray(away / max(float(np.linalg.norm(away)), TINY))
+
+    def balls(self) -> Balls:
+        return Balls(self.center[None], np.array([self.radius]))
+
+    def cone(self, j: int, v: Vector) -> tuple[Floats, Floats]:
+        matrix = np.vstack([np.zeros(v.size), np.eye(v.size)])
+        return matrix, np.concatenate([[self.radius], v - self.center])
+
 
 CUT = 2**60  # numbers from here on are cuts, not rows
 
@@ -109,7 +156,7 @@ class CuttingPlanes:
         fresh = len(cuts.slopes)
         w, excess, rounds, before, size = v, np.inf, 0, np.inf, 1.0
         for rounds in range(1, COSTS.cutting_rounds + 1):
-            deadline.check()
+            check_deadline()
             w = self._nearest_to_polyhedron(v, cuts, fresh)
             known = len(cuts.slopes)
             excess = self._cut(cuts, w, at_least=0.0)

@@ -13,7 +13,7 @@ from lighttouch.projections.curved.balls import InAllBalls, join_balls
 from lighttouch.projections.curved.conic import clarabel_or_none, nearest_to_cones
 from lighttouch.projections.curved.cutting_planes import CuttingPlanes
 from lighttouch.projections.result import Nearest
-from lighttouch.projections.rows.unit import UnitRows
+from lighttouch.projections.rows.kinds import UnitRows
 
 
 @dataclass(frozen=True)

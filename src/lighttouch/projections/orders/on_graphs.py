@@ -20,8 +20,7 @@ from scipy.sparse import csgraph
 from lighttouch.arrays import Floats, Vector
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.kernels.orders.chain import pool_adjacent_violators
-from lighttouch.kernels.orders.cycles import rising_cycle
-from lighttouch.kernels.orders.graph import OrderGraph
+from lighttouch.kernels.orders.graph import OrderGraph, rising_cycle
 from lighttouch.kernels.orders.project import project_order
 from lighttouch.kernels.orders.sweeps import Runs
 from lighttouch.projections.costs import COSTS

@@ -21,7 +21,7 @@ from lighttouch.kernels.numerics.dual_active_set import (
     dual_active_set,
 )
 from lighttouch.projections.costs import COSTS
-from lighttouch.running import deadline
+from lighttouch.running import check_deadline
 
 
 @dataclass
@@ -99,7 +99,7 @@ class WorkingSet:
         )
         outcome = STEP_LIMIT
         while outcome == STEP_LIMIT and steps > 0:
-            deadline.check()
+            check_deadline()
             outcome, size, row, direction = dual_active_set(
                 self.gram,
                 self.right,

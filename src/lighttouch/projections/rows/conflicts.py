@@ -19,8 +19,8 @@ from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.kernels.numerics.dual_active_set import CONTRADICTION
 from lighttouch.projections.costs import COSTS, TINY
 from lighttouch.projections.rows.active_set import WorkingSet
-from lighttouch.projections.rows.unit import Centred
-from lighttouch.running import deadline
+from lighttouch.projections.rows.kinds import Centred
+from lighttouch.running import check_deadline, seconds_left
 
 
 @dataclass(frozen=True)
@@ -125,14 +125,12 @@ def find_conflict(problem: Centred) -> Conflict | None:
     cost = np.concatenate([np.zeros(dimension), np.ones(rows)])
     limits = [*((low, high) for low, high in bounds), *((0.0, None) for _ in range(rows))]
     time = (
-        {}
-        if deadline.seconds_left() == np.inf
-        else {"time_limit": max(COSTS.least_seconds, deadline.seconds_left())}
+        {} if seconds_left() == np.inf else {"time_limit": max(COSTS.least_seconds, seconds_left())}
     )
     answer = scipy.optimize.linprog(
         cost, A_ub=relaxed, b_ub=problem.right[:rows], bounds=limits, method="highs", options=time
     )
-    deadline.check()
+    check_deadline()
     if answer.status != 0 or answer.fun <= 0.0:
         return None
     priced = np.flatnonzero(-answer.ineqlin.marginals > COSTS.priced_row)

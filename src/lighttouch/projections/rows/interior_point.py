@@ -23,8 +23,8 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices, Matrix
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.rows.unit import UnitRows
-from lighttouch.running import deadline
+from lighttouch.projections.rows.kinds import UnitRows
+from lighttouch.running import check_deadline
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,6 +342,6 @@ def follow(system: System, judge: Judge, limits: PathLimits) -> Measured | None:
     path = Path(first_interior(system))
     ended = False
     while not ended:
-        deadline.check()
+        check_deadline()
         ended = advance(system, path, judge, limits)
     return path.best

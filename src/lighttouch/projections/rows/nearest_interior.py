@@ -18,7 +18,7 @@ from lighttouch.projections.rows.interior_point import (
     follow,
     worst_excess,
 )
-from lighttouch.projections.rows.unit import Centred
+from lighttouch.projections.rows.kinds import Centred
 
 
 @dataclass(frozen=True)

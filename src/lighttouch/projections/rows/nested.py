@@ -29,8 +29,7 @@ from lighttouch.projections.splitting import (
     SquaredDistance,
     splitting_for,
 )
-from lighttouch.running import deadline
-from lighttouch.running.threads import one_blas_thread
+from lighttouch.running import check_deadline, one_blas_thread, seconds_left
 
 
 def without_nested(
@@ -96,9 +95,9 @@ class SplitRows:
             at,
             tolerance,
             COSTS.splitting_steps,
-            lambda: deadline.seconds_left() <= 0.0,
+            lambda: seconds_left() <= 0.0,
         )
-        deadline.check()
+        check_deadline()
 
     def with_all_rows(self, at: SplittingState) -> Vector | None:
         """A point without violation next to where alternating directions stand; None where rows

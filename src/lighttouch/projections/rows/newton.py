@@ -17,7 +17,7 @@ from scipy import linalg, sparse
 
 from lighttouch.arrays import Floats, Matrix, dense
 from lighttouch.projections.costs import COSTS
-from lighttouch.running import deadline
+from lighttouch.running import check_deadline
 
 
 class IllConditionedError(ArithmeticError):
@@ -69,7 +69,7 @@ def minimise(
     """
     excess = np.asarray(rows @ z) - right
     while True:
-        deadline.check()
+        check_deadline()
         push = u + penalty * excess
         gradient = z + np.asarray(transposed @ np.maximum(push, 0.0))
         size = float(np.linalg.norm(gradient))

@@ -24,12 +24,16 @@ from lighttouch.projections.costs import COSTS, EPSILON
 from lighttouch.projections.result import EXACT, Nearest, certified, not_certified
 from lighttouch.projections.rows import conflicts
 from lighttouch.projections.rows.active_set import WorkingSet
-from lighttouch.projections.rows.kinds import LinearSet
+from lighttouch.projections.rows.kinds import (
+    Centred,
+    LinearSet,
+    UnitRows,
+    all_unit_rows,
+    worst_rows,
+)
 from lighttouch.projections.rows.nearest_interior import nearest_by_interior
 from lighttouch.projections.rows.newton import IllConditionedError, augmented_lagrangian
-from lighttouch.projections.rows.unit import Centred, UnitRows, all_unit_rows, worst_rows
-from lighttouch.running import deadline
-from lighttouch.running.threads import one_blas_thread
+from lighttouch.running import OutOfTimeError, check_deadline, one_blas_thread
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ class GeneralRows:
         """
         try:
             again, left = self._once(found.w, None, rounding)
-        except deadline.OutOfTimeError:
+        except OutOfTimeError:
             return found, 0.0
         if left >= worst:
             return found, 0.0
@@ -133,7 +137,7 @@ def solve(problem: Centred, warm: Any) -> tuple[Answer, bool]:
     for k, method in enumerate(methods_for(problem, warm)):
         try:
             answer = method()
-        except deadline.OutOfTimeError:
+        except OutOfTimeError:
             if best is None:
                 raise
             break
@@ -192,7 +196,7 @@ def few_rows(problem: Centred, start: WarmRows) -> bool:
 
 
 def refuse_if_contradictory(problem: Centred) -> None:
-    deadline.check()
+    check_deadline()
     conflict = conflicts.find_conflict(problem)
     if conflict is not None:
         conflicts.refuse(problem, conflict)
@@ -292,7 +296,7 @@ def finish(problem: Centred, start: Indices) -> tuple[Indices, Floats] | None:
         working.add(problem.unit.take(start), start, problem.right[start])
         working.start_from(np.arange(start.size))
     for _ in range(COSTS.lazy_rounds):
-        deadline.check()
+        check_deadline()
         excess = problem.excess(working.point())
         excess[working.ids] = -np.inf
         fresh = worst_rows(

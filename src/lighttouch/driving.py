@@ -1,0 +1,259 @@
+"""The parts of `solve`: Budget, Recorder and Answer.
+
+`Budget` says how far a run may go and how many steps to take at once. `Recorder` decides when a row
+of the history is due and makes it. `Answer` is the best of the solver's candidates, projected:
+objective and violation are computed here from the point that is returned, over all examples and all
+constraints; nothing is carried over from the loop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lighttouch.arrays import Vector
+from lighttouch.interfaces import AnySolver, State
+from lighttouch.problem import Problem
+from lighttouch.projections import OutOfTimeError, Projected, project
+from lighttouch.result import History
+from lighttouch.running import ProgressBar, Stopwatch
+from lighttouch.solvers.costs import COSTS
+from lighttouch.validation import positive, positive_int
+
+
+class Budget:
+    """Limits of a run and the clock they are measured by.
+
+    The clock is the user's: it runs from the beginning of the call, also while the history is
+    recorded. Only compilation is left out, which happens once per machine and cannot be hurried.
+    """
+
+    def __init__(
+        self, problem: Problem, solver: AnySolver, iterations: int | None, time_limit: float | None
+    ) -> None:
+        self.clock = Stopwatch()
+        self.seconds = math.inf if time_limit is None else positive(time_limit, "time_limit")
+        self.iterations = self._limit(problem, solver, iterations)
+        self._chunk = COSTS.first_chunk
+
+    def _limit(self, problem: Problem, solver: AnySolver, iterations: int | None) -> float:
+        if iterations is not None:
+            return positive_int(iterations, "iterations", least=0)
+        if self.seconds < math.inf or solver.stops_itself:
+            return math.inf
+        passes = COSTS.default_passes * problem.objective.examples
+        return min(COSTS.most_default_iterations, max(COSTS.fewest_default_iterations, passes))
+
+    @property
+    def left(self) -> float:
+        """Seconds; below 0 once the time is over."""
+        return self.seconds - self.clock.seconds
+
+    def share_used(self, iteration: int) -> float:
+        """How much of the nearer limit is used up, from 0 to 1."""
+        by_steps = iteration / self.iterations if self.iterations else 1.0
+        return max(by_steps, self.clock.seconds / self.seconds)
+
+    def steps(self, iteration: int, next_record: int) -> int:
+        """How many iterations to take at once: about `chunk_seconds`, up to the next stop."""
+        most = min(self._chunk, self.iterations - iteration, next_record - iteration)
+        if self.left < COSTS.chunk_seconds:
+            most = min(most, self._chunk * self.left / COSTS.chunk_seconds)
+        return int(max(1, most))
+
+    def learn(self, done: int, seconds: float) -> None:
+        """Fit the next chunk to how long the last one took."""
+        fitting = done * COSTS.chunk_seconds / max(seconds, COSTS.shortest_chunk)
+        self._chunk = int(max(1, min(COSTS.chunk_growth * done, fitting)))
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback of `solve` sees; returning True from it stops the run.
+
+    Parameters
+    ----------
+    iteration : int
+        Iterations so far.
+    seconds : float
+        Seconds in the solver so far, without recording and compilation.
+    constraint_checks : int
+        Single constraints evaluated so far.
+    objective : float
+        The objective at `w`.
+    violation : float
+        max(0, max_j g_j(w)).
+    w : ndarray of shape (d,)
+        A copy of the present iterate.
+    w_average : ndarray of shape (d,)
+        The average of the iterates.
+
+    Examples
+    --------
+    >>> problem = lt.Problem(lt.Quadratic(np.eye(2), [1.0, 1.0]), lt.ordering(2))
+    >>> seen = []
+    >>> result = lt.solve(problem, callback=lambda progress: seen.append(progress.iteration))
+    >>> seen[0]
+    0
+    """
+
+    iteration: int
+    seconds: float
+    constraint_checks: int
+    objective: float
+    violation: float
+    w: Vector
+    w_average: Vector
+
+
+Callback = Callable[[Progress], Any]
+
+
+class Recorder:
+    """Decides when a row is due, makes it, and hands it to callback and progress bar.
+
+    By default rows are due at powers of four, and left out where they would cost more than a
+    twentieth of the work of the run. Work is counted, not timed, so that a run recorded twice has
+    the same rows.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: AnySolver,
+        every: int | None,
+        callback: Callback | None,
+        progress: bool,
+    ) -> None:
+        self.problem, self.solver, self.callback = problem, solver, callback
+        self.every = None if every is None else positive_int(every, "record_every")
+        self.history = History()
+        self.bar = ProgressBar(progress, f"{type(solver).__name__} ")
+
+    def next_stop(self, iteration: int) -> int:
+        """The next iteration at which a row may be due."""
+        if self.every is not None:
+            return (iteration // self.every + 1) * self.every
+        return 1 << 2 * ((iteration.bit_length() + 1) // 2)
+
+    def is_due(self, state: State) -> bool:
+        if self.every is not None:
+            return state.iteration % self.every == 0
+        at_stop = self.next_stop(max(0, state.iteration - 1)) == state.iteration
+        return at_stop and (self.callback is not None or self._affordable(state))
+
+    def _affordable(self, state: State) -> bool:
+        objective, constraints = self.problem.objective, self.problem.constraints
+        per_check = constraints.cost / constraints.group_size
+        row = objective.examples * objective.cost + constraints.members * per_check
+        done = state.gradient_samples * objective.cost + state.constraint_checks * per_check
+        spent = (len(self.history) + 1) * row
+        return bool(row <= COSTS.free_record or spent <= COSTS.recording_share * done)
+
+    def record(self, state: State, seconds: float) -> bool:
+        """Add a row; whether the callback asks to stop."""
+        row = self.add_row(state, seconds)
+        if self.callback is None:
+            return False
+        average = self.solver.average(state)
+        answer = self.callback(Progress(**row, w=np.array(state.w), w_average=average))
+        return isinstance(answer, bool | np.bool_) and bool(answer)
+
+    def add_row(self, state: State, seconds: float) -> dict[str, Any]:
+        sizes = self.solver.batch_sizes(state)
+        row = {
+            "iteration": state.iteration,
+            "seconds": seconds,
+            "constraint_checks": state.constraint_checks,
+            "objective": self.problem.objective.value(state.w),
+            "violation": self.problem.violation(state.w),
+        }
+        self.history.append(**row, loss_batch=sizes[0], push_batch=sizes[1], learn_batch=sizes[2])
+        return row
+
+    def show(self, share: float, iteration: int) -> None:
+        last = f"objective {self.history.last()['objective']:.6g}" if len(self.history) else ""
+        self.bar.show(share, f"iteration {iteration:,}  {last}")
+
+    def close(self, state: State, seconds: float, finite: bool) -> None:
+        """The last row, so that the history ends where the run does, and the end of the bar."""
+        self.bar.show(1.0, f"iteration {state.iteration:,}")
+        self.bar.close()
+        if finite and self.history.last()["iteration"] < state.iteration:
+            self.add_row(state, seconds)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A point `w`, the solver's `solution` that it is the projection of, and both their values."""
+
+    w: Vector
+    solution: Vector
+    objective: float
+    violation: float
+    objective_before: float
+    violation_before: float
+    method: str
+    seconds: float
+    broken: bool
+    broken_before: bool
+
+
+def unprojected(problem: Problem, solution: Vector, method: str) -> Answer:
+    """The solver's solution as it is."""
+    return _judged(problem, solution, solution, method, 0.0)
+
+
+def best_projection(problem: Problem, candidates: Sequence[Vector], limit: float) -> Answer:
+    """Project every candidate and keep the best: feasible first, then the smaller objective."""
+    clock = Stopwatch()
+    projected = [_projected(problem, candidate, limit) for candidate in candidates]
+    best = 0
+    if len(projected) > 1:
+        ranks = [
+            (is_broken(problem, found.w), problem.objective.value(found.w)) for found in projected
+        ]
+        best = min(range(len(ranks)), key=lambda k: ranks[k])
+    found = projected[best]
+    return _judged(problem, candidates[best], found.w, found.method, clock.seconds)
+
+
+def is_broken(problem: Problem, w: Vector) -> bool:
+    """Whether w breaks a constraint by more than rounding explains."""
+    size = 1.0 + float(np.abs(w).max())
+    return problem.relative_violation(w) > COSTS.feasibility_tolerance * size
+
+
+def _projected(problem: Problem, candidate: Vector, limit: float) -> Projected:
+    """Where the projection fails or runs out of time, the candidate itself: no result is lost."""
+    try:
+        return project(
+            candidate,
+            problem.constraints,
+            problem.domain,
+            time_limit=None if limit == np.inf else limit,
+        )
+    except (RuntimeError, OutOfTimeError) as error:
+        violation = problem.violation(candidate)
+        return Projected(candidate, 0.0, violation, f"not projected: {error}", 0.0)
+
+
+def _judged(problem: Problem, solution: Vector, w: Vector, method: str, seconds: float) -> Answer:
+    objective, violation = problem.objective.value(w), problem.violation(w)
+    same = w is solution or np.array_equal(w, solution)
+    return Answer(
+        w=w,
+        solution=solution,
+        objective=objective,
+        violation=violation,
+        objective_before=objective if same else problem.objective.value(solution),
+        violation_before=violation if same else problem.violation(solution),
+        method=method,
+        seconds=seconds,
+        broken=is_broken(problem, w),
+        broken_before=is_broken(problem, solution),
+    )

@@ -1,0 +1,184 @@
+"""What every run needs: clock, deadline, signals, progress, one BLAS thread, things made once."""
+
+from __future__ import annotations
+
+import math
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from functools import cache
+from types import FrameType
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+from lighttouch.kernels.compiler.compiled import compile_seconds
+
+
+class Stopwatch:
+    """Seconds since it was made, without those that went into compiling."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+        self._compiled_before = compile_seconds()
+
+    @property
+    def compiling(self) -> float:
+        """Seconds of compilation since it was made."""
+        return compile_seconds() - self._compiled_before
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._began - self.compiling
+
+
+_until: ContextVar[float] = ContextVar("until", default=math.inf)
+_asked: ContextVar[Callable[[], bool]] = ContextVar("asked", default=lambda: False)
+
+
+class OutOfTimeError(Exception):
+    """The time that a projection was given is over.
+
+    It is no RuntimeError, so that `except RuntimeError` around numerical work (a singular factor,
+    say) lets it pass.
+    """
+
+
+@contextmanager
+def within(seconds: float, asked: Callable[[], bool] | None = None) -> Iterator[None]:
+    """Projections inside the block end by then, with an OutOfTimeError; a shorter limit set outside
+    stays in force. When `asked()` becomes true, the time is over at once.
+    """
+    until = _until.set(min(_until.get(), time.perf_counter() + seconds))
+    question = _asked.set(_asked.get() if asked is None else asked)
+    try:
+        yield
+    finally:
+        _until.reset(until)
+        _asked.reset(question)
+
+
+def seconds_left() -> float:
+    """Infinite without a limit; 0 where someone has asked to stop."""
+    return 0.0 if _asked.get()() else _until.get() - time.perf_counter()
+
+
+def check_deadline() -> None:
+    """Raise an OutOfTimeError once the time is over."""
+    if seconds_left() <= 0.0:
+        raise OutOfTimeError(
+            "the projection onto the constraints was not finished within its time limit; "
+            "allow more time"
+        )
+
+
+class Interrupts:
+    """Turns the first Ctrl-C or SIGTERM into a flag, so that a run ends with its best result; a
+    second Ctrl-C raises.
+
+    Where one is inside another, the flag is set in both: what goes on after the inner run must know
+    that it was interrupted. With `deliver`, the signal is raised again at the end of the block (if
+    nothing else was raised there), as if it came then, unless there is an outer one to know of it.
+    """
+
+    def __init__(self, deliver: bool = False) -> None:
+        self.raised = False
+        self.deliver = deliver
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, failure: object, *_: object) -> None:
+        known_outside = False
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+            outer = getattr(handler, "__self__", None)
+            if self.raised and isinstance(outer, Interrupts):
+                outer.raised = known_outside = True
+        if self.deliver and self.raised and failure is None and not known_outside:
+            signal.raise_signal(self.number)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.raised:
+            raise KeyboardInterrupt
+        self.raised, self.number = True, number
+        outer = getattr(self._previous.get(number), "__self__", None)
+        if isinstance(outer, Interrupts):
+            outer._note(number, frame)
+
+
+BAR = 24
+
+
+class ProgressBar:
+    """Redraws one line at most five times a second; silent unless switched on."""
+
+    def __init__(self, on: bool, label: str = "") -> None:
+        self._on = on
+        self._label = label
+        self._began = time.perf_counter()
+        self._drawn = -1.0
+        self._width = 0
+
+    def show(self, share: float, text: str) -> None:
+        now = time.perf_counter()
+        if not self._on or (now - self._drawn < 0.2 and share < 1.0):
+            return
+        self._drawn = now
+        share = min(1.0, max(0.0, share))
+        filled = int(BAR * share)
+        line = (
+            f"{self._label}[{'=' * filled}{' ' * (BAR - filled)}] {100 * share:3.0f}%  "
+            f"{now - self._began:5.1f} s  {text}"
+        )
+        sys.stderr.write("\r" + line.ljust(self._width))
+        sys.stderr.flush()
+        self._width = len(line)
+
+    def close(self) -> None:
+        if self._on and self._width:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    return _controller().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
+
+
+Made = TypeVar("Made")
+
+MOST_PER_OWNER = 8  # variants (say, of the domain) kept beside each other
+
+
+class _Kept(dict[Hashable, Any]):
+    """What was made for one owner. It stays behind when the owner is pickled or deeply copied."""
+
+    def __reduce__(self) -> tuple[type[_Kept], tuple[()]]:
+        return _Kept, ()
+
+
+def prepared(owner: Any, key: Hashable, build: Callable[[], Made]) -> Made:
+    """`build()`, made at the first call for this owner and key, and the same object afterwards.
+
+    It is kept by the owner itself, so that it may refer to the owner: a table of weak keys would
+    then keep both forever. Of many keys only the latest stay.
+    """
+    made = vars(owner).setdefault("_prepared", _Kept())
+    if key not in made:
+        while len(made) >= MOST_PER_OWNER:
+            made.pop(next(iter(made)))
+        made[key] = build()
+    return made[key]  # type: ignore[no-any-return]

@@ -1,1 +1,0 @@
-"""What every run needs: a clock, signals, progress, one BLAS thread."""
