@@ -134,6 +134,9 @@ class Solver(Protocol[SomeState]):
     def finished(self, state: SomeState) -> Status | None:
         """How the run has ended; None while it goes on."""
 
+    def is_content(self, state: SomeState) -> bool:
+        """Whether the run has ended where another method would gain nothing worth its time."""
+
     def average(self, state: SomeState) -> Vector:
         """The mean of the iterates."""
 

@@ -125,7 +125,7 @@ class Automatic(BaseSolver[ChainState]):
     def finished(self, state: ChainState) -> Status | None:
         status = state.solver.finished(state.inner)
         last = state.place + 1 == len(state.solvers)
-        return status if last or status is Status.CONVERGED else None
+        return status if last or state.solver.is_content(state.inner) else None
 
     def average(self, state: ChainState) -> Vector:
         return state.solver.average(state.inner)

@@ -47,6 +47,9 @@ class BaseSolver(Generic[SomeState]):
     def finished(self, state: SomeState) -> Status | None:
         return None
 
+    def is_content(self, state: SomeState) -> bool:
+        return self.finished(state) is Status.CONVERGED
+
     def average(self, state: SomeState) -> Vector:
         return np.array(state.w, dtype=np.float64)
 

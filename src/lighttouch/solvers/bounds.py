@@ -83,15 +83,23 @@ def _by_domain(problem: Problem, at: Tangent) -> float:
         center = np.zeros(rest.size) if domain.center is None else domain.center
         return at.base + float(rest @ (center - at.p)) - domain.radius * float(np.linalg.norm(rest))
     lower, upper = domain.bounds(problem.dimension)
-    l2 = problem.objective.l2
-    if l2 > 0.0:  # f(v) is larger by l2/2 |v - x|^2 than its tangent
-        v = np.clip(at.x - rest / l2, lower, upper)
-        return at.base + float(rest @ (v - at.p)) + 0.5 * l2 * float((v - at.x) @ (v - at.x))
+    least = least_of_line(rest, problem.objective.l2, at.x, lower, upper)
+    return at.base + float(rest @ (at.x - at.p)) + least
+
+
+def least_of_line(rest: Vector, l2: float, x: Vector, lower: Vector, upper: Vector) -> float:
+    """The least of <rest, v - x> + (l2/2) |v - x|^2 over lower <= v <= upper; -inf if unbounded.
+
+    f exceeds its tangent at x by the second term at least.
+    """
+    if l2 > 0.0:
+        v = np.clip(x - rest / l2, lower, upper)
+        return float(rest @ (v - x)) + 0.5 * l2 * float((v - x) @ (v - x))
     ends = np.where(rest > 0.0, lower, upper)
     moved = rest != 0.0
     if np.isinf(ends[moved]).any():
         return -math.inf
-    return at.base + float(rest[moved] @ (ends[moved] - at.p[moved]))
+    return float(rest[moved] @ (ends[moved] - x[moved]))
 
 
 def _by_curvature(problem: Problem, at: Tangent) -> float:

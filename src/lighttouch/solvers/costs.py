@@ -209,6 +209,8 @@ class SolverCosts:
     """Models at most. Budget."""
     splitting_residual: float = 1e-9
     """Residual at which steps change nothing. Tolerance."""
+    rest_of_slack: float = 1e-9
+    """Relative size of what auxiliary numbers may still falsify, that counts as rounding."""
     splitting_look: float = 0.3
     """Of the tolerance within which the copies must be before a feasible point is made."""
 

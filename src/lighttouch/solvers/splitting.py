@@ -27,6 +27,7 @@ from lighttouch.projections.sets import feasible_set
 from lighttouch.projections.splitting import SplittingState, normal_at
 from lighttouch.result import Status
 from lighttouch.solvers.base import BaseSolver, SolverState, runnable
+from lighttouch.solvers.bounds import least_of_line
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import column_sizes, natural_reach
 from lighttouch.validation import positive
@@ -40,7 +41,8 @@ class DirectionsState(SolverState):
     best: Vector
     at: SplittingState | None = None
     best_objective: float = math.inf
-    bound: float = -math.inf  # proven only where the domain is bounded
+    bound: float = -math.inf  # proven for every feasible point
+    likely_bound: float = -math.inf  # for those within reach, which is a guess
     ended: bool = False
 
     @property
@@ -142,27 +144,38 @@ class AlternatingDirections(BaseSolver[DirectionsState]):
         rows.splitting.minimise(model, at, COSTS.splitting_residual, COSTS.splitting_steps)
         counted = 1, problem.constraints.members, 2 * objective.examples
         state.counters[[ITERATION, CHECKS, SAMPLES]] += counted
-        state.bound = _bound(problem, state)
+        _renew_bounds(problem, state)
         here = objective.value(at.w)
         done = at.settled or state.iteration >= COSTS.splitting_rounds
-        if done or abs(here - state.bound) <= COSTS.splitting_look * self.tolerance * abs(here):
+        if done or abs(here - state.likely_bound) <= COSTS.splitting_look * self.tolerance * abs(
+            here
+        ):
             _keep_feasible(problem, state, rows)
-        state.ended = done or self._near(state)
+        state.ended = done or self._near(state, state.likely_bound)
 
-    def _near(self, state: DirectionsState) -> bool:
-        return math.isfinite(state.best_objective) and abs(state.gap) <= self.tolerance * abs(
-            state.best_objective
-        )
+    def _near(self, state: DirectionsState, bound: float) -> bool:
+        left = abs(state.best_objective - bound)
+        return left <= self.tolerance * abs(state.best_objective) < math.inf
 
     def finished(self, state: DirectionsState) -> Status | None:
-        return Status.STALLED if state.ended else None
+        if not state.ended:
+            return None
+        return Status.CONVERGED if self._near(state, state.bound) else Status.STALLED
+
+    def is_content(self, state: DirectionsState) -> bool:
+        return state.ended and self._near(state, state.likely_bound)
 
     def solution(self, state: DirectionsState) -> Vector:
         return state.best if math.isfinite(state.best_objective) else state.w
 
     def notes(self, state: DirectionsState) -> Sequence[str]:
         steps = 0 if state.at is None else state.at.steps
-        return (f"alternating directions (ADMM): {steps} steps",)
+        proven = (
+            f", objective proven within {max(0.0, state.gap):.3g} of the optimum"
+            if abs(state.gap) < math.inf
+            else ""
+        )
+        return (f"alternating directions (ADMM): {steps} steps{proven}",)
 
 
 def _rows(problem: Problem) -> SplitRows:
@@ -179,23 +192,31 @@ def _keep_feasible(problem: Problem, state: DirectionsState, rows: SplitRows) ->
         state.best, state.best_objective = w, objective
 
 
-def _bound(problem: Problem, state: DirectionsState) -> float:
-    """A lower bound for the feasible points within reach.
+def _renew_bounds(problem: Problem, state: DirectionsState) -> None:
+    """Lower bounds from the multipliers of the copies.
 
     With multipliers v that are normal to what the copies must obey at z, every feasible w' has
-    v.(forms @ w') <= v.z, so that f(w') >= f(w) + slope.(w' - w) + v.(forms @ w') - v.z: what is
-    left of slope + forms' v counts against the reach.
+    v.(forms @ w') <= v.z, so that
+
+        f(w') >= f(w) + slope.(w' - w) + (l2/2) |w' - w|^2 + v.(forms @ w') - v.z:
+
+    what is left of slope + forms' v is bounded over the domain, with the help of the l2 term. It is
+    a proof where the auxiliary numbers have come to rest (`slack` is rounding), and a guess where
+    it must be said how far an optimum may be.
     """
     assert state.at is not None
     splitting, at = _rows(problem).splitting, state.at
     value, slope = _evaluate(problem, at.w)
     z, multipliers, slack = normal_at(splitting, at)
     rest = slope + np.asarray(splitting.transposed @ multipliers)
-    against = float(multipliers @ (np.asarray(splitting.forms @ at.w) - z))
+    value += float(multipliers @ (np.asarray(splitting.forms @ at.w) - z)) - slack
     reach = natural_reach(problem, state.start, column_sizes(problem))
     far = COSTS.reach_travelled * np.abs(at.w - state.start) + reach
-    far = np.minimum(far, feasible_set(problem.constraints, problem.domain).diameter())
-    return value + against - float(np.abs(rest) @ far) - slack
+    diameter = feasible_set(problem.constraints, problem.domain).diameter()
+    state.likely_bound = value - float(np.abs(rest) @ np.minimum(far, diameter))
+    if slack <= COSTS.rest_of_slack * abs(value):
+        lower, upper = problem.domain.bounds(problem.dimension)
+        state.bound = value + least_of_line(rest, problem.objective.l2, at.w, lower, upper)
 
 
 def _evaluate(problem: Problem, w: Vector) -> tuple[float, Vector]:
