@@ -354,6 +354,18 @@ SOLVERS: dict[str, Entry] = {
     "alternating directions": Entry(
         lambda p: lt.AlternatingDirections(1e-5), takes=("nested rows",), ends=True, random=False
     ),
+    "quadratic steps": Entry(
+        lambda p: lt.QuadraticSteps(1e-6),
+        takes=(
+            "dense rows in a box",
+            "an order in groups",
+            "an order in a box",
+            "one constraint",
+            "no constraints",
+        ),
+        ends=True,
+        random=False,
+    ),
     "automatic": Entry(
         lambda p: lt.Automatic(), takes=(*EVERY, "nested rows"), ends=True, random=False
     ),

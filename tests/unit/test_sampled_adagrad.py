@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +16,9 @@ import scipy.sparse as sp
 
 import lighttouch as lt
 from catalogue import Interpreted
-from lighttouch.solvers import pace as pacing
-from lighttouch.solvers.automatic import Automatic, AutomaticState
+from lighttouch.solvers import sampling_plan as planning
+from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.sampled import SampledState
 from reference import LOSSES
 
 EXAMPLES, DIMENSION = 90, 40
@@ -44,23 +46,35 @@ def sparse_problem(
     )
 
 
-def everything_is_far(monkeypatch) -> None:
-    """And no pass over the examples is cheap, so that they are sampled."""
-    for limit in ("NEAR", "CHEAP_PASS", "KINKED_CHEAP_PASS"):
-        monkeypatch.setattr(pacing, limit, 0)
+@contextmanager
+def all_far(far: bool = True) -> Iterator[None]:
+    """No coordinate stays in the caches."""
+    before = COSTS.near_coordinates
+    object.__setattr__(COSTS, "near_coordinates", 0 if far else before)
+    try:
+        yield
+    finally:
+        object.__setattr__(COSTS, "near_coordinates", before)
 
 
-def walked(
-    problem: lt.Problem, steps: list[int], eta: float = 0.3, seed: int = 7
-) -> AutomaticState:
+@pytest.fixture
+def everything_is_far():
+    with all_far():
+        yield
+
+
+def plan_of(problem: lt.Problem) -> planning.SamplingPlan:
+    return planning.sampling_plan(problem, tolerance=1e-3)
+
+
+def walked(problem: lt.Problem, steps: list[int], eta: float = 0.3, seed: int = 7) -> SampledState:
     """The state after so many steps of the loop alone, a call each; between calls it is saved and
     loaded.
     """
-    solver, rng = Automatic(), np.random.default_rng(seed)
+    solver, rng = lt.SampledAdaGrad(step_size=eta), np.random.default_rng(seed)
     state = solver.init(problem, np.zeros(problem.dimension))
-    state.eta = eta
     for count in steps:
-        solver._run(problem, state, count, rng)
+        solver.advance(problem, state, count, rng)
         state = pickle.loads(pickle.dumps(state.copy()))
     return state
 
@@ -71,7 +85,7 @@ def transcribed(
     """The loop in plain words: w and the mean of the recorded iterates since the last power of
     two.
     """
-    pace = pacing.choose_pace(problem)
+    pace = plan_of(problem)
     X = problem.objective.X.toarray()
     share = problem.objective.l2 * EXAMPLES / np.maximum(1, (X != 0).sum(axis=0))
     weights = (
@@ -131,7 +145,7 @@ def test_the_loop_is_its_transcription(loss, l2, weighted):
     state = walked(problem, [83])
     w, mean = transcribed(problem, loss, 83, 0.3, 7)
     np.testing.assert_allclose(state.w, w, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(Automatic().average(state), mean, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(lt.SampledAdaGrad().average(state), mean, rtol=0, atol=1e-12)
 
 
 def test_bounds_of_each_coordinate_are_kept():
@@ -145,38 +159,36 @@ def test_bounds_of_each_coordinate_are_kept():
 
 @pytest.mark.parametrize("l2", [0.0, 0.02])
 @pytest.mark.parametrize("far", [False, True])
-def test_pieces_of_a_walk_are_the_whole_walk(monkeypatch, far, l2):
-    if far:
-        everything_is_far(monkeypatch)
+def test_pieces_of_a_walk_are_the_whole_walk(far, l2):
     problem = sparse_problem(l2=l2)
-    whole, pieces = walked(problem, [83]), walked(problem, [1, 30, 52])
-    assert whole.pace.far == far
-    np.testing.assert_array_equal(whole.walk.coordinates, pieces.walk.coordinates)
-    np.testing.assert_array_equal(whole.walk.tail, pieces.walk.tail)
-    assert pieces.walk.coordinates.flags.f_contiguous == far, (
+    with all_far(far):
+        whole, pieces = walked(problem, [83]), walked(problem, [1, 30, 52])
+    assert whole.plan.far == far
+    np.testing.assert_array_equal(whole.adagrad.coordinates, pieces.adagrad.coordinates)
+    np.testing.assert_array_equal(whole.adagrad.tail, pieces.adagrad.tail)
+    assert pieces.adagrad.coordinates.flags.f_contiguous == far, (
         "copied or saved, coordinates no longer lie beside their squares"
     )
 
 
 @pytest.mark.parametrize("l2", [0.0, 0.02])
-def test_far_coordinates_walk_as_near_ones_to_single_precision(monkeypatch, l2):
+def test_far_coordinates_walk_as_near_ones_to_single_precision(l2):
     problem = sparse_problem("logistic", l2)
     near = walked(problem, [40])
-    everything_is_far(monkeypatch)
-    far = walked(problem, [40])
-    assert far.walk.coordinates.dtype == np.float32 and far.walk.coordinates.strides == (4, 8)
+    with all_far():
+        far = walked(problem, [40])
+    assert far.adagrad.coordinates.dtype == np.float32 and far.adagrad.coordinates.strides == (4, 8)
     np.testing.assert_allclose(far.w, near.w, rtol=0, atol=2e-5)
 
 
-def test_numbers_too_large_for_single_precision_stay_in_double(monkeypatch):
-    everything_is_far(monkeypatch)
+def test_numbers_too_large_for_single_precision_stay_in_double(everything_is_far):
     problem = sparse_problem("squared")
     X, y = problem.objective.X, problem.objective.y
     huge = lt.EmpiricalRisk(X * 1e12, y * 1e12, loss="squared")
     offset = lt.EmpiricalRisk(X, y * 0.01 + 1e5, loss="squared")
-    assert pacing.choose_pace(problem).far
+    assert plan_of(problem).far
     for objective in (huge, offset):
-        assert not pacing.choose_pace(lt.Problem(objective, problem.constraints)).far
+        assert not plan_of(lt.Problem(objective, problem.constraints)).far
 
 
 def slack(record, j, w):
@@ -192,8 +204,7 @@ class Rows(NamedTuple):
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_users_functions_see_double_precision(monkeypatch, compiled):
-    everything_is_far(monkeypatch)
+def test_users_functions_see_double_precision(everything_is_far, compiled):
     rows = Rows(np.eye(3, DIMENSION))
     if compiled:
         constraints = lt.ConvexConstraints(DIMENSION, 3, slack, slope, record=rows)
@@ -205,7 +216,7 @@ def test_users_functions_see_double_precision(monkeypatch, compiled):
         sparse_problem().objective,
         lt.stack(constraints, lt.ordering(DIMENSION)) if compiled else constraints,
     )
-    assert not walked(problem, [20]).pace.far
+    assert not walked(problem, [20]).plan.far
 
 
 DOMAINS = {
@@ -216,11 +227,10 @@ DOMAINS = {
 
 
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
-def test_far_or_near_no_iterate_leaves_the_domain(monkeypatch, domain):
-    everything_is_far(monkeypatch)
+def test_far_or_near_no_iterate_leaves_the_domain(everything_is_far, domain):
     state = walked(sparse_problem(domain=domain), [60])
-    assert state.pace.far == (not isinstance(domain, lt.Ball))
-    for w in (state.w, Automatic().average(state)):
+    assert state.plan.far == (not isinstance(domain, lt.Ball))
+    for w in (state.w, lt.SampledAdaGrad().average(state)):
         if isinstance(domain, lt.Ball):
             assert np.linalg.norm(w) <= domain.radius * (1 + 1e-12)
         else:
@@ -229,7 +239,7 @@ def test_far_or_near_no_iterate_leaves_the_domain(monkeypatch, domain):
 
 def test_bounds_are_rounded_inward():
     bounds = np.array([0.1, -0.1, 1e300, -1e300, 0.5, np.inf, -np.inf])
-    inside = pacing.inward(
+    inside = planning.inward(
         lt.Box(np.full(7, -np.inf), np.inf).record(7)._replace(lower=bounds, upper=bounds)
     )
     assert np.all(inside.lower >= bounds) and np.all(inside.upper <= bounds)
@@ -237,14 +247,13 @@ def test_bounds_are_rounded_inward():
         np.testing.assert_array_equal(side.astype(np.float32).astype(float), side)
 
 
-def test_a_box_too_narrow_for_single_precision_stays_in_double(monkeypatch):
-    everything_is_far(monkeypatch)
-    assert not pacing.choose_pace(sparse_problem(domain=lt.Box(1.0 + 1e-9, 1.0 + 2e-9))).far
+def test_a_box_too_narrow_for_single_precision_stays_in_double(everything_is_far):
+    assert not plan_of(sparse_problem(domain=lt.Box(1.0 + 1e-9, 1.0 + 2e-9))).far
 
 
 def test_the_shares_of_the_ridge_add_up_to_it():
     problem = sparse_problem(l2=0.02)
-    shares = pacing.ridge_shares(problem)
+    shares = planning.ridge_shares(problem)
     touched = problem.objective.X.toarray() != 0
     seen = touched.any(axis=0)
     np.testing.assert_allclose(
@@ -262,8 +271,7 @@ def test_the_shares_of_the_ridge_add_up_to_it():
         "its examples weigh nothing",
     ],
 )
-def test_the_ridge_pulls_on_coordinates_without_gradients(monkeypatch, where):
-    everything_is_far(monkeypatch)
+def test_the_ridge_pulls_on_coordinates_without_gradients(everything_is_far, where):
     rng = np.random.default_rng(3)
     X = np.abs(rng.normal(size=(EXAMPLES, 4))) + 0.5
     weights = np.ones(EXAMPLES)
@@ -279,16 +287,17 @@ def test_the_ridge_pulls_on_coordinates_without_gradients(monkeypatch, where):
     problem = lt.Problem(
         lt.EmpiricalRisk(X, np.ones(EXAMPLES), loss="hinge", l2=0.5, sample_weight=weights)
     )
-    solver, state = Automatic(), Automatic().init(problem, start)
-    state.eta = 0.5
-    solver._run(problem, state, 4000, np.random.default_rng(0))
+    solver, rng = lt.SampledAdaGrad(step_size=0.5), np.random.default_rng(0)
+    state = solver.init(problem, start)
+    while state.iteration < 4000:
+        solver.advance(problem, state, 4000 - state.iteration, rng)
     assert abs(state.w[3]) < 0.3
 
 
 def test_interpreted_and_compiled_walks_are_the_same_bits():
     problem = sparse_problem("logistic", 0.02, weighted=True)
     compiled, plain = walked(problem, [30]), walked(Interpreted(problem), [30])
-    np.testing.assert_array_equal(compiled.walk.coordinates, plain.walk.coordinates)
+    np.testing.assert_array_equal(compiled.adagrad.coordinates, plain.adagrad.coordinates)
 
 
 def test_a_tail_is_an_average_from_the_first_stage_on():
@@ -300,19 +309,19 @@ def test_a_tail_is_an_average_from_the_first_stage_on():
     problem = lt.Problem(
         lt.EmpiricalRisk(X, rng.normal(size=250_000), loss="absolute"), lt.ordering(32_000)
     )
-    pace = pacing.choose_pace(problem)
-    assert pacing.first_stage(problem, pace) / pace.record >= 16
+    pace = plan_of(problem)
+    assert planning.first_stage(problem, pace) / pace.record >= 16
 
 
-def test_a_far_problem_is_solved_like_a_near_one(monkeypatch):
+def test_a_far_problem_is_solved_like_a_near_one():
     rng = np.random.default_rng(0)
     lattice = lt.Lattice([2] * 6)
     better, worse = np.sort(rng.random((2, 60_000, 6)), axis=0)[::-1]
     objective = lt.PairwiseRisk(lattice.features(better), lattice.features(worse), loss="hinge")
     problem = lt.Problem(objective, lt.lattice.increasing([2] * 6), lt.Box(-1, 1))
-    near = lt.solve(problem)
-    everything_is_far(monkeypatch)
-    far = lt.solve(problem)
+    near = lt.solve(problem, lt.SampledAdaGrad())
+    with all_far():
+        far = lt.solve(problem, lt.SampledAdaGrad())
     assert any("single precision" in note for note in far.notes)
     assert far.violation <= 0.0
     assert far.objective == pytest.approx(near.objective, rel=2e-3)

@@ -81,6 +81,8 @@ class SampledAdaGrad(BaseSolver[SampledState]):
     ----------
     tolerance : float, default=1e-3
         Relative gain of a stage below which the run ends.
+    step_size : float, default=None
+        AdaGrad's eta; None finds it by short trials.
 
     Examples
     --------
@@ -91,10 +93,13 @@ class SampledAdaGrad(BaseSolver[SampledState]):
     """
 
     tolerance: float = 1e-3
+    step_size: float | None = None
     stops_itself = True
 
     def __post_init__(self) -> None:
         positive(self.tolerance, "tolerance")
+        if self.step_size is not None:
+            positive(self.step_size, "step_size")
 
     def init(self, problem: Problem, start: Vector) -> SampledState:
         plan = sampling_plan(problem, self.tolerance)
@@ -107,7 +112,7 @@ class SampledAdaGrad(BaseSolver[SampledState]):
             order=new_example_order(-(-examples // plan.run), problem.objective.independent),
             distribution=new_distribution(np.zeros(-(-members // plan.group)), 1.0),
             plan=plan,
-            step_size=0.0,
+            step_size=self.step_size or 0.0,
             stage_end=first_stage(problem, plan),
             best=start.copy(),
         )
