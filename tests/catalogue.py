@@ -200,17 +200,69 @@ PROBLEMS: dict[str, Callable[[], Case]] = {
 }
 
 
+@cache
+def a_quadratic_program() -> Case:
+    rng = np.random.default_rng(11)
+    root = rng.normal(size=(6, 6))
+    P, q = root @ root.T / 6 + 0.1 * np.eye(6), rng.normal(size=6)
+    A, b = rng.normal(size=(8, 6)), rng.uniform(-0.1, 0.5, size=8)
+    problem = lt.Problem(lt.Quadratic(P, q), lt.LinearConstraints(A, b), lt.Box(-2.0, 2.0))
+    return Case(
+        problem,
+        reference.Piece(
+            **reference.quadratic(P, q),
+            **reference.linear(A, b),
+            project=reference.box(-2.0, 2.0),
+        ),
+    )
+
+
+@cache
+def nested_rows() -> Case:
+    """Thousands of rows that a few auxiliary numbers say too: what ADMM is for."""
+    rng = np.random.default_rng(12)
+    X = lt.Lattice([2] * 9).features(rng.random((60, 9))).toarray()
+    y = rng.normal(size=60)
+    rules = lt.lattice.dominance([2] * 9, 0, 1)
+    A, b = rules.A.toarray(), rules.b
+    problem = lt.Problem(lt.EmpiricalRisk(X, y, l2=0.1), rules)
+    risk = reference.risk(X, y, reference.LOSSES["squared"])
+    return Case(
+        problem,
+        reference.Piece(**risk, **reference.linear(A, b), project=reference.everywhere(), l2=0.1),
+    )
+
+
+# problems that only some solvers are for
+ALL_PROBLEMS: dict[str, Callable[[], Case]] = {
+    **PROBLEMS,
+    "a quadratic program": a_quadratic_program,
+    "nested rows": nested_rows,
+}
+EVERY = (*PROBLEMS, "a quadratic program")
+IN_A_BOX = ("dense rows in a box", "an order in a box", "a quadratic program")
+
+
 @dataclass(frozen=True)
 class Entry:
-    """A solver for a problem, and how many constraints T iterations check, where that is fixed
-    beforehand.
+    """A solver, the problems it takes, and what it owes besides.
+
+    `checks(m, T)` is how many single constraints T iterations check, where that is fixed; `samples`
+    how many examples an iteration takes, where that is fixed. `feasible_start`: it begins at a
+    feasible point of its own. `ends`: it stops by itself, and its solution is no average. `random`:
+    the seed matters. `plain_sgd`: without constraints it is plain SGD. `own_groups`: it groups the
+    constraints as it likes.
     """
 
     build: Callable[[lt.Problem], Any]
-    checks: Callable[[int, int], int] | None = None  # of m single constraints and T iterations
-    feasible_start: bool = (
-        False  # whether it begins at a feasible point of its own, not at the start given
-    )
+    checks: Callable[[int, int], int] | None = None
+    takes: tuple[str, ...] = EVERY
+    samples: int | None = None
+    feasible_start: bool = False
+    ends: bool = False
+    random: bool = True
+    plain_sgd: bool = False
+    own_groups: bool = False
 
 
 def _some(problem: lt.Problem) -> int:
@@ -220,34 +272,90 @@ def _some(problem: lt.Problem) -> int:
 FIRST_PHASE = 24
 
 SOLVERS: dict[str, Entry] = {
-    "full touch": Entry(lambda p: lt.FullTouch(1.5, 0.05), lambda m, T: m * T),
+    "full touch": Entry(
+        lambda p: lt.FullTouch(1.5, 0.05), lambda m, T: m * T, samples=1, plain_sgd=True
+    ),
     "full touch, adagrad": Entry(
-        lambda p: lt.FullTouch(1.5, lt.AdaGrad(0.3), batch=2), lambda m, T: m * T
+        lambda p: lt.FullTouch(1.5, lt.AdaGrad(0.3), batch=2),
+        lambda m, T: m * T,
+        samples=2,
+        plain_sgd=True,
+    ),
+    "full touch, incremental": Entry(
+        lambda p: lt.FullTouch(1.5, 0.05, incremental=True),
+        takes=(*IN_A_BOX, "one constraint", "no constraints"),
+        samples=1,
+        plain_sgd=True,
     ),
     "light touch": Entry(
-        lambda p: lt.LightTouch(1.5, 0.05, _some(p)), lambda m, T: (min(m, 3) + (m > 0)) * T
+        lambda p: lt.LightTouch(1.5, 0.05, _some(p)),
+        lambda m, T: (min(m, 3) + (m > 0)) * T,
+        samples=1,
+        plain_sgd=True,
     ),
     "light touch, inverse sqrt": Entry(
         lambda p: lt.LightTouch(1.5, lt.InverseSqrt(0.4), _some(p), weight_step_size=0.7, batch=2),
         lambda m, T: (min(m, 3) + (m > 0)) * T,
+        samples=2,
+        plain_sgd=True,
     ),
     "mid touch": Entry(
         lambda p: lt.MidTouch(1.5, 2.0, FIRST_PHASE, 0.4),
         lambda m, T: m * min(T, FIRST_PHASE) + 2 * (m > 0) * max(0, T - FIRST_PHASE),
+        samples=1,
+        plain_sgd=True,
     ),
-    "practical light touch": Entry(lambda p: lt.PracticalLightTouch(1.5, lt.InverseSqrt(0.4))),
+    "practical light touch": Entry(
+        lambda p: lt.PracticalLightTouch(1.5, lt.InverseSqrt(0.4)), samples=2, plain_sgd=True
+    ),
     "practical light touch, adagrad": Entry(
-        lambda p: lt.PracticalLightTouch(1.5, lt.AdaGrad(0.3), weight_step_size=0.5)
+        lambda p: lt.PracticalLightTouch(1.5, lt.AdaGrad(0.3), weight_step_size=0.5),
+        samples=2,
+        plain_sgd=True,
     ),
     "projected sgd": Entry(
-        lambda p: lt.ProjectedSGD(lt.InverseSqrt(0.4)), lambda m, T: m * T, feasible_start=True
+        lambda p: lt.ProjectedSGD(lt.InverseSqrt(0.4)),
+        lambda m, T: m * T,
+        samples=1,
+        feasible_start=True,
+        plain_sgd=True,
     ),
-    "approx sgd": Entry(lambda p: lt.ApproxSGD(lt.InverseSqrt(0.4), batch=2), feasible_start=True),
-    "online frank-wolfe": Entry(
-        lambda p: lt.OnlineFrankWolfe(memory="gradients"), lambda m, T: m * T, feasible_start=True
+    "approx sgd": Entry(
+        lambda p: lt.ApproxSGD(lt.InverseSqrt(0.4), batch=2),
+        takes=("an order in groups", "an order in a box", "no constraints"),
+        samples=2,
+        feasible_start=True,
+        plain_sgd=True,
+    ),
+    "online frank-wolfe, gradients": Entry(
+        lambda p: lt.OnlineFrankWolfe(memory="gradients"),
+        lambda m, T: m * T,
+        takes=IN_A_BOX,
+        samples=1,
+        feasible_start=True,
+    ),
+    "online frank-wolfe, examples": Entry(
+        lambda p: lt.OnlineFrankWolfe(memory="examples"),
+        takes=IN_A_BOX,
+        feasible_start=True,
     ),
     "local frank-wolfe": Entry(
-        lambda p: lt.LocalFrankWolfe(batch=2), lambda m, T: m * T, feasible_start=True
+        lambda p: lt.LocalFrankWolfe(batch=2),
+        lambda m, T: m * T,
+        takes=IN_A_BOX,
+        samples=2,
+        feasible_start=True,
+    ),
+    "sampled adagrad": Entry(lambda p: lt.SampledAdaGrad(), ends=True, own_groups=True),
+    "accelerated": Entry(lambda p: lt.Accelerated(1e-5), ends=True, random=False),
+    "interior point": Entry(
+        lambda p: lt.InteriorPoint(), takes=("a quadratic program",), ends=True, random=False
+    ),
+    "alternating directions": Entry(
+        lambda p: lt.AlternatingDirections(1e-5), takes=("nested rows",), ends=True, random=False
+    ),
+    "automatic": Entry(
+        lambda p: lt.Automatic(), takes=(*EVERY, "nested rows"), ends=True, random=False
     ),
 }
 

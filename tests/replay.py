@@ -11,8 +11,13 @@ from pytest import MonkeyPatch
 
 import reference
 from lighttouch.kernels.compiler.compiled import interpreted
-from lighttouch.kernels.loops.full_touch import full_touch
-from lighttouch.kernels.loops.light_touch import look, loss_gradient, push_gradient
+from lighttouch.kernels.loops.light_touch import light_touch
+from lighttouch.kernels.loops.practical_light_touch import (
+    practical_light_touch,
+    pushes,
+    two_losses,
+)
+from lighttouch.kernels.loops.shared import sample_losses
 
 
 @dataclass
@@ -41,16 +46,16 @@ def record(monkeypatch: MonkeyPatch) -> Recording:
 
         monkeypatch.setitem(twin.__globals__, name, wrapped)
 
-    for loop in (full_touch, loss_gradient):
+    for loop in (sample_losses, two_losses):
         noting(
             "next_example", interpreted(loop), lambda chosen, *_: recording.examples.append(chosen)
         )
-    noting(
-        "draw", interpreted(push_gradient), lambda chosen, *_: recording.constraints.append(chosen)
-    )
-    noting(
-        "draw_set",
-        interpreted(look),
-        lambda _, p, size, rng: recording.subsets.append([int(j) for j in p.chosen[:size]]),
-    )
+    for loop in (light_touch, pushes):
+        noting("draw", interpreted(loop), lambda chosen, *_: recording.constraints.append(chosen))
+    for loop in (light_touch, practical_light_touch):
+        noting(
+            "draw_set",
+            interpreted(loop),
+            lambda _, p, size, rng: recording.subsets.append([int(j) for j in p.chosen[:size]]),
+        )
     return recording

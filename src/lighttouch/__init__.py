@@ -32,10 +32,13 @@ from lighttouch.projections import Projected, project
 from lighttouch.result import History, Result, Status
 from lighttouch.solve import Progress, solve
 from lighttouch.solvers import (
+    Accelerated,
     AdaGrad,
+    AlternatingDirections,
     ApproxSGD,
     Automatic,
     FullTouch,
+    InteriorPoint,
     InverseSqrt,
     InverseTime,
     LightTouch,
@@ -44,6 +47,8 @@ from lighttouch.solvers import (
     OnlineFrankWolfe,
     PracticalLightTouch,
     ProjectedSGD,
+    QuadraticSteps,
+    SampledAdaGrad,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +60,7 @@ if TYPE_CHECKING:
         LatticeRegressor,
         load,
     )
-    from lighttouch.estimators.shapes import (
+    from lighttouch.estimators.rules.shapes import (
         CategoryOrder,
         Concave,
         Convex,
@@ -79,18 +84,18 @@ _LAZY = {
     "LatticeRanker": "lighttouch.estimators",
     "LatticeRegressor": "lighttouch.estimators",
     "load": "lighttouch.estimators",
-    "CategoryOrder": "lighttouch.estimators.shapes",
-    "Concave": "lighttouch.estimators.shapes",
-    "Convex": "lighttouch.estimators.shapes",
-    "Dominates": "lighttouch.estimators.shapes",
-    "EdgeworthTrust": "lighttouch.estimators.shapes",
-    "JointlyMonotonic": "lighttouch.estimators.shapes",
-    "RangeDominates": "lighttouch.estimators.shapes",
-    "SlopeBound": "lighttouch.estimators.shapes",
-    "Submodular": "lighttouch.estimators.shapes",
-    "Supermodular": "lighttouch.estimators.shapes",
-    "TrapezoidTrust": "lighttouch.estimators.shapes",
-    "Unimodal": "lighttouch.estimators.shapes",
+    "CategoryOrder": "lighttouch.estimators.rules.shapes",
+    "Concave": "lighttouch.estimators.rules.shapes",
+    "Convex": "lighttouch.estimators.rules.shapes",
+    "Dominates": "lighttouch.estimators.rules.shapes",
+    "EdgeworthTrust": "lighttouch.estimators.rules.shapes",
+    "JointlyMonotonic": "lighttouch.estimators.rules.shapes",
+    "RangeDominates": "lighttouch.estimators.rules.shapes",
+    "SlopeBound": "lighttouch.estimators.rules.shapes",
+    "Submodular": "lighttouch.estimators.rules.shapes",
+    "Supermodular": "lighttouch.estimators.rules.shapes",
+    "TrapezoidTrust": "lighttouch.estimators.rules.shapes",
+    "Unimodal": "lighttouch.estimators.rules.shapes",
 }
 
 
@@ -106,7 +111,9 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Accelerated",
     "AdaGrad",
+    "AlternatingDirections",
     "ApproxSGD",
     "Automatic",
     "Ball",
@@ -128,6 +135,7 @@ __all__ = [
     "FullTouch",
     "History",
     "InfeasibleConstraintsError",
+    "InteriorPoint",
     "InverseSqrt",
     "InverseTime",
     "JointlyMonotonic",
@@ -150,9 +158,11 @@ __all__ = [
     "ProjectedSGD",
     "Quadratic",
     "QuadraticConstraints",
+    "QuadraticSteps",
     "Quantile",
     "RangeDominates",
     "Result",
+    "SampledAdaGrad",
     "SlopeBound",
     "Status",
     "Submodular",

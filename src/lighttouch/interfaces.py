@@ -5,7 +5,7 @@ package relies on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -44,6 +44,9 @@ class Objective(Protocol):
         """Whether examples are drawn independently rather than in random permutations."""
 
     def value(self, w: Vector) -> float: ...
+    def penalty_value(self, w: Vector) -> float:
+        """What is left of the objective without its examples."""
+
     def gradient(self, w: Vector) -> Vector: ...
 
 
@@ -105,7 +108,10 @@ class State(Protocol):
     def copy(self) -> State: ...
 
 
-class Solver(Protocol):
+SomeState = TypeVar("SomeState", bound=State)
+
+
+class Solver(Protocol[SomeState]):
     """A frozen record of hyperparameters and what it does to a state.
 
     `solvers.base.BaseSolver` has defaults for everything but `init` and `advance`.
@@ -117,35 +123,37 @@ class Solver(Protocol):
     def objection_to(self, problem: Problem) -> str | None:
         """Why this solver cannot take the problem, and what can; None if it can."""
 
-    def init(self, problem: Problem, start: Vector) -> Any:
+    def init(self, problem: Problem, start: Vector) -> SomeState:
         """A new state at `start`, a point of the domain."""
 
-    def prepare(self, problem: Problem, state: Any) -> None:
-        """Compile what the first step does not reach; `state` is a copy that is thrown away."""
-
-    def advance(self, problem: Problem, state: Any, steps: int, rng: np.random.Generator) -> None:
+    def advance(
+        self, problem: Problem, state: SomeState, steps: int, rng: np.random.Generator
+    ) -> None:
         """At most `steps` iterations, in place. Where it returns early does not change the run."""
 
-    def finished(self, state: Any) -> Status | None:
+    def finished(self, state: SomeState) -> Status | None:
         """How the run has ended; None while it goes on."""
 
-    def average(self, state: Any) -> Vector:
+    def average(self, state: SomeState) -> Vector:
         """The mean of the iterates."""
 
-    def solution(self, state: Any) -> Vector:
+    def solution(self, state: SomeState) -> Vector:
         """What the solver would answer now; it need not be feasible."""
 
-    def candidates(self, state: Any) -> Sequence[Vector]:
+    def candidates(self, state: SomeState) -> Sequence[Vector]:
         """Points whose projections are worth comparing at the end."""
 
-    def probabilities(self, state: Any) -> Vector | None:
+    def probabilities(self, state: SomeState) -> Vector | None:
         """The learnt distribution over the constraints, where there is one."""
 
-    def batch_sizes(self, state: Any) -> tuple[int, int, int]:
+    def batch_sizes(self, state: SomeState) -> tuple[int, int, int]:
         """Examples, drawn constraints and remembered constraints per step."""
 
-    def notes(self, state: Any) -> Sequence[str]:
+    def notes(self, state: SomeState) -> Sequence[str]:
         """What was chosen and found, in sentences for the user."""
 
     def remedy(self) -> str:
         """What brings an infeasible solution closer to the constraints; may be empty."""
+
+
+AnySolver = Solver[Any]  # of whichever state

@@ -24,9 +24,23 @@ COLUMNS = (
 
 
 class Status(enum.Enum):
-    """How a run ended; each value reads as advice."""
+    """How a run ended; each value reads as advice.
 
-    CONVERGED = "converged: the point satisfies every constraint and progress has become negligible"
+    Parameters
+    ----------
+    value : str
+        The sentence that belongs to a member; `Status(sentence)` is that member.
+
+    Examples
+    --------
+    >>> str(lt.Status.TIME_LIMIT)
+    'the time limit was reached: allow more time if the objective still falls'
+    """
+
+    CONVERGED = (
+        "converged: the point satisfies every constraint, to rounding, and its objective is proven "
+        "to be within the tolerance of the optimum"
+    )
     STALLED = (
         "the objective has stopped improving: probably near the optimum, but not proven; allow "
         "a smaller tolerance to go on"
@@ -40,9 +54,6 @@ class Status(enum.Enum):
         "an iterate became infinite: try a smaller step size or a smaller penalty; this is the "
         "last finite iterate"
     )
-    INFEASIBLE_CONSTRAINTS = (
-        "no point satisfies all constraints: drop or relax one of the conflicting rows"
-    )
     NOT_PROJECTED = (
         "the projection onto the constraints did not succeed: the violation is in the result"
     )
@@ -52,8 +63,21 @@ class Status(enum.Enum):
 
 
 class History:
-    """Equal-length columns, one entry a record: attributes, `history["objective"]`, or
-    `to_frame()`.
+    """What a run recorded: columns of equal length, one entry per record.
+
+    A column is an attribute (`history.objective`) or an item (`history["objective"]`).
+
+    Parameters
+    ----------
+    rows : list of mappings, default=None
+        Records to begin with, each with a number for every column.
+
+    Examples
+    --------
+    >>> problem = lt.Problem(lt.Quadratic(np.eye(2), [1.0, 1.0]), lt.ordering(2))
+    >>> history = lt.solve(problem).history
+    >>> int(history.iteration[0]), len(history) == len(history.objective)
+    (0, True)
     """
 
     def __init__(self, rows: list[Mapping[str, float]] | None = None) -> None:
@@ -89,12 +113,63 @@ class History:
 
 
 @dataclass(frozen=True)
-class Result:
-    """The outcome of `solve`.
+class RunState:
+    """A run that can go on: hand it to `solve(..., resume=...)` on the same problem.
 
-    `objective` and `violation` are recomputed from `w` over all examples and all constraints. `w`
-    is the projection of the solver's solution onto the constraints (the solution itself with
-    project=False).
+    It holds the solver's state, the random generator's, the seconds so far and what they belong to.
+    """
+
+    solver_state: Any
+    generator: Any
+    seconds: float
+    belongs_to: dict[str, Any]
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of `solve`: a point, what is true of it, and how it was found.
+
+    Parameters
+    ----------
+    w : ndarray of shape (d,)
+        The answer: the projection of the solver's solution onto the constraints (the solution
+        itself with `project=False`).
+    w_average, w_last : ndarray of shape (d,)
+        The mean of the iterates, and the last one.
+    objective, violation : float
+        Of `w`, recomputed over all examples and all constraints; the violation is
+        max(0, max_j g_j(w)).
+    iterations, constraint_checks, gradient_samples : int
+        What the run counted.
+    seconds : float
+        In the solver and the final projection, without recording and compilation.
+    status : Status
+        How the run ended; only CONVERGED claims optimality.
+    history : History
+        What was recorded on the way.
+    constraint_probabilities : ndarray or None
+        The learnt distribution over the constraints.
+    state : RunState
+        To go on with: `solve(..., resume=result.state)`.
+    seed : int or None
+        Of the random numbers.
+    solver : Solver
+        That made it.
+    projection : str
+        How `w` was projected.
+    violation_before_projection, objective_before_projection : float
+        Of the solver's solution.
+    preparation_seconds : float
+        Of compilation.
+    notes : tuple of str
+        What the solver chose and found, in sentences.
+
+    Examples
+    --------
+    >>> result = lt.solve(lt.Problem(lt.Quadratic(np.eye(2), [-3.0, -1.0]), lt.ordering(2)))
+    >>> result.w.round(4), result.violation
+    (array([2., 2.]), 0.0)
     """
 
     w: Vector

@@ -1,69 +1,37 @@
-"""solve(): the one driver loop. It owns the clock, the history, the ending and the final
-projection.
+"""solve(): the one driver loop. It owns the clock, the history, the ending and the final answer.
+
+The parts are in `driving/`: `Budget` (how far a run may go), `Recorder` (what it notes on the way)
+and `Answer` (the projected point and what is true of it). A solver owns everything in between; it
+is asked only through `interfaces.Solver`.
 """
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lighttouch.arrays import Vector
+from lighttouch.driving.answer import Answer, best_projection, unprojected
+from lighttouch.driving.budget import Budget
+from lighttouch.driving.recorder import Callback, Progress, Recorder
 from lighttouch.errors import CheckpointMismatchError
-from lighttouch.interfaces import Solver
+from lighttouch.interfaces import AnySolver
 from lighttouch.problem import Problem
-from lighttouch.projections import Projected
-from lighttouch.projections import project as project_onto
-from lighttouch.result import History, Result, Status
+from lighttouch.result import Result, RunState, Status
 from lighttouch.running.deadline import OutOfTimeError, within
 from lighttouch.running.interrupts import Interrupts
-from lighttouch.running.progress import ProgressBar
-from lighttouch.solvers.default import default_solver
-from lighttouch.validation import positive, positive_int
+from lighttouch.running.stopwatch import Stopwatch
+from lighttouch.solvers.automatic import Automatic
+from lighttouch.solvers.costs import COSTS
 
-CHUNK_SECONDS = 0.1
-BLOWN_UP = 1e150  # beyond it squares overflow: such a w is as good as infinite
-DEFAULT_PASSES = 10
-PREPARATION_SECONDS = 0.5  # projections off the clock get no more than that
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a callback sees; returning True from it stops the run."""
-
-    iteration: int
-    seconds: float
-    constraint_checks: int
-    objective: float
-    violation: float
-    w: Vector
-    w_average: Vector
-
-
-@dataclass(frozen=True)
-class RunState:
-    """A run that can go on: the solver's state, the random generator's, the seconds so far, and
-    what they belong to.
-    """
-
-    solver_state: Any
-    generator: Any
-    seconds: float
-    belongs_to: dict[str, Any]
-    seed: int | None = None
-
-
-Callback = Callable[[Progress], Any]
+__all__ = ["Progress", "RunState", "solve"]
 
 
 def solve(
     problem: Problem,
-    solver: Solver | None = None,
+    solver: AnySolver | None = None,
     *,
     iterations: int | None = None,
     time_limit: float | None = None,
@@ -75,95 +43,116 @@ def solve(
     resume: RunState | None = None,
     project: bool = True,
 ) -> Result:
-    """Minimise the problem's objective under its constraints; without a solver, by this project's
-    own best method.
+    """Minimise the problem's objective under its constraints.
 
-    `iterations` counts from the beginning of the run, also when resuming; `time_limit` is in
-    seconds, compilation not included; projections end with it or soon after, and a final one that
-    could not be finished leaves the status NOT_PROJECTED. History is recorded every `record_every`
-    iterations (at powers of four by default), off the clock. With `project`, the returned w is the
-    projection onto the constraints.
+    Parameters
+    ----------
+    problem : Problem
+        Objective, constraints and domain.
+    solver : Solver, default=None
+        For example `lt.LightTouch(...)`; None is `lt.Automatic()`, which needs no parameters.
+    iterations : int, default=None
+        The most iterations, counted from the beginning of the run, also when resuming. None leaves
+        it to the solver; one that does not stop by itself makes about ten passes over the examples.
+    time_limit : float, default=None
+        Wall-clock seconds of this call, recording and projections included, compilation left out.
+        A final projection that cannot be finished soon after leaves the status NOT_PROJECTED.
+    start : array-like of shape (d,), default=None
+        Where to begin; it need not be feasible. None is the domain's projection of 0.
+    seed : int or None, default=0
+        Of the random numbers: the same seed gives the same bits. None is a fresh seed.
+    callback : callable, default=None
+        Called with a `Progress` at every recorded iteration; returning True stops the run.
+    progress : bool, default=False
+        Whether to show a progress bar on the error stream.
+    record_every : int, default=None
+        Iterations between two rows of the history. None records at powers of four, as long as that
+        takes at most a twentieth of the run.
+    resume : RunState, default=None
+        The `state` of an earlier result on the same problem with the same solver, to go on from.
+    project : bool, default=True
+        Whether the returned `w` is the projection of the solver's solution onto the constraints.
+
+    Returns
+    -------
+    Result
+        The point `w` with recomputed `objective` and `violation`, the `status` and the `history`.
+
+    Raises
+    ------
+    InfeasibleConstraintsError
+        If no point satisfies the constraints; `error.rows` names a few that conflict.
+    CheckpointMismatchError
+        If `resume` belongs to another problem or solver.
+
+    Examples
+    --------
+    >>> problem = lt.Problem(lt.EmpiricalRisk(np.eye(3), [3.0, 1.0, 2.0]), lt.ordering(3))
+    >>> lt.solve(problem).w.round(4)
+    array([2., 2., 2.])
     """
-    if solver is None:
-        solver = default_solver(problem)
+    solver = Automatic() if solver is None else solver
     objection = solver.objection_to(problem)
     if objection:
         raise ValueError(f"{type(solver).__name__} cannot take this problem: {objection}")
-    run = _Run(problem, solver, iterations, time_limit, seed, callback, progress, record_every)
-    run.begin(start, resume)
+    budget = Budget(problem, solver, iterations, time_limit)
+    recorder = Recorder(problem, solver, record_every, callback, progress)
     with Interrupts() as interrupts:
-        status = run.loop(interrupts)
-    return run.finish(status, project)
-
-
-def _blown_up(w: Vector) -> bool:
-    return not float(np.abs(w).max()) < BLOWN_UP
+        run = _Run(problem, solver, budget, recorder, interrupts)
+        run.begin(start, seed) if resume is None else run.go_on(start, resume)
+        status = run.until_it_ends()
+        return run.result(status, run.answer(status, project), project)
 
 
 class _Run:
-    """One run of one solver on one problem."""
+    """One run of one solver on one problem: its state, random numbers and seconds."""
 
     def __init__(
         self,
         problem: Problem,
-        solver: Any,
-        iterations: int | None,
-        time_limit: float | None,
-        seed: int | None,
-        callback: Callback | None,
-        progress: bool,
-        record_every: int | None,
+        solver: AnySolver,
+        budget: Budget,
+        recorder: Recorder,
+        interrupts: Interrupts,
     ) -> None:
-        self.problem, self.solver, self.seed, self.callback = problem, solver, seed, callback
-        self.time_limit = math.inf if time_limit is None else positive(time_limit, "time_limit")
-        self.iterations = self._limit(iterations, time_limit)
-        self.record_every = (
-            None if record_every is None else positive_int(record_every, "record_every")
-        )
-        self.history = History()
-        self.bar = ProgressBar(progress, f"{type(solver).__name__} ")
-        self.seconds = 0.0
-        self.preparation = 0.0
+        self.problem, self.solver = problem, solver
+        self.budget, self.recorder, self.interrupts = budget, recorder, interrupts
+        self.rng = np.random.default_rng(0)
+        self.state: Any = None
+        self.seconds = 0.0  # in the solver, without recording and compilation
+        self.seed: int | None = None
+        self.finite: tuple[Vector, Vector] = (np.zeros(0), np.zeros(0))  # last iterate, average
 
-    def _limit(self, iterations: int | None, time_limit: float | None) -> float:
-        if iterations is not None:
-            return positive_int(iterations, "iterations", least=0)
-        if time_limit is not None or hasattr(self.solver, "finished"):
-            return math.inf
-        return min(5_000_000, max(20_000, DEFAULT_PASSES * self.problem.objective.examples))
+    def begin(self, start: Any, seed: int | None) -> None:
+        self.recorder.bar.show(0.0, "preparing; the first time compiling takes a while")
+        self.seed, self.rng = seed, np.random.default_rng(seed)
+        point = self.problem.start(start)
+        clock = Stopwatch()
+        self.state = self.solver.init(self.problem, point)
+        self.seconds = clock.seconds
+        self._keep_if_finite()
 
-    def begin(self, start: Any, resume: RunState | None) -> None:
-        if resume is None:
-            self.bar.show(0.0, "preparing; the first time compiling takes a while")
-            self.rng = np.random.default_rng(self.seed)
-            self.state = self.solver.init(self.problem, self.problem.start(start))
-        else:
-            if start is not None:
-                raise ValueError(
-                    "start and resume cannot be given together: a resumed run goes on from "
-                    "where it was"
-                )
-            self._accept(resume)
-        self._compile()
-        self.finite = (self.state.w.copy(), self.solver.average(self.state))
-
-    def _accept(self, resume: RunState) -> None:
-        for name, value in self._belongs_to().items():
-            if resume.belongs_to.get(name) != value:
-                raise CheckpointMismatchError(
-                    f"this run cannot be resumed: {name} was "
-                    f"{resume.belongs_to.get(name)}, now it is {value}"
-                )
-        if self.iterations <= resume.solver_state.iteration and self.iterations < math.inf:
+    def go_on(self, start: Any, resume: RunState) -> None:
+        if start is not None:
             raise ValueError(
-                "iterations counts from the beginning of the run: it must exceed the "
-                f"{resume.solver_state.iteration} already done, "
-                f"got {self.iterations}"
+                "start and resume cannot be given together: a resumed run goes on from where it was"
+            )
+        for name, value in self._belongs_to().items():
+            known = resume.belongs_to.get(name)
+            if known != value:
+                raise CheckpointMismatchError(
+                    f"this run cannot be resumed: {name} was {known}, now it is {value}"
+                )
+        done = resume.solver_state.iteration
+        if self.budget.iterations <= done and self.budget.iterations < math.inf:
+            raise ValueError(
+                f"iterations counts from the beginning of the run: it must exceed the {done} "
+                f"already done, got {self.budget.iterations}"
             )
         self.state = resume.solver_state.copy()
-        self.rng = np.random.default_rng()
         self.rng.bit_generator.state = resume.generator
         self.seconds, self.seed = resume.seconds, resume.seed
+        self._keep_if_finite()
 
     def _belongs_to(self) -> dict[str, Any]:
         return {
@@ -173,149 +162,93 @@ class _Run:
             "the number of constraints": self.problem.constraints.count,
         }
 
-    def _compile(self) -> None:
-        """Everything once, on copies, so that compilation is not on the clock."""
-        if not self.problem.interpreted:
-            began = time.perf_counter()
-            with suppress(OutOfTimeError), within(PREPARATION_SECONDS):
-                self.solver.advance(self.problem, self.state.copy(), 1, np.random.default_rng(0))
-            self.problem.objective.value(self.state.w)
-            if hasattr(self.solver, "prepare"):
-                self.solver.prepare(self.problem, self.state.copy())
-            self.problem.objective.value(self.state.w)
-            self.problem.violation(self.state.w)
-            self.preparation = time.perf_counter() - began
-
-    def loop(self, interrupts: Interrupts) -> Status:
-        self.began = time.perf_counter()
-        chunk = 16
-        if self.record() or self.state.iteration >= self.iterations:
-            return (
-                Status.INTERRUPTED
-                if self.state.iteration < self.iterations
-                else Status.ITERATION_LIMIT
-            )
+    def until_it_ends(self) -> Status:
+        """Chunk after chunk, until the solver, a limit or the user ends the run."""
+        asked = self.recorder.record(self.state, self.seconds)
+        if self.state.iteration >= self.budget.iterations:
+            return Status.ITERATION_LIMIT
+        if asked:
+            return Status.INTERRUPTED
         while True:
-            steps = self._steps_until_stop(chunk)
-            iteration, before = self.state.iteration, time.perf_counter()
-            finished = self._advance(steps)
-            took = time.perf_counter() - before
-            self.seconds += took
-            done = max(1, self.state.iteration - iteration)
-            chunk = int(max(1, min(8 * done, done * CHUNK_SECONDS / max(took, 1e-9))))
-            status = self._ending(interrupts)
-            if status is not None or not finished:
+            in_time = self._advance()
+            if not self._keep_if_finite():
+                return Status.DIVERGED
+            self.recorder.show(self.budget.share_used(self.state.iteration), self.state.iteration)
+            status = self._ending()
+            if status is not None or not in_time:
                 return status or Status.TIME_LIMIT
 
-    def _advance(self, steps: int) -> bool:
-        """Whether no projection on the way had to be given up for the time limit."""
-        left = self.time_limit - (time.perf_counter() - self.began)
+    def _advance(self) -> bool:
+        """A chunk of iterations; False where a projection ran out of time on the way."""
+        before, clock = self.state.iteration, Stopwatch()
+        steps = self.budget.steps(before, self.recorder.next_stop(before))
         try:
-            with within(left + 0.1 * self.time_limit + CHUNK_SECONDS):
+            with within(self._time_for_projections(), lambda: self.interrupts.raised):
                 self.solver.advance(self.problem, self.state, steps, self.rng)
         except OutOfTimeError:
             return False
+        finally:
+            took = clock.seconds
+            self.seconds += took
+            self.budget.learn(max(1, self.state.iteration - before), took)
         return True
 
-    def _steps_until_stop(self, chunk: int) -> int:
-        steps = min(
-            chunk,
-            self.iterations - self.state.iteration,
-            self._next_record() - self.state.iteration,
-        )
-        left = self.time_limit - (time.perf_counter() - self.began)
-        return int(
-            max(1, steps if left > CHUNK_SECONDS else min(steps, chunk * left / CHUNK_SECONDS))
-        )
+    def _time_for_projections(self) -> float:
+        """A little more than is left: a projection just begun may end."""
+        return self.budget.left + COSTS.overtime * self.budget.seconds + COSTS.chunk_seconds
 
-    def _next_record(self) -> int:
-        done = int(self.state.iteration)
-        if self.record_every is not None:
-            return (done // self.record_every + 1) * self.record_every
-        return 1 << 2 * ((done.bit_length() + 1) // 2)
-
-    def _ending(self, interrupts: Interrupts) -> Status | None:
-        if not self._keep_if_finite():
-            return Status.DIVERGED
-        self._show()
-        done = self.state.iteration
-        due = self.record_every is not None and done % self.record_every == 0
-        power = self.record_every is None and done & (done - 1) == 0 and done.bit_length() % 2 == 1
-        if (due or power or done >= self.iterations) and self.record() and done < self.iterations:
-            return Status.INTERRUPTED
-        if done >= self.iterations:
+    def _ending(self) -> Status | None:
+        at_limit = self.state.iteration >= self.budget.iterations
+        asked = False
+        if at_limit or self.recorder.is_due(self.state):
+            asked = self.recorder.record(self.state, self.seconds)
+        if at_limit:
             return Status.ITERATION_LIMIT
-        ended: Status | None = (
-            self.solver.finished(self.state) if hasattr(self.solver, "finished") else None
-        )
+        if asked:
+            return Status.INTERRUPTED
+        ended = self.solver.finished(self.state)
         if ended is not None:
             return ended
-        if interrupts.raised:
+        if self.interrupts.raised:
             return Status.INTERRUPTED
-        return Status.TIME_LIMIT if time.perf_counter() - self.began >= self.time_limit else None
+        return Status.TIME_LIMIT if self.budget.left <= 0.0 else None
 
     def _keep_if_finite(self) -> bool:
-        if _blown_up(self.state.w):
+        last, average = np.array(self.state.w), self.solver.average(self.state)
+        if _blown_up(last) or _blown_up(average):
             return False
-        average = self.solver.average(self.state)
-        if _blown_up(average):
-            return False
-        self.finite = (self.state.w.copy(), average)
+        self.finite = (last, average)
         return True
 
-    def _show(self) -> None:
-        by_steps = self.state.iteration / self.iterations if self.iterations < math.inf else 0.0
-        by_time = (time.perf_counter() - self.began) / self.time_limit
-        last = f"objective {self.history.last()['objective']:.6g}" if len(self.history) else ""
-        self.bar.show(max(by_steps, by_time), f"iteration {self.state.iteration:,}  {last}")
+    def answer(self, status: Status, project: bool) -> Answer:
+        self.recorder.close(self.state, self.seconds, status is not Status.DIVERGED)
+        if status is Status.DIVERGED:
+            candidates = [self.finite[1]]
+        elif project:
+            candidates = list(self.solver.candidates(self.state))
+        else:
+            candidates = [self.solver.solution(self.state)]
+        if not project:
+            return unprojected(self.problem, candidates[0], "not projected")
+        limit = COSTS.final_projection_share * self.budget.seconds + COSTS.final_projection_seconds
+        return best_projection(self.problem, candidates, limit)
 
-    def record(self) -> bool:
-        """Add a row to the history, off the clock; whether the callback asks to stop."""
-        row = self._add_row()
-        if self.callback is None:
-            return False
-        answer = self.callback(
-            Progress(**row, w=self.state.w.copy(), w_average=self.solver.average(self.state))
-        )
-        return isinstance(answer, bool | np.bool_) and bool(answer)
-
-    def _add_row(self) -> dict[str, Any]:
-        w, sizes = self.state.w, self.solver.batch_sizes(self.state)
-        row = {
-            "iteration": self.state.iteration,
-            "seconds": self.seconds,
-            "constraint_checks": self.state.constraint_checks,
-            "objective": self.problem.objective.value(w),
-            "violation": self.problem.violation(w),
-        }
-        self.history.append(**row, loss_batch=sizes[0], push_batch=sizes[1], learn_batch=sizes[2])
-        return row
-
-    def finish(self, status: Status, project: bool) -> Result:
-        self.bar.show(1.0, f"iteration {self.state.iteration:,}")
-        self.bar.close()
-        if (
-            status is not Status.DIVERGED
-            and self.history.last()["iteration"] < self.state.iteration
-        ):
-            self._add_row()
-        last, average = self.finite
-        solution, w, method, projected_in = self._answer(status, project)
-        violation_before = self.problem.violation(solution)
-        if project and status is not Status.DIVERGED and self._broken(w):
+    def result(self, status: Status, answer: Answer, project: bool) -> Result:
+        if project and status is not Status.DIVERGED and answer.broken:
             status = Status.NOT_PROJECTED
+        last, average = self.finite
         return Result(
-            w=w,
+            w=answer.w,
             w_average=average,
             w_last=last,
-            objective=self.problem.objective.value(w),
-            violation=self.problem.violation(w),
+            objective=answer.objective,
+            violation=answer.violation,
             iterations=self.state.iteration,
             constraint_checks=self.state.constraint_checks,
             gradient_samples=self.state.gradient_samples,
-            seconds=self.seconds + projected_in,
+            seconds=self.seconds + answer.seconds,
             status=status,
-            history=self.history,
+            history=self.recorder.history,
             constraint_probabilities=self.solver.probabilities(self.state),
             state=RunState(
                 self.state,
@@ -326,77 +259,29 @@ class _Run:
             ),
             seed=self.seed,
             solver=self.solver,
-            projection=method,
-            violation_before_projection=violation_before,
-            objective_before_projection=self.problem.objective.value(solution),
-            preparation_seconds=self.preparation,
-            notes=self._notes(
-                project and status is not Status.NOT_PROJECTED, solution, violation_before
-            ),
+            projection=answer.method,
+            violation_before_projection=answer.violation_before,
+            objective_before_projection=answer.objective_before,
+            preparation_seconds=self.budget.clock.compiling,
+            notes=self._notes(answer, project and status is not Status.NOT_PROJECTED),
         )
 
-    def _answer(self, status: Status, project: bool) -> tuple[Vector, Vector, str, float]:
-        """The solver's solution (the best of its candidates), its projection, how it was projected
-        and how long that took.
-        """
-        if status is Status.DIVERGED:
-            candidates = [self.finite[1]]
-        elif project and hasattr(self.solver, "candidates"):
-            candidates = self.solver.candidates(self.state)
-        else:
-            candidates = [self.solver.solution(self.state)]
-        if not project:
-            return candidates[0], candidates[0], "not projected", 0.0
-        began = time.perf_counter()
-        projected = [self._projected(candidate) for candidate in candidates]
-        best = (
-            min(range(len(projected)), key=lambda k: self._rank(projected[k]))
-            if len(projected) > 1
-            else 0
-        )
-        return (
-            candidates[best],
-            projected[best].w,
-            projected[best].method,
-            time.perf_counter() - began,
-        )
-
-    def _projected(self, candidate: Vector) -> Projected:
-        """The projection; where it fails or is given up, the candidate itself with the reason, so
-        that no result is lost.
-        """
-        try:
-            limit = None if self.time_limit == math.inf else 0.2 * self.time_limit + 0.5
-            return project_onto(
-                candidate, self.problem.constraints, self.problem.domain, time_limit=limit
-            )
-        except RuntimeError as error:
-            return Projected(
-                candidate, 0.0, self.problem.violation(candidate), f"not projected: {error}", 0.0
-            )
-
-    def _rank(self, projected: Projected) -> tuple[bool, float]:
-        """Feasible points first, then the smaller objective."""
-        return self._broken(projected.w), self.problem.objective.value(projected.w)
-
-    def _broken(self, w: Vector) -> bool:
-        """Whether w breaks a constraint by more than rounding explains."""
-        return self.problem.relative_violation(w) > 1e-8 * (1.0 + float(np.abs(w).max()))
-
-    def _notes(self, project: bool, solution: Vector, violation: float) -> tuple[str, ...]:
-        notes = list(self.solver.notes(self.state)) if hasattr(self.solver, "notes") else []
-        notes += [
-            (
-                f"compilation and other preparation took {self.preparation:.2f} s, not "
-                "included in the seconds"
-            )
+    def _notes(self, answer: Answer, projected: bool) -> tuple[str, ...]:
+        compiling = self.budget.clock.compiling
+        notes = [
+            *self.solver.notes(self.state),
+            f"compilation and other preparation took {compiling:.2f} s, not included in the "
+            "seconds",
         ]
-        if self._broken(solution):
-            ended = "the projection removed it" if project else "w was not projected"
-            advice = (
-                "; a larger penalty brings it closer to feasible"
-                if hasattr(self.solver, "penalty")
-                else ""
+        if answer.broken_before:
+            ended = "the projection removed it" if projected else "w was not projected"
+            advice = "; ".join(filter(None, [ended, self.solver.remedy()]))
+            notes.append(
+                f"the solution broke a constraint by {answer.violation_before:.3g}: {advice}"
             )
-            notes.append(f"the solution broke a constraint by {violation:.3g}: {ended}{advice}")
         return tuple(notes)
+
+
+def _blown_up(w: Vector) -> bool:
+    """Beyond this size squares overflow: such a point is as good as infinite."""
+    return not float(np.abs(w).max()) < COSTS.blown_up

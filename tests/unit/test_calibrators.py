@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lighttouch as lt
-from lighttouch.estimators.inputs import InputMap, quantile_keypoints, whole_positions
+from lighttouch.estimators.model import InputMap, quantile_keypoints, whole_positions
 
 
 def test_keypoints_cut_into_equal_parts_and_keep_the_ends():
@@ -60,3 +60,16 @@ def test_outside_the_training_range_is_clamped():
     model = lt.LatticeRegressor(monotonic_cst=[1]).fit(x, x[:, 0])
     below, low, high, above = model.predict([[-5.0], [0.0], [1.0], [7.0]])
     assert below == low <= high == above
+
+
+def test_one_huge_cell_leaves_the_other_keypoints():
+    rng = np.random.default_rng(0)
+    x = rng.random((1000, 1))
+    y = 2 * x[:, 0] + rng.normal(0, 0.1, 1000)
+    for huge in (1e7, 1e9, 999_999_999.0, 1e12, -1e9):
+        x[0, 0] = huge
+        model = lt.LatticeRegressor(monotonic_cst={0: 1}).fit(x, y)
+        assert model.score(x[1:], y[1:]) > 0.96
+    assert quantile_keypoints(np.array([0.0, 1.0, 1e15]), np.ones(3), 5).size == 3
+    nearly = np.array([0.0, 0.1, 0.1 + 1e-16, 0.1 + 2e-16, 0.2, 0.3, 0.4])
+    assert quantile_keypoints(nearly, np.ones(7), 9).size == 5

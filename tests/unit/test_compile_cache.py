@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import lighttouch as lt
-from lighttouch.kernels.compiler import compiled
+from lighttouch.kernels.compiler import cache as code_cache
 
 LIGHT = """
 import time
@@ -161,19 +161,36 @@ def test_a_users_record_never_enters_the_cache(warm, tmp_path):
 
 def test_the_digest_follows_imports():
     """An edit in any file a kernel is built from gives it another place in the cache."""
-    folder = Path(compiled.__file__).parent
-    names = {path.name for path in compiled._sources(folder / "light_touch.py", set())}
+    kernels = Path(code_cache.__file__).parent.parent
+    found = code_cache._sources(kernels / "loops" / "light_touch.py", set())
+    names = {path.relative_to(kernels).as_posix() for path in found}
     assert {
-        "light_touch.py",
-        "distribution.py",
-        "constraints.py",
-        "objectives.py",
-        "losses.py",
-        "gradient.py",
-        "iterate.py",
-        "compiled.py",
+        "loops/light_touch.py",
+        "state/distribution.py",
+        "state/gradient.py",
+        "state/iterate.py",
+        "verbs/constraints.py",
+        "verbs/objectives.py",
+        "verbs/losses.py",
+        "compiler/compiled.py",
     } <= names
-    assert "order_flow.py" not in names
+    assert "orders/flow.py" not in names
+
+
+def test_the_digest_follows_every_way_to_import(tmp_path, monkeypatch):
+    """Plain imports, modules imported from a folder, and lists over several lines."""
+    for name in ("plain", "nested/inner", "nested/first", "nested/second"):
+        path = tmp_path / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
+    (tmp_path / "start.py").write_text(
+        "import lighttouch.kernels.plain\n"
+        "from lighttouch.kernels.nested.inner import (\n    one,\n    two,\n)\n"
+        "from lighttouch.kernels.nested import (\n    first,\n    second,\n)\n"
+    )
+    monkeypatch.setattr(code_cache, "_KERNELS", tmp_path)
+    found = code_cache._sources(tmp_path / "start.py", set())
+    assert {path.stem for path in found} == {"start", "plain", "inner", "first", "second"}
 
 
 def test_the_key_follows_the_files_of_records(monkeypatch):
@@ -187,11 +204,11 @@ def test_the_key_follows_the_files_of_records(monkeypatch):
     constraints = lt.lattice.increasing([2, 2, 2])
     signature = (numba.typeof(constraints.record), numba.typeof(lt.ordering(3).record))
     file = Path(sys.modules[type(constraints.record).__module__].__file__)
-    cache, codegen = full_touch._cache, full_touch.targetctx.codegen()
+    cache, codegen = full_touch.entry._cache, full_touch.entry.targetctx.codegen()
     before = cache._index_key(signature, codegen)
-    original = compiled._digest
+    original = code_cache._digest
     monkeypatch.setattr(
-        compiled, "_digest", lambda source: "edited" if source == file else original(source)
+        code_cache, "_digest", lambda source: "edited" if source == file else original(source)
     )
     assert cache._index_key(signature, codegen) != before
 
@@ -209,6 +226,6 @@ def test_machine_code_of_old_sources_is_removed_on_request_and_nothing_else(
     foreign = [folder / "somebody.kernel-3-0123456789ab.py11.1.nbc", folder / "notes.txt"]
     for path in (*stale, *foreign):
         path.write_bytes(b"12345")
-    monkeypatch.setattr(compiled, "cache_folder", lambda: folder)
-    assert compiled.remove_stale_code() == (4, 20)
+    monkeypatch.setattr(code_cache, "cache_folder", lambda: folder)
+    assert code_cache.remove_stale_code() == (4, 20)
     assert set(files(folder)) == current | {str(path) for path in foreign}

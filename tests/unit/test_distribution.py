@@ -100,7 +100,7 @@ def check_wheel(ours, t: int) -> None:
     for slot in np.flatnonzero(ours.heads >= 0):
         j, before = int(ours.heads[slot]), -1
         while j >= 0:
-            assert ours.links[j, SLOT] == slot and ours.links[j, PREVIOUS] == before
+            assert ours.law[j, SLOT] == slot and ours.law[j, PREVIOUS] == before
             until = (
                 t + (int(slot) - t) % ours.heads.size - 1
             )  # the last iteration the bound is trusted for
@@ -108,10 +108,10 @@ def check_wheel(ours, t: int) -> None:
                 log_weight(ours, j, until)
             ) * (1.0 - 1e-9)
             seen.append(j)
-            before, j = j, int(ours.links[j, NEXT])
+            before, j = j, int(ours.law[j, NEXT])
     growing = np.flatnonzero(ours.scalars[0] * ours.law[:, REMEMBERED] > 0.0)
     assert sorted(seen) == sorted(growing)
-    assert np.all(np.delete(ours.links[:, SLOT], growing) == -1)
+    assert np.all(np.delete(ours.law[:, SLOT], growing) == -1)
     assert sorted(ours.shuffled) == list(range(ours.law.shape[0]))
 
 
@@ -418,5 +418,6 @@ def test_the_p_side_stands_alone():
     ]
     modules = {getattr(node, "module", None) or node.names[0].name for node in imports}
     assert {name for name in modules if "lighttouch" in name} == {
-        "lighttouch.kernels.compiler.compiled"
+        "lighttouch.kernels.compiler.compiled",
+        "lighttouch.kernels.compiler.prefetch",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -241,8 +242,15 @@ def test_contradictory_rules_are_named():
 
 def test_columns_that_do_not_exist_are_answered_with_the_nearest():
     X, y = table(100)
-    with pytest.raises(lt.ConstraintError, match="did you mean 'rating'"):
+    told = (
+        "monotonic_cst must name columns of X, but 'ratin' is not a column; did you mean 'rating'?"
+    )
+    with pytest.raises(lt.ConstraintError, match=re.escape(told)):
         lt.LatticeRegressor(monotonic_cst={"ratin": 1}).fit(X, y)
+    with pytest.raises(lt.ConstraintError, match="categorical_features .* did you mean 'kind'"):
+        lt.LatticeRegressor(categorical_features=["kin"]).fit(X, y)
+    with pytest.raises(lt.ConstraintError, match="column 9 does not exist: the positions are 0"):
+        lt.LatticeRegressor(monotonic_cst={9: 1}).fit(X, y)
     with pytest.raises(lt.ConstraintError, match="did you mean 'reviews'"):
         lt.LatticeRegressor(shape_constraints=[lt.EdgeworthTrust("rating", "review")]).fit(X, y)
     with pytest.raises(lt.ConstraintError, match="text such as"):
@@ -275,6 +283,20 @@ def test_bad_cells_are_named(change, words):
     X, y = table(100)
     with pytest.raises((lt.DataError, TypeError), match=words):
         lt.LatticeRegressor().fit(change(X), y)
+
+
+@pytest.mark.parametrize("kind", [object, "string", "category"])
+def test_missing_labels_are_counted_and_the_first_is_named(kind):
+    X, y = table(100)
+    labels = pd.Series(np.where(y > 0, "good", "bad"), dtype=object)
+    labels[17], labels[30] = np.nan, None
+    told = "y must hold a label in every row: 2 are missing .* first at row 17"
+    for given in (labels.astype(kind), labels.astype(kind).array, labels.to_list()):
+        with pytest.raises(lt.DataError, match=told):
+            lt.LatticeClassifier().fit(X, given)
+    linear = lt.ConstrainedLinearClassifier()
+    with pytest.raises(lt.DataError, match=told):
+        linear.partial_fit(X[["rating"]], labels.astype(kind), classes=["good", "bad"])
 
 
 def test_text_in_a_numeric_column_at_prediction_is_named():
@@ -331,7 +353,7 @@ def test_time_limit_gives_a_usable_model_and_says_so():
 def test_verbose_shows_progress(capsys):
     X, y = table(100)
     lt.LatticeClassifier(verbose=1).fit(X, y > 0)
-    assert "LatticeClassifier" in capsys.readouterr().err
+    assert "100%" in capsys.readouterr().err
 
 
 def test_sample_weight_moves_the_fit():

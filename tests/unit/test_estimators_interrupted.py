@@ -4,6 +4,7 @@ meant for.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import threading
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import lighttouch as lt
-from lighttouch.estimators import fitting
+from lighttouch.estimators import fitting, training
 from lighttouch.running.interrupts import Interrupts
 
 
@@ -39,15 +40,15 @@ def send_when(condition, number: int) -> threading.Thread:
     return thread
 
 
-def started(monkeypatch, name: str) -> threading.Event:
+def started(monkeypatch) -> threading.Event:
     """Set when training proper begins."""
-    event, train = threading.Event(), getattr(fitting, name)
+    event, train = threading.Event(), fitting.train
 
     def noting(*given):
         event.set()
         return train(*given)
 
-    monkeypatch.setattr(fitting, name, noting)
+    monkeypatch.setattr(fitting, "train", noting)
     return event
 
 
@@ -59,7 +60,7 @@ def started(monkeypatch, name: str) -> threading.Event:
 def test_ctrl_c_leaves_a_usable_model_and_raises(monkeypatch):
     X, y = data()
     lt.LatticeRegressor().fit(X, y)  # compiled
-    thread = send_when(started(monkeypatch, "_by_blocks"), signal.SIGINT)
+    thread = send_when(started(monkeypatch), signal.SIGINT)
     model = slow()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -74,7 +75,7 @@ def test_sigterm_reaches_the_handler_that_was_there_with_a_usable_model(monkeypa
     seen = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
     try:
-        thread = send_when(started(monkeypatch, "_by_blocks"), signal.SIGTERM)
+        thread = send_when(started(monkeypatch), signal.SIGTERM)
         model = slow().fit(X, y)
         thread.join()
     finally:
@@ -85,12 +86,13 @@ def test_sigterm_reaches_the_handler_that_was_there_with_a_usable_model(monkeypa
 
 @pytest.mark.filterwarnings("ignore:training")
 def test_a_signal_during_solve_is_not_swallowed_by_it(monkeypatch):
-    monkeypatch.setattr(fitting, "LARGEST_PASS", 0)
+    sampling = dataclasses.replace(training.COSTS, sampled_entries=0.0)
+    monkeypatch.setattr(training, "COSTS", sampling)
     X, y = data(12)
     seen = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
     try:
-        thread = send_when(started(monkeypatch, "_by_solver"), signal.SIGTERM)
+        thread = send_when(started(monkeypatch), signal.SIGTERM)
         model = lt.LatticeRegressor(lattices="single", monotonic_cst=[-1, *[1] * 11]).fit(X, y)
         thread.join()
     finally:

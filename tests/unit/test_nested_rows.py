@@ -10,10 +10,9 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import lighttouch as lt
-from lighttouch.projections import nested
-from lighttouch.projections.engines import engine_for
-from lighttouch.projections.general_rows import RowsEngine
-from lighttouch.projections.rows import read_rows
+from lighttouch.projections.rows import nested, read_rows
+from lighttouch.projections.rows.portfolio import GeneralRows
+from lighttouch.projections.sets import feasible_set
 
 BUILDERS = {"dominance": lt.lattice.dominance, "joint": lt.lattice.joint_monotonicity}
 
@@ -60,9 +59,9 @@ def test_stacking_and_widening_keep_track_of_the_rows():
     )
 
 
-def small_engine(rules, box=(-np.inf, np.inf)):
-    rest, blocks = nested.split([rules], fewest=0)
-    return nested.nested_engine(rules.A, rules.b, rest, blocks, *box)
+def split_method(rules, box=(-np.inf, np.inf)):
+    rest, blocks = nested.without_nested([rules], fewest=0)
+    return nested.split_rows(rules.A, rules.b, rest, blocks, *box)
 
 
 @pytest.mark.parametrize("box", [(-np.inf, np.inf), (-0.3, 0.6)])
@@ -76,8 +75,8 @@ def test_nearest_points_agree_with_the_method_for_any_rows(box, seed):
         lt.lattice.edgeworth(sizes, 4, 5),
     )
     v = np.random.default_rng(seed).normal(size=64)
-    found = small_engine(rules, box).nearest(v).w
-    expected = RowsEngine.of(read_rows(rules.A, rules.b, *box)).nearest(v).w
+    found = split_method(rules, box).nearest(v).w
+    expected = GeneralRows.of(read_rows(rules.A, rules.b, *box)).nearest(v).w
     assert float((rules.A @ found - rules.b).max()) <= 0.0, "no violation at all"
     assert found.min() >= box[0] and found.max() <= box[1]
     np.testing.assert_allclose(found, expected, atol=2e-6)
@@ -87,21 +86,22 @@ def test_nearest_points_agree_with_the_method_for_any_rows(box, seed):
 def test_a_right_side_is_kept():
     sizes = [2] * 5
     rules = lt.lattice.dominance(sizes, 0, 1)
-    strict = lt.LinearConstraints(rules.A, rules.b - 0.5)
-    strict.nested = rules.nested
-    found = small_engine(strict).nearest(np.zeros(32)).w
+    strict = lt.LinearConstraints(rules.A, rules.b - 0.5, nested=rules.nested)
+    found = split_method(strict).nearest(np.zeros(32)).w
     assert float(strict.values(found).max()) <= 0.0
-    expected = RowsEngine.of(read_rows(strict.A, strict.b, -np.inf, np.inf)).nearest(np.zeros(32)).w
+    expected = (
+        GeneralRows.of(read_rows(strict.A, strict.b, -np.inf, np.inf)).nearest(np.zeros(32)).w
+    )
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_contradictions_name_rows_that_contradict_each_other():
     sizes = [2] * 4
     whole = lt.stack(lt.lattice.dominance(sizes, 0, 1), lt.bounds(16, -0.1, 0.1))
-    impossible = lt.LinearConstraints(whole.A, np.where(np.arange(whole.count) < 18, -1.0, whole.b))
-    impossible.nested = whole.nested
+    right = np.where(np.arange(whole.count) < 18, -1.0, whole.b)
+    impossible = lt.LinearConstraints(whole.A, right, nested=whole.nested)
     with pytest.raises(lt.InfeasibleConstraintsError) as caught:
-        small_engine(impossible).nearest(np.zeros(16))
+        split_method(impossible).nearest(np.zeros(16))
     rows = list(caught.value.rows)
     alone = linprog(
         np.zeros(16),
@@ -114,26 +114,26 @@ def test_contradictions_name_rows_that_contradict_each_other():
 
 def test_warm_starts_reach_the_same_point():
     sizes = [2] * 6
-    engine = small_engine(lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1)))
+    method = split_method(lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1)))
     rng = np.random.default_rng(3)
     v = rng.normal(size=64)
-    first = engine.nearest(v)
+    first = method.nearest(v)
     moved = v + 0.01 * rng.normal(size=64)
     np.testing.assert_allclose(
-        engine.nearest(moved, first.warm).w, engine.nearest(moved).w, atol=1e-5
+        method.nearest(moved, first.warm).w, method.nearest(moved).w, atol=1e-5
     )
-    again = engine.nearest(v).w
+    again = method.nearest(v).w
     np.testing.assert_array_equal(again, first.w)
 
 
 def test_project_uses_it_where_rows_are_many():
     sizes = [2] * 10
     rules = lt.stack(lt.lattice.increasing(sizes), lt.lattice.dominance(sizes, 0, 1))
-    assert isinstance(engine_for(rules, lt.Everywhere()), nested.NestedEngine)
+    assert feasible_set(rules, lt.Everywhere()).has_nested
     v = np.random.default_rng(0).normal(size=1024)
     found = lt.project(v, rules)
     assert found.violation == 0.0 and "nested" in found.method
-    expected = RowsEngine.of(read_rows(rules.A, rules.b, -np.inf, np.inf)).nearest(v).w
+    expected = GeneralRows.of(read_rows(rules.A, rules.b, -np.inf, np.inf)).nearest(v).w
     assert found.distance == pytest.approx(float(np.linalg.norm(expected - v)), rel=1e-6)
 
 

@@ -15,8 +15,8 @@ from scipy import sparse
 
 import lighttouch as lt
 from lighttouch.projections import OutOfTimeError
-from lighttouch.projections.fill import factor_operations
-from lighttouch.projections.quadratic_program import opposite_rows
+from lighttouch.projections.rows.factor_cost import factor_cost
+from lighttouch.projections.rows.interior_point import opposite_rows
 from lighttouch.solvers import interior
 
 
@@ -97,8 +97,8 @@ def test_random_sparse_rows_are_known_to_be_expensive_and_bands_to_be_cheap():
     eye = sparse.identity(4000, format="csr")
     banded = second_differences(4000).A
     scattered = sparse.random(4000, 4000, 1e-3, format="csr", rng=np.random.default_rng(0))
-    assert factor_operations(eye, banded) < 1e6
-    assert factor_operations(eye, scattered) > 1e9
+    assert factor_cost(eye, banded) < 1e6
+    assert factor_cost(eye, scattered) > 1e9
 
 
 def test_contradictory_rows_end_in_the_same_error_as_elsewhere():

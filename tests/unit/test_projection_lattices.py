@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import lighttouch as lt
 from lighttouch.lattice.implicit import LatticeMonotonicity
-from lighttouch.projections.engines import engine_for
-from lighttouch.projections.lattices import LatticeEngine
+from lighttouch.projections.sets import feasible_set
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -30,7 +29,7 @@ def test_the_same_point_as_with_rows(seed):
     v = np.round(rng.standard_normal(rules.dimension), int(rng.integers(0, 6)))
     found = lt.project(v, rules, domain)
     assert "A" not in vars(rules)
-    assert isinstance(engine_for(rules, domain), LatticeEngine)
+    assert feasible_set(rules, domain).without_ball.lattice_orders is not None
     assert found.violation == 0.0
     expected = lt.project(v, lt.LinearConstraints(rules.A, rules.b), domain)
     assert np.abs(found.w - expected.w).max() <= 1e-14
@@ -47,7 +46,7 @@ def test_uneven_bounds_and_chains_keep_their_own_methods():
     rules = lt.lattice.increasing([3, 4])
     uneven = lt.Box(rng.random(12) - 2.0, rng.random(12) + 1.0)
     found = lt.project(rng.standard_normal(12), rules, uneven)
-    assert not isinstance(engine_for(rules, uneven), LatticeEngine)
+    assert feasible_set(rules, uneven).lattice_orders is None
     assert found.violation <= 1e-12
     assert (
         "pool adjacent violators"

@@ -13,8 +13,8 @@ from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.loops.approx_sgd.heaps import new_move
 from lighttouch.kernels.loops.approx_sgd.loop import approx_sgd
 from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.state.iterate import INVERSE_SQRT
 from lighttouch.solvers.approx_sgd import order_links
+from lighttouch.solvers.steps import step_numbers
 
 Array = np.ndarray
 
@@ -242,11 +242,8 @@ def test_approx_sgd_interpreted_and_compiled_are_the_same_bits() -> None:
     solver.advance(problem, compiled, 60, np.random.default_rng(1))
     interpreted(approx_sgd)(
         problem.objective.record,
-        0.01,
         links,
-        INVERSE_SQRT,
-        2.0,
-        1,
+        step_numbers(lt.InverseSqrt(2.0), 1, 0.01),
         plain.iterate,
         plain.visits,
         new_gradient(16),

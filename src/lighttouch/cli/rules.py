@@ -10,7 +10,7 @@ from typing import Any
 
 from lighttouch.cli.failures import FileProblem
 from lighttouch.errors import ConstraintError
-from lighttouch.estimators.shapes import KINDS, ShapeConstraint
+from lighttouch.estimators.rules.shapes import KINDS, ShapeConstraint
 from lighttouch.text import did_you_mean
 
 KEYS = ("increasing", "decreasing", "rule", "canonical_examples", "canonical_margin")

@@ -23,7 +23,7 @@ import numpy as np
 
 from lighttouch.cli.failures import FileProblem
 from lighttouch.errors import DataError
-from lighttouch.estimators.columns import refuse_same_names
+from lighttouch.estimators.tables import refuse_same_names
 from lighttouch.text import did_you_mean, one_of_the_columns
 
 if TYPE_CHECKING:

@@ -160,22 +160,14 @@ def _require_plain_numbers(X: DataFrame, path: Path) -> None:
 
 def _fit(estimator: Any, job: Job) -> None:
     """Train; the first Ctrl-C or SIGTERM ends training with the best model so far."""
-    from lighttouch.estimators.blocks import asked_to_stop
-
-    with warnings.catch_warnings(record=True) as caught, Interrupts() as interrupts:
+    with warnings.catch_warnings(record=True) as caught, Interrupts():
         warnings.simplefilter("always")
-        token = asked_to_stop.set(lambda: interrupts.raised)
-        try:
-            if job.train.worse is not None:
-                estimator.fit_pairs(job.train.X, job.train.worse)
-            elif job.task == "ranking":
-                estimator.fit(job.train.X, job.train.y.to_numpy(), qid=job.train.qid.to_numpy())
-            else:
-                estimator.fit(job.train.X, job.train.y.to_numpy())
-        finally:
-            asked_to_stop.reset(token)
-        if interrupts.raised:
-            estimator.status_ = "interrupted"
+        if job.train.worse is not None:
+            estimator.fit_pairs(job.train.X, job.train.worse)
+        elif job.task == "ranking":
+            estimator.fit(job.train.X, job.train.y.to_numpy(), qid=job.train.qid.to_numpy())
+        else:
+            estimator.fit(job.train.X, job.train.y.to_numpy())
     for warning in caught:
         if warning.category.__name__ == "UserWarning":
             say(f"warning: {printable(str(warning.message))}", sys.stderr)
@@ -248,7 +240,7 @@ def _told_rules(rules: Rules) -> str:
 
 
 def _ending(estimator: Model, job: Job) -> int:
-    if estimator.status_ == "converged":
+    if estimator.status_ in ("converged", "stalled"):
         return OK
     if estimator.status_ == "interrupted":
         say(

@@ -13,7 +13,7 @@ import numpy as np
 
 import lighttouch as lt
 from lighttouch.cli.failures import INTERRUPTED, OK, say
-from lighttouch.kernels.compiler.compiled import cache_folder, remove_stale_code
+from lighttouch.kernels.compiler.cache import cache_folder, remove_stale_code
 from lighttouch.running.interrupts import Interrupts
 from lighttouch.text import printable
 

@@ -2,18 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Floats, Indices, Matrix, Vector
+from lighttouch.constraints.nested import NestedRows
+from lighttouch.errors import ConstraintError
 from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.verbs.constraints import group_values
 from lighttouch.validation import finite_vector, positive_int
 
 
+@dataclass(frozen=True)
+class LatticeAxes:
+    """Plain orders along some axes of a lattice: feature `features[k]` never falls where `signs[k]`
+    is positive, and never rises where it is negative.
+
+    Rows `starts[k]` to `starts[k + 1] - 1` of the family belong to `features[k]`, whose vertices
+    are `strides[k]` apart.
+    """
+
+    sizes: tuple[int, ...]
+    features: tuple[int, ...]
+    signs: Floats
+    starts: Indices
+    strides: Indices
+
+    @property
+    def dimension(self) -> int:
+        return int(np.prod(self.sizes, dtype=np.int64))
+
+    @property
+    def count(self) -> int:
+        return int(self.starts[-1])
+
+
+@dataclass(frozen=True)
+class Balls:
+    """|w - centers[j]| <= radii[j]; a negative radius is a constraint that no point satisfies."""
+
+    centers: Floats
+    radii: Floats
+
+
 class RecordConstraints:
-    """Constraints given by a record of arrays and the verbs for its class."""
+    """Constraints given by a record of arrays and the verbs for its class.
+
+    A family answers the questions of the projections itself: its `parts`, its `linear_rows`, its
+    `lattice_axes`, its `balls` and its cones. A family that has none of these needs `subgradient`.
+    """
 
     record: Any
     count: int
@@ -22,17 +61,56 @@ class RecordConstraints:
     group_size: int = 1
     cost: float = 1.0
     names: tuple[str, ...] | None = None
+    is_linear: bool = False  # whether `linear_rows` answers
+    nested: tuple[NestedRows, ...] = ()  # rows that builders know how to say with fewer
+    conic: bool = False  # whether `cone` writes every constraint as a second-order cone
 
     @property
     def members(self) -> int:
         return self.count
 
+    @property
+    def parts(self) -> tuple[RecordConstraints, ...]:
+        """The families of one kind that this one consists of, in order: itself, unless stacked."""
+        return (self,)
+
+    def linear_rows(self) -> tuple[Matrix, Vector] | None:
+        """All constraints as rows (A, b) of A w <= b; None where some are not linear."""
+        return None
+
+    def lattice_axes(self) -> LatticeAxes | None:
+        """The orders along the axes of a lattice that this family is; None for all others."""
+        return None
+
+    def balls(self) -> Balls | None:
+        """All constraints as balls; None where some are not."""
+        return None
+
+    def cone(self, j: int, v: Vector) -> tuple[Floats, Floats]:
+        """Constraint j as matrix @ z + shift in the cone {first >= |others|}, for z = w - v; only
+        where the family is `conic`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no cones")
+
+    def subgradient(self, j: int, w: Vector) -> Vector:
+        """A subgradient of g_j at w."""
+        raise NotImplementedError(f"{type(self).__name__} has no subgradients")
+
     def values(self, w: Any) -> Vector:
         """g_j(w) for every j (for every group, when aggregated)."""
+        point = finite_vector(w, "w", self.dimension)
         out = np.empty(self.count)
         run = interpreted(group_values) if self.interpreted else group_values
-        run(self.record, self.members, self.group_size, finite_vector(w, "w", self.dimension), out)
+        run(self.record, self.members, self.group_size, point, out)
+        if np.isnan(out).any():
+            self.refuse_nan(int(np.argmax(np.isnan(out))), point)
         return out
+
+    def refuse_nan(self, j: int, w: Vector) -> None:
+        """Raise the error for a value of constraint j (group j, when aggregated) that is NaN."""
+        raise ConstraintError(
+            f"g_j(w) must be a number at every w of the domain, got nan for {self.describe(j)}"
+        )
 
     def largest(self, w: Vector) -> float:
         """The largest g_j(w)."""
@@ -63,7 +141,11 @@ class RecordConstraints:
 
 
 class Aggregated(RecordConstraints):
-    """The maximum over each group of `size` consecutive constraints of another family."""
+    """The maximum over each group of `size` consecutive constraints of another family.
+
+    The set is the same as that of the single constraints, so that the questions of the projections
+    are answered by them.
+    """
 
     def __init__(self, base: RecordConstraints, size: int) -> None:
         self.base: RecordConstraints = base.base if isinstance(base, Aggregated) else base
@@ -77,6 +159,20 @@ class Aggregated(RecordConstraints):
     @property
     def members(self) -> int:
         return self.base.count
+
+    @property
+    def parts(self) -> tuple[RecordConstraints, ...]:
+        return self.base.parts
+
+    def linear_rows(self) -> tuple[Matrix, Vector] | None:
+        return self.base.linear_rows()
+
+    def lattice_axes(self) -> LatticeAxes | None:
+        return self.base.lattice_axes()
+
+    def refuse_nan(self, j: int, w: Vector) -> None:
+        self.base.values(w)  # names the single constraint
+        super().refuse_nan(j, w)
 
     def row_scales(self) -> Vector:
         scales = self.base.row_scales()

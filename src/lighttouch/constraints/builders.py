@@ -19,11 +19,28 @@ from lighttouch.validation import (
     to_float,
 )
 
-BYTES_A_ROW = 60  # of a row with two entries, while it is built
+BYTES_PER_ROW = 60  # of a row with two entries, while it is built
 
 
 def ordering(dimension: int) -> LinearConstraints:
-    """w_0 <= w_1 <= ... <= w_{d-1}."""
+    """w_0 <= w_1 <= ... <= w_{d-1}.
+
+    Parameters
+    ----------
+    dimension : int
+        The number of parameters.
+
+    Returns
+    -------
+    LinearConstraints
+        One row per pair of neighbours.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> lt.ordering(3).values([1.0, 3.0, 2.0])
+    array([-2.,  1.])
+    """
     _refuse_too_many(positive_int(dimension, "dimension"), "pairs to order")
     places = np.arange(dimension)
     return order(places[:-1], places[1:], dimension=dimension)
@@ -32,9 +49,32 @@ def ordering(dimension: int) -> LinearConstraints:
 def order(
     lower: Any, upper: Any, margin: float | Any = 0.0, *, dimension: int | None = None
 ) -> LinearConstraints:
-    """w[lower_j] + margin <= w[upper_j] for every j; `margin` is one number, or one each.
+    """w[lower_j] + margin_j <= w[upper_j] for every j.
 
-    The dimension is the largest index plus one unless given.
+    Parameters
+    ----------
+    lower, upper : arrays of m whole numbers
+        Indices of parameters: the smaller and the larger of every pair.
+    margin : float or array of m numbers, default 0
+        By how much they differ at least.
+    dimension : int, optional
+        The number of parameters; the largest index plus one unless given.
+
+    Returns
+    -------
+    LinearConstraints
+        One row per pair.
+
+    Raises
+    ------
+    ConstraintError
+        Where an index is out of range, or a parameter is ordered against itself.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> lt.project([2.0, 0.0, 1.0], lt.order([0], [1], dimension=3)).w
+    array([1., 1., 1.])
     """
     smaller, larger = (
         _indices(values, name) for values, name in ((lower, "lower"), (upper, "upper"))
@@ -65,8 +105,26 @@ def order(
 
 
 def bounds(dimension: int, lower: Any = None, upper: Any = None) -> LinearConstraints:
-    """lower <= w <= upper as constraints: numbers, or one a coordinate; None or an infinite side
-    asks for nothing.
+    """lower <= w <= upper as constraints.
+
+    Parameters
+    ----------
+    dimension : int
+        The number of parameters.
+    lower, upper : float or array of d numbers, optional
+        One number for all coordinates, or one per coordinate; None or an infinite side asks for
+        nothing.
+
+    Returns
+    -------
+    LinearConstraints
+        One row per finite side of a coordinate, lower sides first.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> lt.bounds(2, lower=0.0, upper=[1.0, float("inf")])
+    LinearConstraints(3 constraints on 2 parameters)
     """
     dimension = positive_int(dimension, "dimension")
     _refuse_too_many(2 * dimension, "bounds")
@@ -89,8 +147,32 @@ def bounds(dimension: int, lower: Any = None, upper: Any = None) -> LinearConstr
 
 
 def canonical_examples(X: Any, y: Any, margin: float = 1.0) -> LinearConstraints:
-    """y_i <w, x_i> >= margin for every row: these examples must always be classified right (y in
-    {-1, +1}).
+    """y_i <w, x_i> >= margin for every row: these examples must always be classified right.
+
+    Parameters
+    ----------
+    X : array or scipy sparse matrix of shape (m, d)
+        The examples.
+    y : array of m labels
+        -1 or +1.
+    margin : float or array of m numbers, default 1
+        How far on the right side they must be.
+
+    Returns
+    -------
+    LinearConstraints
+        One row per example.
+
+    Raises
+    ------
+    ConstraintError
+        Where a label is neither -1 nor +1, or X is not finite.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> lt.canonical_examples([[1.0, 2.0]], [1.0]).values([0.0, 1.0])
+    array([-1.])
     """
     rows = finite_matrix(X, "X", ConstraintError)
     labels = finite_vector(y, "y", rows.shape[0], ConstraintError)
@@ -107,7 +189,7 @@ def canonical_examples(X: Any, y: Any, margin: float = 1.0) -> LinearConstraints
 
 def _refuse_too_many(count: int, what: str) -> None:
     refuse_if_too_large(
-        count * BYTES_A_ROW,
+        count * BYTES_PER_ROW,
         f"{count:,} {what}",
         "use fewer, or a family without stored rows",
         ConstraintError,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.constraints.base import RecordConstraints
+from lighttouch.errors import ConstraintError
 from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.state.gradient import clear, new_gradient
 from lighttouch.kernels.verbs.constraints import add_subgradient
@@ -19,12 +21,28 @@ from lighttouch.validation import finite_vector, positive_int
 class ConvexConstraints(RecordConstraints):
     """g_j(w) <= 0 for `count` convex functions the user writes.
 
-    With Python callables, loops run interpreted: `value(j, w)` returns g_j(w), `subgradient(j, w)`
-    an array.
+    Parameters
+    ----------
+    dimension : int
+        The number of parameters.
+    count : int
+        The number of constraints.
+    value : callable
+        ``value(j, w)`` returns g_j(w), a number at every w (NaN is an error). With a record:
+        ``value(record, j, w)``, a plain loop that numba compiles.
+    subgradient : callable
+        ``subgradient(j, w)`` returns an array of `dimension` numbers. With a record:
+        ``subgradient(record, j, w, out)`` writes into `out`, which comes filled with zeros.
+    record : NamedTuple of arrays and numbers, optional
+        With it the loops around the functions run compiled, without it interpreted.
 
-    With `record` (a NamedTuple of arrays and numbers) the same loops run compiled: `value(record,
-    j, w)` returns a number, `subgradient(record, j, w, out)` writes into `out`, which comes filled
-    with zeros; both are plain loops.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import lighttouch as lt
+    >>> disc = lt.ConvexConstraints(2, 1, lambda j, w: w @ w - 1.0, lambda j, w: 2.0 * w)
+    >>> disc.values([2.0, 0.0])
+    array([3.])
     """
 
     def __init__(
@@ -40,6 +58,7 @@ class ConvexConstraints(RecordConstraints):
         self.count = positive_int(count, "count", least=0)
         self.cost = float(dimension)
         self.interpreted = record is None
+        self._function = str(getattr(value, "__name__", type(value).__name__))
         self.record = (
             PythonConstraints(value, subgradient)
             if record is None
@@ -48,10 +67,18 @@ class ConvexConstraints(RecordConstraints):
 
     def value(self, j: int, w: Any) -> float:
         """g_j(w)."""
-        return (
-            float(self.values(w)[j])
-            if not self.interpreted
-            else float(self.record.value(j, finite_vector(w, "w", self.dimension)))
+        if not self.interpreted:
+            return float(self.values(w)[j])
+        point = finite_vector(w, "w", self.dimension)
+        value = float(self.record.value(j, point))
+        if math.isnan(value):
+            self.refuse_nan(j, point)
+        return value
+
+    def refuse_nan(self, j: int, w: Vector) -> None:
+        raise ConstraintError(
+            f"value must return a number at every w of the domain: the function "
+            f"{self._function!r} returned nan for constraint {j}"
         )
 
     def subgradient(self, j: int, w: Any) -> Vector:

@@ -18,13 +18,42 @@ from lighttouch.validation import finite_matrix, finite_vector
 
 
 class LinearConstraints(RecordConstraints):
-    """A w <= b, with A dense or scipy sparse, one row a constraint; zero rows (no constraint at
-    all) are allowed.
+    """Linear inequalities A w <= b, one row per constraint.
+
+    Parameters
+    ----------
+    A : array or scipy sparse matrix of shape (m, d)
+        One row per constraint. Zero rows (no constraint at all) are allowed.
+    b : array of m numbers
+        The right sides.
+    names : sequence of m strings, optional
+        What errors and reports call the rows.
+    nested : tuple of NestedRows, default ()
+        Rows that builders know how to say with fewer (see `constraints/nested.py`).
+
+    Raises
+    ------
+    ConstraintError
+        Where A or b is not finite, or their shapes do not fit.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> rows = lt.LinearConstraints([[1.0, 1.0], [-1.0, 0.0]], [1.0, 0.0])
+    >>> rows.values([2.0, 0.5])
+    array([ 1.5, -2. ])
     """
 
-    nested: tuple[NestedRows, ...] = ()  # rows that builders know how to say with fewer
+    is_linear = True
 
-    def __init__(self, A: Any, b: Any, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        A: Any,
+        b: Any,
+        names: Sequence[str] | None = None,
+        *,
+        nested: Sequence[NestedRows] = (),
+    ) -> None:
         self.A: Matrix = finite_matrix(A, "A", ConstraintError)
         self.count, self.dimension = self.A.shape
         if self.dimension == 0:
@@ -35,10 +64,14 @@ class LinearConstraints(RecordConstraints):
                 f"names must hold one name for each of the {self.count} rows, got {len(names)}"
             )
         self.names = None if names is None else tuple(names)
+        self.nested = tuple(nested)
         self.sparse = scipy.sparse.issparse(self.A)
         self.cost = (
             max(1.0, self.A.nnz / max(1, self.count)) if self.sparse else float(self.dimension)
         )
+
+    def linear_rows(self) -> tuple[Matrix, Vector] | None:
+        return self.A, self.b
 
     @cached_property
     def record(self) -> Any:

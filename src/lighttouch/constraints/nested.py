@@ -2,7 +2,7 @@
 another, said with few rows.
 
 Rows below[s](w) - above[t](w) <= right for every s and t that a path of an order joins are as many
-as the order has pairs. Numbers M, one a node of the order, say the same with as many rows as the
+as the order has pairs. Numbers M, one per node of the order, say the same with as many rows as the
 order has nodes and edges: below - right <= M <= above, M rising along the edges. (M = the largest
 `below` so far is such a choice wherever the rows hold.)
 """
@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch.arrays import Indices
+from lighttouch.arrays import Floats, Indices, Matrix
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class NestedForms:
     M[upper] for every edge.
     """
 
-    below: Any  # CSR, one form a row
-    above: Any
+    below: Matrix  # CSR, one form per row
+    above: Matrix
     below_at: Indices
     above_at: Indices
     nodes: int
@@ -40,7 +39,7 @@ class NestedForms:
         squares = [
             part.multiply(part).sum() / max(1, part.shape[0]) for part in (self.below, self.above)
         ]
-        return float(np.sqrt(max(np.mean(squares), 1e-300)))
+        return float(np.sqrt(max(np.mean(squares), np.finfo(np.float64).tiny)))
 
     def wide(self, start: int, dimension: int) -> NestedForms:
         """The same about parameters start, start + 1, ... of more."""
@@ -67,13 +66,13 @@ class NestedRows:
             self, families=tuple(forms.wide(start, dimension) for forms in self.families)
         )
 
-    def right(self, b: NDArray[np.float64]) -> float | None:
+    def right(self, b: Floats) -> float | None:
         """The right side that all rows share; None where they do not."""
         mine = b[self.first : self.first + self.count]
         return float(mine[0]) if mine.size and np.all(mine == mine[0]) else None
 
 
-def wide(rows: Any, start: int, dimension: int) -> Any:
+def wide(rows: Matrix, start: int, dimension: int) -> Matrix:
     """Rows about the first parameters as rows about parameters start, start + 1, ... of more."""
     rows = sparse.csr_matrix(rows)
     return sparse.csr_matrix(
@@ -81,8 +80,17 @@ def wide(rows: Any, start: int, dimension: int) -> Any:
     )
 
 
-def one_after_another(parts: Sequence[Any]) -> tuple[NestedRows, ...]:
-    """The nested rows of several families (anything with `nested` and `count`) stacked in order."""
+class WithNested(Protocol):
+    """A family that knows which of its rows are nested."""
+
+    @property
+    def nested(self) -> Sequence[NestedRows]: ...
+    @property
+    def count(self) -> int: ...
+
+
+def one_after_another(parts: Sequence[WithNested]) -> tuple[NestedRows, ...]:
+    """The nested rows of several families stacked in order."""
     found: list[NestedRows] = []
     rows = 0
     for part in parts:

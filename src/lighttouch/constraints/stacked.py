@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Matrix, Vector
 from lighttouch.constraints.base import Aggregated, RecordConstraints
 from lighttouch.constraints.linear import LinearConstraints
 from lighttouch.constraints.nested import one_after_another
@@ -17,7 +18,29 @@ from lighttouch.kernels.verbs.constraints import Joined
 
 
 def stack(*parts: RecordConstraints) -> RecordConstraints:
-    """All constraints of all parts, in order; linear ones become one LinearConstraints."""
+    """All constraints of all parts, in order; linear ones become one LinearConstraints.
+
+    Parameters
+    ----------
+    *parts : constraint families
+        At least one, all about the same number of parameters.
+
+    Returns
+    -------
+    LinearConstraints or Stacked
+        A single family comes back as it is.
+
+    Raises
+    ------
+    ConstraintError
+        Without parts, where their dimensions differ, or where one is aggregated.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> lt.stack(lt.ordering(3), lt.bounds(3, lower=0.0))
+    LinearConstraints(5 constraints on 3 parameters)
+    """
     if not parts:
         raise ConstraintError("stack needs at least one constraint family")
     dimensions = {part.dimension for part in parts}
@@ -28,21 +51,18 @@ def stack(*parts: RecordConstraints) -> RecordConstraints:
             "stack the single constraints first, then aggregate the whole: stack(a, "
             "b).aggregated(size)"
         )
-    flat = [
-        inner for part in parts for inner in (part.parts if isinstance(part, Stacked) else (part,))
-    ]
+    flat = [inner for part in parts for inner in part.parts]
     if len(flat) == 1:
         return flat[0]
-    if all(isinstance(part, LinearConstraints) for part in flat):
-        return _one_matrix(flat)
-    return Stacked(flat)
+    linear = [part for part in flat if isinstance(part, LinearConstraints)]
+    return _one_family(linear) if len(linear) == len(flat) else Stacked(flat)
 
 
 class Stacked(RecordConstraints):
     """Families of different kinds, one after the other."""
 
     def __init__(self, parts: list[RecordConstraints]) -> None:
-        self.parts = tuple(parts)
+        self._parts = tuple(parts)
         self.count = sum(part.count for part in parts)
         self.dimension = parts[0].dimension
         self.interpreted = any(part.interpreted for part in parts)
@@ -55,10 +75,21 @@ class Stacked(RecordConstraints):
             return parts[0].record
         return Joined(parts[0].record, self._join(parts[1:]), parts[0].count)
 
+    @property
+    def parts(self) -> tuple[RecordConstraints, ...]:
+        return self._parts
+
+    def linear_rows(self) -> tuple[Matrix, Vector] | None:
+        return stacked_rows(self._parts)
+
     def part_of(self, j: int) -> tuple[RecordConstraints, int]:
         """The family constraint j belongs to, and its place in it."""
         which = bisect.bisect_right(self._ends, j)
         return self.parts[which], j - (int(self._ends[which - 1]) if which else 0)
+
+    def refuse_nan(self, j: int, w: Vector) -> None:
+        part, place = self.part_of(j)
+        part.refuse_nan(place, w)
 
     def row_scales(self) -> Vector:
         return np.concatenate([part.row_scales() for part in self.parts])
@@ -68,17 +99,29 @@ class Stacked(RecordConstraints):
         return part.describe(place)
 
 
-def _one_matrix(parts: list[Any]) -> LinearConstraints:
+def stacked_rows(parts: Sequence[RecordConstraints]) -> tuple[Matrix, Vector] | None:
+    """The rows of all families, one after the other (sparse where one of them is); None where a
+    family is not linear.
+    """
+    if not parts or not all(part.is_linear for part in parts):
+        return None
+    known = [part.linear_rows() for part in parts]
+    rows = [each for each in known if each is not None]
+    if len(rows) == 1:
+        return rows[0]
+    sparse = any(scipy.sparse.issparse(A) for A, _ in rows)
+    A = (
+        scipy.sparse.vstack([A for A, _ in rows], format="csr")
+        if sparse
+        else np.vstack([A for A, _ in rows])
+    )
+    return A, np.concatenate([b for _, b in rows])
+
+
+def _one_family(parts: list[LinearConstraints]) -> LinearConstraints:
     names = None
     if any(part.names for part in parts):
         names = [part.describe(j) for part in parts for j in range(part.count)]
-    b = np.concatenate([part.b for part in parts])
-    sparse = any(part.sparse for part in parts)
-    A = (
-        scipy.sparse.vstack([part.A for part in parts], format="csr")
-        if sparse
-        else np.vstack([part.A for part in parts])
-    )
-    whole = LinearConstraints(A, b, names)
-    whole.nested = one_after_another(parts)
-    return whole
+    rows = stacked_rows(parts)
+    assert rows is not None
+    return LinearConstraints(*rows, names, nested=one_after_another(parts))

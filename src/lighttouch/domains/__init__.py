@@ -1,4 +1,8 @@
-"""The simple set W the parameters live in."""
+"""The simple set W the parameters live in: a box, a ball, or all of R^d.
+
+The type is closed. Projections treat each of the three in its own way, so that another class could
+only be ignored; `checked_domain` refuses it instead.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from lighttouch.errors import DataError
 from lighttouch.kernels.verbs.domains import BALL, BOX, EVERYWHERE, DomainRecord
 from lighttouch.validation import finite_vector, positive, refuse_non_finite, to_float
 
-__all__ = ["Ball", "Box", "Everywhere"]
+__all__ = ["Ball", "Box", "Domain", "Everywhere", "checked_domain"]
 
 _NONE = np.zeros(1)
 _LOWEST, _HIGHEST = np.array([-math.inf]), np.array([math.inf])
@@ -21,7 +25,14 @@ _LOWEST, _HIGHEST = np.array([-math.inf]), np.array([math.inf])
 
 @dataclass(frozen=True)
 class Everywhere:
-    """All of R^d."""
+    """All of R^d.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> lt.Everywhere().project([1.0, -2.0])
+    array([ 1., -2.])
+    """
 
     def project(self, w: Vector) -> Vector:
         return np.array(w, dtype=np.float64)
@@ -32,13 +43,35 @@ class Everywhere:
     def objection_to(self, dimension: int) -> str | None:
         return None
 
+    def bounds(self, dimension: int) -> tuple[Vector, Vector]:
+        """Limits of every coordinate, infinite where there are none."""
+        return np.full(dimension, -math.inf), np.full(dimension, math.inf)
+
     def diameter(self, dimension: int) -> float:
+        """The largest distance of two points."""
         return math.inf
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """lower <= w <= upper, each a number or one number a coordinate; infinite sides are allowed."""
+    """lower <= w <= upper.
+
+    Parameters
+    ----------
+    lower, upper : float or array of d numbers
+        One number for all coordinates, or one per coordinate; infinite sides are allowed.
+
+    Raises
+    ------
+    DataError
+        Where a side is NaN, the lengths differ, or lower exceeds upper.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> lt.Box(-1.0, 1.0).project([3.0, 0.5])
+    array([1. , 0.5])
+    """
 
     lower: Any
     upper: Any
@@ -48,7 +81,7 @@ class Box:
             values = to_float(getattr(self, name), name)
             if values.ndim > 1:
                 raise DataError(
-                    f"{name} must be a number or one number a coordinate, got shape {values.shape}"
+                    f"{name} must be a number or one per coordinate, got shape {values.shape}"
                 )
             refuse_non_finite(np.atleast_1d(np.where(np.isinf(values), 0.0, values)), name)
             object.__setattr__(
@@ -89,7 +122,13 @@ class Box:
                 return f"the box's {name} must be a number or have {dimension} entries, got {size}"
         return None
 
+    def bounds(self, dimension: int) -> tuple[Vector, Vector]:
+        """Limits of every coordinate, infinite where there are none."""
+        lower, upper = (np.broadcast_to(side, dimension) for side in (self.lower, self.upper))
+        return np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+
     def diameter(self, dimension: int) -> float:
+        """The largest distance of two points."""
         return float(
             np.linalg.norm(np.broadcast_to(np.subtract(self.upper, self.lower), dimension))
         )
@@ -97,7 +136,26 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Ball:
-    """||w - center|| <= radius; the centre is the origin unless given."""
+    """||w - center|| <= radius.
+
+    Parameters
+    ----------
+    radius : float
+        Positive.
+    center : array of d numbers, optional
+        The origin unless given.
+
+    Raises
+    ------
+    DataError
+        Where the radius is not positive or the centre not finite.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> lt.Ball(1.0).project([3.0, 4.0])
+    array([0.6, 0.8])
+    """
 
     radius: float
     center: Any = None
@@ -107,11 +165,12 @@ class Ball:
         if self.center is not None:
             object.__setattr__(self, "center", finite_vector(self.center, "center"))
 
-    def _center(self, dimension: int) -> Vector:
-        return np.zeros(dimension) if self.center is None else self.center
+    def center_in(self, dimension: int) -> Vector:
+        """The centre as an array."""
+        return np.zeros(dimension) if self.center is None else np.asarray(self.center)
 
     def project(self, w: Vector) -> Vector:
-        center = self._center(len(w))
+        center = self.center_in(len(w))
         away = np.asarray(w, dtype=np.float64) - center
         distance = float(np.linalg.norm(away))
         return (
@@ -121,12 +180,54 @@ class Ball:
         )
 
     def record(self, dimension: int) -> DomainRecord:
-        return DomainRecord(BALL, _LOWEST, _HIGHEST, self._center(dimension), self.radius)
+        return DomainRecord(BALL, _LOWEST, _HIGHEST, self.center_in(dimension), self.radius)
 
     def objection_to(self, dimension: int) -> str | None:
         if self.center is not None and self.center.size != dimension:
             return f"the ball's center must have {dimension} entries, got {self.center.size}"
         return None
 
+    def bounds(self, dimension: int) -> tuple[Vector, Vector]:
+        """The box around the ball."""
+        center = self.center_in(dimension)
+        return center - self.radius, center + self.radius
+
     def diameter(self, dimension: int) -> float:
+        """The largest distance of two points."""
         return 2.0 * self.radius
+
+
+Domain = Box | Ball | Everywhere
+
+
+def checked_domain(domain: object, dimension: int) -> Domain:
+    """The domain, if it is one and fits the number of parameters.
+
+    Parameters
+    ----------
+    domain : object
+        What a user gave.
+    dimension : int
+        The number of parameters.
+
+    Returns
+    -------
+    Domain
+        The same object.
+
+    Raises
+    ------
+    DataError
+        Where it is of another class, or its arrays have another length.
+    """
+    if not isinstance(domain, Box | Ball | Everywhere):
+        kind = (
+            f"the class {domain.__name__} instead of an instance of it"
+            if isinstance(domain, type)
+            else type(domain).__name__
+        )
+        raise DataError(f"domain must be Box, Ball or Everywhere, got {kind}")
+    objection = domain.objection_to(dimension)
+    if objection:
+        raise DataError(objection)
+    return domain

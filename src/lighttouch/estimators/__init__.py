@@ -1,12 +1,13 @@
 """Models with rules as scikit-learn estimators."""
 
-from lighttouch.estimators import shapes
-from lighttouch.estimators.lattice_models import LatticeClassifier, LatticeRanker, LatticeRegressor
-from lighttouch.estimators.linear_models import (
+from lighttouch.estimators.lattice_models import LatticeClassifier, LatticeRegressor
+from lighttouch.estimators.linear import (
     ConstrainedLinearClassifier,
     ConstrainedLinearRegressor,
 )
-from lighttouch.estimators.report import ConstraintReport
+from lighttouch.estimators.proof import ConstraintReport
+from lighttouch.estimators.ranking import LatticeRanker
+from lighttouch.estimators.rules import shapes
 from lighttouch.estimators.saving import load
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,31 +13,20 @@ from scipy import sparse
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.estimators import planning, smoothing
-from lighttouch.estimators.blocks import (
-    LARGEST_FACTORED,
-    BlockTrainer,
-    Deadline,
-    Penalised,
-    Trained,
-    gram,
-)
-from lighttouch.estimators.exact import exactly_feasible
-from lighttouch.estimators.losses import PointLoss
-from lighttouch.estimators.pieces import PieceModel
-from lighttouch.estimators.planning import Plan
-from lighttouch.estimators.report import ConstraintReport, make_report
+from lighttouch.estimators import smoothing, structure
+from lighttouch.estimators.feasible_rounding import exactly_feasible
+from lighttouch.estimators.model import AdditiveModel
+from lighttouch.estimators.proof import ConstraintReport, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
-from lighttouch.estimators.smoothing import SquaredProblem
+from lighttouch.estimators.structure import Plan
+from lighttouch.estimators.training import COSTS, Settings, train, train_without_rules
 from lighttouch.objectives import EmpiricalRisk
-from lighttouch.problem import Problem
 from lighttouch.projections import project
-from lighttouch.result import History
-from lighttouch.solve import solve
+from lighttouch.result import Result
+from lighttouch.solvers.quadratic_steps import gram
 
 Floats = NDArray[np.float64]
-# entries of a feature matrix; beyond it models too large for a factor are trained by `lt.solve`
-LARGEST_PASS = 5_000_000
+Strengths = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -54,7 +44,7 @@ class Examples:
     source: tuple[Floats, list[NDArray[np.int64]]] | None = (
         None  # the rows that the signed tables repeat, and which each takes
     )
-    _known: dict[int, tuple[PieceModel, Any]] = field(
+    _known: dict[int, tuple[AdditiveModel, Any]] = field(
         default_factory=dict, compare=False, repr=False
     )
 
@@ -63,14 +53,14 @@ class Examples:
         """For deciding how much can be learnt: pairs of the same rows are not so many examples."""
         return self.y.size if self.independent is None else min(self.y.size, self.independent)
 
-    def features(self, model: PieceModel) -> sparse.csr_matrix:
+    def features(self, model: AdditiveModel) -> sparse.csr_matrix:
         """One row an example; kept for the model asked about last."""
         if id(model) not in self._known:
             self._known.clear()
             self._known[id(model)] = (model, self._new_features(model))
         return self._known[id(model)][1]
 
-    def _new_features(self, model: PieceModel) -> sparse.csr_matrix:
+    def _new_features(self, model: AdditiveModel) -> sparse.csr_matrix:
         if self.source is None:
             parts = [sign * model.features(table) for table, sign in self.signed_tables]
         else:
@@ -103,99 +93,91 @@ class Examples:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How to train."""
+class Smoothed:
+    """Parameters without rules for squared errors, their roughness and how strongly it counts."""
 
-    loss: PointLoss
-    smoothing: Any
-    tolerance: float
-    max_iter: int
-    deadline: Deadline
-    rng: np.random.Generator
-    report: Any = None
+    w: Floats
+    roughness: smoothing.Roughness
+    strengths: Strengths
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model, its parameters in the user's units, and the proof."""
+    """A model, its parameters in the user's units, how training ended, and the proof."""
 
-    model: PieceModel
+    model: AdditiveModel
     w: Floats
     report: ConstraintReport
-    blocks: int
-    status: str
-    smoothing: tuple[float, float]
-    history: History
+    result: Result
+    smoothing: Strengths
 
 
-def fit(plan: Plan, examples: Examples, settings: Settings, canonical: Any = None) -> Fitted:
+def fit(
+    plan: Plan,
+    examples: Examples,
+    settings: Settings,
+    wanted: Any,
+    canonical: Callable[[AdditiveModel], list[RuleRows]] | None = None,
+) -> Fitted:
     """Calibrators first, to find where columns interact; then everything together, under the rules.
 
-    `canonical(model)` gives the rules that come from canonical examples.
+    `wanted` is the smoothing that the user asked for; `canonical(model)` gives the rules that come
+    from canonical examples.
     """
+    given = smoothing.read_strengths(wanted)
     table, weights = examples.table, examples.table_weights
-    own = planning.calibrators(plan, table, weights)
-    additive = PieceModel(own)
-    first, strengths = _least_squares(plan, additive, examples, settings.smoothing, None)
-    chosen = _choose_subsets(plan, additive, first, examples, settings.rng)
-    curves = {piece.columns[0]: first[additive.part(place)] for place, piece in enumerate(own)}
+    own = structure.calibrators(plan, table, weights)
+    additive = AdditiveModel(own)
+    first = _least_squares(plan, additive, examples, given, None, settings.rng)
+    chosen = _choose_subsets(plan, additive, first.w, examples, settings.rng)
+    curves = {piece.columns[0]: first.w[additive.part(place)] for place, piece in enumerate(own)}
     _keep_category_orders(plan, curves)
-    sizes = planning.lattice_sizes(plan, examples.count, chosen)
+    sizes = structure.lattice_sizes(plan, examples.count, chosen)
     lattices = [
-        planning.lattice_piece(plan, subset, size, table, weights, curves) for subset, size in sizes
+        structure.lattice_piece(plan, subset, size, table, weights, curves)
+        for subset, size in sizes
     ]
-    model = PieceModel(own + lattices)
+    model = AdditiveModel(own + lattices)
+    if lattices:
+        known = first.strengths[0]
+        first = _least_squares(plan, model, examples, given, known, settings.rng)
     rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
         canonical(model) if canonical else []
     )
-    return _fit_under_rules(plan, model, rules, examples, settings, (first, strengths))
+    return _fit_under_rules(model, rules, examples, settings, first)
 
 
 def _least_squares(
     plan: Plan,
-    model: PieceModel,
+    model: AdditiveModel,
     examples: Examples,
-    wanted: Any,
-    start: tuple[float, float] | None,
-) -> tuple[Floats, tuple[float, float]]:
-    """Parameters without rules for squared errors, and the smoothing they were given."""
-    if model.dimension > LARGEST_FACTORED:
-        return np.zeros(model.dimension), smoothing.FIRST_CHOICE
-    problem = _squared(model, examples)
-    roughness = smoothing.penalties(model, plan.categorical, examples.count)
-    strengths = _strengths(problem, roughness, wanted, start)
-    return problem.fit(roughness.total(strengths))[0], strengths
+    given: Strengths | None,
+    known: float | None,
+    rng: np.random.Generator,
+) -> Smoothed:
+    """`known` is the strength for calibrators, where it is known already."""
+    problem = _squared_errors(model, examples, rng)
+    roughness = smoothing.roughness_of(model, plan.categorical, examples.count)
+    strengths = given or smoothing.choose(problem, roughness, known)
+    return Smoothed(problem.fit(roughness, strengths)[0], roughness, strengths)
 
 
-def _strengths(
-    problem: SquaredProblem, roughness: Any, wanted: Any, start: tuple[float, float] | None
-) -> tuple[float, float]:
-    if isinstance(wanted, str):
-        if wanted != "auto":
-            raise ValueError(
-                "smoothing must be 'auto', a number or a pair of numbers (calibrators, "
-                f"lattices), got {wanted!r}"
-            )
-        return smoothing.choose(problem, roughness, None if start is None else start[0])
-    pair = np.broadcast_to(np.asarray(wanted, dtype=np.float64), 2)
-    if not (np.isfinite(pair).all() and (pair >= 0.0).all()):
-        raise ValueError(f"smoothing must not be negative, got {wanted!r}")
-    return float(pair[0]), float(pair[1])
-
-
-def _squared(model: PieceModel, examples: Examples) -> SquaredProblem:
+def _squared_errors(
+    model: AdditiveModel, examples: Examples, rng: np.random.Generator
+) -> smoothing.SquaredErrors:
     features = examples.features(model)
+    if model.dimension > COSTS.largest_gram:
+        return smoothing.sampled_errors(features, examples.y, examples.weights, examples.count, rng)
     moment = np.asarray(features.T @ (examples.weights * examples.y))
     G = gram(features, examples.weights)
     if len(examples.signed_tables) > 1:
         G[0, 0] = 1.0  # the intercept of differences is nothing; keep the matrix definite
-    return SquaredProblem(
-        G, moment, float(examples.weights @ np.square(examples.y)), examples.count
-    )
+    energy = float(examples.weights @ np.square(examples.y))
+    return smoothing.GramErrors(G, moment, energy, examples.count)
 
 
 def _choose_subsets(
-    plan: Plan, additive: PieceModel, w: Floats, examples: Examples, rng: np.random.Generator
+    plan: Plan, additive: AdditiveModel, w: Floats, examples: Examples, rng: np.random.Generator
 ) -> list[tuple[tuple[int, ...], float]]:
     """Column subsets, each with how much it promises."""
     screen = (
@@ -206,10 +188,10 @@ def _choose_subsets(
     gains = {}
     if screen and plan.lattices != 0:
         residual = examples.y - examples.features(additive) @ w
-        gains = planning.interaction_gains(
+        gains = structure.interaction_gains(
             plan, examples.signed_tables, residual, examples.weights, examples.count
         )
-    return planning.promises(planning.subsets(plan, gains, rng), gains)
+    return structure.promises(structure.subsets(plan, gains, rng), gains)
 
 
 def _keep_category_orders(plan: Plan, curves: dict[int, Floats]) -> None:
@@ -229,92 +211,30 @@ def _keep_category_orders(plan: Plan, curves: dict[int, Floats]) -> None:
 
 
 def _fit_under_rules(
-    plan: Plan,
-    model: PieceModel,
+    model: AdditiveModel,
     rules: list[RuleRows],
     examples: Examples,
     settings: Settings,
-    so_far: tuple[Floats, tuple[float, float]],
+    smoothed: Smoothed,
 ) -> Fitted:
-    in_training = _in_training_units(stacked(rules, model.dimension), examples)
-    start, strengths = so_far
-    large = model.dimension > LARGEST_FACTORED
-    if large:
-        start = np.concatenate([start, np.zeros(model.dimension - start.size)])
-    elif model.dimension > start.size:
-        start, strengths = _least_squares(plan, model, examples, settings.smoothing, strengths)
-    penalty = smoothing.penalties(model, plan.categorical, examples.count).total(strengths)
-    corner = sparse.csr_matrix(([1e-9], ([0], [0])), shape=penalty.shape)
-    objective = Penalised(
+    objective = EmpiricalRisk(
         examples.features(model),
         examples.y,
-        examples.weights,
         settings.loss,
-        sparse.csr_matrix(penalty + corner),
+        sample_weight=examples.weights,
+        roughness=smoothed.roughness.rows(smoothed.strengths),
     )
+    everything = stacked(rules, model.dimension)
     try:
-        sampled = large and objective.features.nnz > LARGEST_PASS
-        trained = (_by_solver if sampled else _by_blocks)(objective, in_training, start, settings)
+        result = train(objective, _in_training_units(everything, examples), smoothed.w, settings)
         w = _unseen_missing(
-            model, _in_user_units(trained.w, examples), examples.table, examples.table_weights
+            model, _in_user_units(result.w, examples), examples.table, examples.table_weights
         )
-        w, _ = exactly_feasible(w, stacked(rules, model.dimension))
+        w, _ = exactly_feasible(w, everything)
     except InfeasibleConstraintsError as error:
         raise named(error, rules) from None
-    report = _report(objective, rules, trained, w, examples, settings, sampled)
-    return Fitted(model, w, report, trained.blocks, trained.status, strengths, trained.history)
-
-
-def _by_blocks(
-    objective: Penalised, rules: LinearConstraints, start: Floats, settings: Settings
-) -> Trained:
-    nothing = np.zeros(start.size)
-    if start.size > LARGEST_FACTORED and rules.count and float(rules.values(nothing).max()) <= 0.0:
-        feasible = (
-            nothing  # the nearest point to a start that is no good anyway is not worth its time
-        )
-    else:
-        feasible = project(start, rules).w if rules.count else start
-    trainer = BlockTrainer(
-        objective, rules, settings.tolerance, settings.max_iter, settings.deadline, settings.report
-    )
-    return trainer.train(feasible)
-
-
-def _by_solver(
-    objective: Penalised, rules: LinearConstraints, start: Floats, settings: Settings
-) -> Trained:
-    """Too many parameters to factor a matrix: the library's own solver, with a ridge in place of
-    smoothing.
-    """
-    ridge = 2.0 / objective.y.size
-    relative = objective.weights * objective.y.size
-    risk = EmpiricalRisk(
-        objective.features,
-        objective.y,
-        objective.loss.of_the_library,
-        l2=ridge,
-        sample_weight=relative,
-    )
-    seed, limit = int(settings.rng.integers(2**31)), settings.deadline.left
-    asked = settings.deadline
-    result = solve(
-        Problem(risk, rules),
-        start=start,
-        seed=seed,
-        time_limit=limit,
-        callback=lambda _: asked.interrupted,
-    )
-    endings = {
-        "CONVERGED": "converged",
-        "STALLED": "converged",
-        "TIME_LIMIT": "time limit",
-        "INTERRUPTED": "interrupted",
-    }
-    status = endings.get(result.status.name, "iteration limit")
-    return Trained(
-        result.w, objective.value(result.w), max(1, result.iterations), status, result.history
-    )
+    report = _report(objective, rules, result, w, examples, settings)
+    return Fitted(model, w, report, result, smoothed.strengths)
 
 
 def _in_training_units(rules: LinearConstraints, examples: Examples) -> LinearConstraints:
@@ -322,9 +242,8 @@ def _in_training_units(rules: LinearConstraints, examples: Examples) -> LinearCo
     if rules.count == 0:
         return rules
     intercept = np.asarray(rules.A[:, [0]].todense()).ravel()
-    scaled = LinearConstraints(rules.A, (rules.b - examples.shift * intercept) / examples.scale)
-    scaled.nested = rules.nested
-    return scaled
+    right = (rules.b - examples.shift * intercept) / examples.scale
+    return LinearConstraints(rules.A, right, nested=rules.nested)
 
 
 def _in_user_units(w: Floats, examples: Examples) -> Floats:
@@ -333,7 +252,7 @@ def _in_user_units(w: Floats, examples: Examples) -> Floats:
     return scaled
 
 
-def _unseen_missing(model: PieceModel, w: Floats, table: Floats, weights: Floats) -> Floats:
+def _unseen_missing(model: AdditiveModel, w: Floats, table: Floats, weights: Floats) -> Floats:
     """A column without missing cells in training: a missing cell later on counts as the column's
     average effect.
     """
@@ -346,28 +265,24 @@ def _unseen_missing(model: PieceModel, w: Floats, table: Floats, weights: Floats
 
 
 def _report(
-    objective: Penalised,
+    objective: EmpiricalRisk,
     rules: list[RuleRows],
-    trained: Trained,
+    result: Result,
     w: Floats,
     examples: Examples,
     settings: Settings,
-    sampled: bool,
 ) -> ConstraintReport:
-    rows = sum(rule.count for rule in rules)
-    scaled = (w - np.eye(1, w.size)[0] * examples.shift) / examples.scale
+    """What the rules cost: the objective with them and without them."""
+    scaled = w / examples.scale
+    scaled[0] -= examples.shift / examples.scale
     with_rules = objective.value(scaled)
-    if rows == 0:
+    if not sum(rule.count for rule in rules):
         return make_report(rules, w, with_rules, with_rules)
-    if sampled:
+    free = train_without_rules(objective, result, settings)
+    if free is None:
         return make_report(rules, w, with_rules, None)
-    trainer = BlockTrainer(
-        objective, None, settings.tolerance, min(20, settings.max_iter), settings.deadline
-    )
-    free = trainer.train(trained.w)
-    return make_report(
-        rules, w, with_rules, min(free.objective, with_rules), _in_user_units(free.w, examples)
-    )
+    without = min(free.objective, with_rules)
+    return make_report(rules, w, with_rules, without, _in_user_units(free.w, examples))
 
 
 def named(error: InfeasibleConstraintsError, rules: list[RuleRows]) -> InfeasibleConstraintsError:

@@ -9,28 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from lighttouch.errors import DataError, ModelFileError
-from lighttouch.estimators.blocks import Deadline
-from lighttouch.estimators.checks import (
-    as_table,
-    learn_columns,
-    read_monotonic,
-    read_shapes,
-    read_table,
-)
-from lighttouch.estimators.columns import Columns
-from lighttouch.estimators.fitting import Examples, Fitted, Settings, fit
-from lighttouch.estimators.interrupting import usable_when_interrupted
-from lighttouch.estimators.losses import PointLoss
-from lighttouch.estimators.pieces import Piece, PieceModel
-from lighttouch.estimators.planning import Plan
-from lighttouch.estimators.report import ConstraintReport, check_rule
+from lighttouch.estimators.fitting import Examples, Fitted, fit
+from lighttouch.estimators.model import AdditiveModel, Term
+from lighttouch.estimators.proof import ConstraintReport, check_rule
 from lighttouch.estimators.rules import RuleRows, all_rules
+from lighttouch.estimators.rules.reading import read_monotonic, read_shapes
 from lighttouch.estimators.saving import (
     SavedEstimator,
     bound_from,
@@ -40,12 +27,16 @@ from lighttouch.estimators.saving import (
     rows_from,
     rows_state,
 )
-from lighttouch.running.progress import ProgressBar
+from lighttouch.estimators.structure import Plan
+from lighttouch.estimators.tables import Columns, as_table, learn_columns, read_table
+from lighttouch.estimators.training import Settings, ending, warn_about
+from lighttouch.kernels.verbs.losses import LossRow
+from lighttouch.losses import given_as
+from lighttouch.running.interrupts import Interrupts
+from lighttouch.running.threads import one_blas_thread
 from lighttouch.validation import one_of, positive, positive_int
 
 Floats = NDArray[np.float64]
-# canonical examples are asked for this much more, so that predictions keep them to the last bit
-ROUNDING = 1e-9
 
 
 class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
@@ -54,7 +45,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     """
 
     columns_: Columns
-    model_: PieceModel
+    model_: AdditiveModel
     parameters_: Floats
     constraint_report_: ConstraintReport
 
@@ -82,67 +73,63 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             ),
         )
 
-    def _settings(self, loss: PointLoss) -> Settings:
+    def _settings(self, loss: LossRow, interrupts: Interrupts) -> Settings:
         seed = (
             check_random_state(self.random_state).randint(2**31 - 1)
             if self.random_state is not None
             else 0
         )
-        limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
         return Settings(
-            loss=loss,
-            smoothing=self.smoothing,
+            loss=given_as(loss),
             tolerance=positive(self.tol, "tol"),
             max_iter=positive_int(self.max_iter, "max_iter"),
-            deadline=Deadline(limit),
+            time_limit=(
+                None if self.time_limit is None else positive(self.time_limit, "time_limit")
+            ),
             rng=np.random.default_rng(seed),
-            report=_progress(type(self).__name__) if self.verbose else None,
+            interrupts=interrupts,
+            verbose=bool(self.verbose),
         )
 
-    def _train(
-        self, plan: Plan, examples: Examples, loss: PointLoss, canonical: Any = None
-    ) -> None:
+    def _train(self, plan: Plan, examples: Examples, loss: LossRow, canonical: Any = None) -> None:
+        """A signal ends training early; with a usable model, it then goes on its way."""
         _warn_about_constant_columns(plan, examples.table)
-        with usable_when_interrupted():
-            self._train_until_stopped(plan, examples, loss, canonical)
+        with Interrupts(deliver=True) as interrupts:
+            settings = self._settings(loss, interrupts)
+            with one_blas_thread():  # the same bits for any number of threads
+                fitted = fit(plan, examples, settings, self.smoothing, canonical)
+            self._keep(plan, fitted, canonical)
+            warn_about(self.status_)
 
-    def _train_until_stopped(
-        self, plan: Plan, examples: Examples, loss: PointLoss, canonical: Any
-    ) -> None:
-        settings = self._settings(loss)
-        with threadpool_limits(
-            1, user_api="blas"
-        ):  # the same bits for any number of threads, and small matrices are faster so
-            fitted: Fitted = fit(plan, examples, settings, canonical)
-        if settings.report is not None:
-            settings.report.close()
+    def _keep(self, plan: Plan, fitted: Fitted, canonical: Any) -> None:
         self.columns_, self.model_, self.parameters_ = plan.columns, fitted.model, fitted.w
         self.constraint_report_ = fitted.report
         self.smoothing_ = fitted.smoothing
-        self.n_iter_ = fitted.blocks
-        self.status_ = fitted.status
-        self.history_ = fitted.history
+        self.n_iter_ = max(1, fitted.result.iterations)
+        self.status_ = ending(fitted.result)
+        self.history_ = fitted.result.history
         self._rules = (
             plan.monotonic,
             plan.shapes,
             [] if canonical is None else canonical(fitted.model),
         )
-        if fitted.status == "interrupted":
-            warnings.warn(
-                "training was interrupted; the model obeys its rules but could fit better",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-        elif fitted.status != "converged":
-            warnings.warn(
-                f"training ended at its {fitted.status}; raise max_iter or time_limit",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self, "parameters_")
-        return self.model_.evaluate(read_table(self, X, self.columns_), self.parameters_)
+        return self.scores_of(read_table(self, X, self.columns_))
+
+    @property
+    def fitted_columns(self) -> Columns:
+        """Names and kinds of the columns of the training table."""
+        return self.columns_
+
+    def read_rows(self, X: Any) -> Floats:
+        """Rows of X as plain numbers: categories as codes, missing cells as NaN."""
+        return self.columns_.read(as_table(X))
+
+    def scores_of(self, table: Floats) -> Floats:
+        """Scores of rows of plain numbers, as `read_rows` gives them."""
+        return self.model_.evaluate(table, self.parameters_)
 
     def check_constraints(self, X: Any = None) -> ConstraintReport:
         """Check every rule again on the stored parameters; with X, also that predictions keep
@@ -200,7 +187,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _restore_fitted(self, state: dict[str, Any]) -> None:
         self.columns_ = columns_from(state["columns"])
-        self.model_ = PieceModel([Piece.from_state(piece) for piece in state["pieces"]])
+        self.model_ = AdditiveModel([Term.from_state(piece) for piece in state["pieces"]])
         self.parameters_ = state["parameters"]
         if (
             self.parameters_.shape != (self.model_.dimension,)
@@ -222,20 +209,6 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class _progress:
-    """A progress bar that training can call."""
-
-    def __init__(self, name: str) -> None:
-        self.bar = ProgressBar(True, f"{name} ")
-
-    def __call__(self, done: int, most: int, objective: float) -> None:
-        self.bar.show(done / most, f"block {done}  objective {objective:.6g}")
-
-    def close(self) -> None:
-        self.bar.show(1.0, "done")
-        self.bar.close()
-
-
 def _warn_about_constant_columns(plan: Plan, table: Floats) -> None:
     constant = []
     for place, column in enumerate(plan.columns.columns):
@@ -251,20 +224,3 @@ def _warn_about_constant_columns(plan: Plan, table: Floats) -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-def limits(
-    label: str, model: PieceModel, table: Floats, least: Floats | None, most: Floats | None
-) -> RuleRows:
-    """least <= prediction <= most for every row of a table."""
-    features = model.features(table)
-    parts: list[tuple[Any, Floats]] = []
-    if least is not None:
-        parts.append((-features, -(least + ROUNDING * (1.0 + np.abs(least)))))
-    if most is not None:
-        parts.append((features, most - ROUNDING * (1.0 + np.abs(most))))
-    return RuleRows(
-        label,
-        sparse.vstack([A for A, _ in parts], format="csr"),
-        np.concatenate([b for _, b in parts]),
-    )

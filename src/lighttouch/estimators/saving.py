@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ModelFileError
-from lighttouch.estimators.columns import Column, Columns, missing_cell, split
-from lighttouch.estimators.report import ConstraintReport, RuleReport
+from lighttouch.estimators.proof import ConstraintReport, RuleReport
 from lighttouch.estimators.rules import BoundShape, RuleRows
-from lighttouch.estimators.shapes import KINDS, ShapeConstraint
+from lighttouch.estimators.rules.shapes import KINDS, ShapeConstraint
+from lighttouch.estimators.tables import Column, Columns, missing_cell, split
 from lighttouch.objectives import Quantile
 from lighttouch.persistence import read_state, write_state
 
@@ -30,8 +32,12 @@ class SavedEstimator:
         _SAVEABLE[cls.__name__] = cls
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a plain file (JSON, arrays, checksum; no pickle); `lt.load`
-        reads it.
+        """Write the fitted model to a plain file: JSON, arrays, checksum; no pickle.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write; `lt.load` reads it.
         """
         check_is_fitted(self)
         given = self.get_params(deep=False)  # type: ignore[attr-defined]
@@ -57,8 +63,37 @@ class SavedEstimator:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """A fitted estimator from a file that `save` wrote; any damage to the file is a
-    ModelFileError.
+    """Read a fitted estimator from a file that its method `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator
+        An estimator of the class that was saved. It predicts the same bits.
+
+    Raises
+    ------
+    ModelFileError
+        If the file cannot be read, is damaged, or holds something that this version does not
+        know.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import lighttouch as lt
+    >>> X = np.linspace(0.0, 1.0, 30)[:, None]
+    >>> model = lt.ConstrainedLinearRegressor(monotonic_cst=[1]).fit(X, 2.0 * X[:, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.lt")
+    ...     model.save(path)
+    ...     again = lt.load(path)
+    >>> bool(np.all(again.predict(X) == model.predict(X)))
+    True
     """
     kind, state = read_state(path)
     if kind not in _SAVEABLE:
@@ -94,17 +129,30 @@ def _classes(classes: Any) -> Any:
     return {"values": [c.item() if isinstance(c, np.generic) else c for c in classes], "type": kind}
 
 
+@dataclass(frozen=True)
+class _Tables:
+    """Tables that are one parameter: canonical examples, or rows (A, b)."""
+
+    parts: tuple[Any, ...]
+
+
+class _Codec(NamedTuple):
+    """How values of a class are written as a plain dict with a tag, and read from it."""
+
+    tag: str
+    to_state: Callable[[Any], dict[str, Any]]
+    from_state: Callable[[dict[str, Any]], Any]
+
+
 def _parameter(name: str, value: Any) -> Any:
     """A parameter as plain values. Of a random generator only the fact that it was none is kept: it
     has moved on since.
     """
-    if value is None or name not in ("canonical_examples", "constraints", "random_state"):
-        return _plain(value)
     if name == "random_state":
         return int(value) if isinstance(value, int | np.integer) else None
-    if isinstance(value, LinearConstraints):
-        return {"__rows__": rows_state(RuleRows("", value.A, value.b))}
-    return {"__tables__": [_table_state(part) for part in value]}
+    if name in ("canonical_examples", "constraints") and isinstance(value, tuple | list):
+        return _plain(_Tables(tuple(value)))
+    return _plain(value)
 
 
 def _table_state(table: Any) -> dict[str, Any]:
@@ -131,42 +179,33 @@ def _table_from(state: dict[str, Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as plain values; shape constraints by their names and fields."""
-    if isinstance(value, ShapeConstraint):
-        return shape_state(value)
-    if isinstance(value, Quantile):
-        return {"__quantile__": value.level}
-    if isinstance(value, dict):
-        return {"__pairs__": [[_plain(key), _plain(part)] for key, part in value.items()]}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.ndarray):
-        return [_plain(part) for part in value.tolist()]
-    return value.item() if isinstance(value, np.generic) else value
+    """A parameter as plain values; classes in the registry as dicts with a tag."""
+    for kind, codec in _CODECS.items():
+        if isinstance(value, kind):
+            return codec.to_state(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _living(value: Any) -> Any:
-    if isinstance(value, dict) and "__shape__" in value:
-        return shape_from(value)
-    if isinstance(value, dict) and "__quantile__" in value:
-        return Quantile(value["__quantile__"])
-    if isinstance(value, dict) and "__tables__" in value:
-        return tuple(_table_from(part) for part in value["__tables__"])
-    if isinstance(value, dict) and "__rows__" in value:
-        rows = rows_from(value["__rows__"])
-        return LinearConstraints(rows.A, rows.b)
-    if isinstance(value, dict) and "__pairs__" in value:
-        return {key: _living(part) for key, part in value["__pairs__"]}
-    return [_living(part) for part in value] if isinstance(value, list) else value
+    """What `_plain` was given."""
+    if isinstance(value, list):
+        return [_living(part) for part in value]
+    if isinstance(value, dict):
+        return next(c for c in _CODECS.values() if c.tag in value).from_state(value)
+    return value
 
 
 def shape_state(shape: ShapeConstraint) -> dict[str, Any]:
+    """A shape constraint as its name and fields."""
     return {"__shape__": type(shape).__name__} | {
         f.name: _plain(getattr(shape, f.name)) for f in dataclasses.fields(shape)
     }
 
 
 def shape_from(state: dict[str, Any]) -> ShapeConstraint:
+    """What `shape_state` was given."""
     return KINDS[state["__shape__"]](
         **{name: value for name, value in state.items() if name != "__shape__"}
     )
@@ -212,6 +251,7 @@ def rows_state(rule: RuleRows) -> dict[str, Any]:
         "indptr": A.indptr,
         "width": A.shape[1],
         "b": rule.b,
+        "about_order": rule.about_order,
     }
 
 
@@ -219,7 +259,8 @@ def rows_from(state: dict[str, Any]) -> RuleRows:
     shape = (state["b"].size, int(state["width"]))
     A = sparse.csr_matrix((state["data"], state["indices"], state["indptr"]), shape=shape)
     A.check_format(full_check=True)
-    return RuleRows(str(state["label"]), A, state["b"])
+    about_order = bool(state.get("about_order", False))
+    return RuleRows(str(state["label"]), A, state["b"], about_order=about_order)
 
 
 def report_state(report: ConstraintReport) -> dict[str, Any]:
@@ -230,6 +271,7 @@ def report_state(report: ConstraintReport) -> dict[str, Any]:
             "violation": r.violation,
             "binding": r.binding,
             "without": [r.broken_without, r.violation_without],
+            "about_order": r.about_order,
         }
         for r in report.rules
     ]
@@ -241,18 +283,58 @@ def report_state(report: ConstraintReport) -> dict[str, Any]:
 
 
 def report_from(state: dict[str, Any]) -> ConstraintReport:
-    rules = tuple(
-        RuleReport(
-            str(r["rule"]),
-            int(r["rows"]),
-            float(r["violation"]),
-            r["binding"],
-            *r.get("without", []),
-        )
-        for r in state["rules"]
-    )
+    without = state["without"]
     return ConstraintReport(
-        rules,
+        tuple(_rule_from(each) for each in state["rules"]),
         float(state["objective"]),
-        None if state["without"] is None else float(state["without"]),
+        None if without is None else float(without),
     )
+
+
+def _rule_from(state: dict[str, Any]) -> RuleReport:
+    """A rule of a report; the first files of version 1 lack what has a default here."""
+    broken, violation = state.get("without", (None, None))
+    return RuleReport(
+        rule=str(state["rule"]),
+        rows=int(state["rows"]),
+        violation=float(state["violation"]),
+        binding=state["binding"],
+        broken_without=broken,
+        violation_without=violation,
+        about_order=bool(state.get("about_order", False)),
+    )
+
+
+def _rows_of(constraints: LinearConstraints) -> dict[str, Any]:
+    return rows_state(RuleRows("", constraints.A, constraints.b))
+
+
+def _constraints_from(state: dict[str, Any]) -> LinearConstraints:
+    rows = rows_from(state)
+    return LinearConstraints(rows.A, rows.b)
+
+
+def _tagged(
+    tag: str, to_content: Callable[[Any], Any], from_content: Callable[[Any], Any]
+) -> _Codec:
+    """A codec that writes {tag: content}."""
+    return _Codec(
+        tag, lambda value: {tag: to_content(value)}, lambda state: from_content(state[tag])
+    )
+
+
+_CODECS: dict[type, _Codec] = {
+    ShapeConstraint: _Codec("__shape__", shape_state, shape_from),
+    Quantile: _tagged("__quantile__", lambda loss: loss.level, Quantile),
+    LinearConstraints: _tagged("__rows__", _rows_of, _constraints_from),
+    _Tables: _tagged(
+        "__tables__",
+        lambda tables: [_table_state(part) for part in tables.parts],
+        lambda states: tuple(_table_from(part) for part in states),
+    ),
+    dict: _tagged(
+        "__pairs__",
+        lambda given: [[_plain(key), _plain(part)] for key, part in given.items()],
+        lambda pairs: {key: _living(part) for key, part in pairs},
+    ),
+}

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.lattice.checks import (
+from lighttouch.lattice.arguments import (
     Sizes,
     checked_feature,
     checked_interpolation,

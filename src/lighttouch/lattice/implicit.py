@@ -13,10 +13,11 @@ import scipy.sparse
 
 from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints
+from lighttouch.constraints.base import LatticeAxes
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.constraints import group_values
 from lighttouch.kernels.verbs.lattice_rows import LatticeOrder
-from lighttouch.lattice.checks import Sizes
+from lighttouch.lattice.arguments import Sizes
 from lighttouch.validation import refuse_if_too_large
 
 SCALE = float(np.sqrt(2.0))  # the norm of a row
@@ -44,8 +45,13 @@ class LatticeMonotonicity(LinearConstraints):
             starts, strides, strides * (lengths - 1), strides * lengths, np.array(directions, float)
         )
         self.names = None
+        self.nested = ()
         self.sparse = True
         self.cost = 2.0
+
+    def lattice_axes(self) -> LatticeAxes:
+        starts, strides, _, _, signs = self.record
+        return LatticeAxes(self.sizes, self.features, signs, starts, strides)
 
     def pairs(
         self,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.lattice.checks import (
+from lighttouch.lattice.arguments import (
     Sizes,
     checked_feature,
     checked_features,

@@ -17,7 +17,7 @@ from itertools import combinations, product
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.lattice.checks import (
+from lighttouch.lattice.arguments import (
     Sizes,
     checked_interpolation,
     checked_pair,
@@ -104,10 +104,9 @@ def dominance(
     stencils = []
     for block, gap in _first_and_second("dominance", grid, i, j, interpolation):
         stencils += [stencil(grid, block, terms) for terms in rows(gap)]
-    found = constraints_from("dominance", grid, stencils)
-    if interpolation == "simplex":
-        found.nested = nested_dominance(grid, i, j, found.count)
-    return found
+    count = sum(each.count for each in stencils)
+    nested = nested_dominance(grid, i, j, count) if interpolation == "simplex" else ()
+    return constraints_from("dominance", grid, stencils, nested)
 
 
 def range_dominance(
@@ -149,10 +148,9 @@ def joint_monotonicity(
     stencils = []
     for block, gap in _first_and_second("joint_monotonicity", grid, i, j, interpolation):
         stencils += [stencil(grid, block, terms) for terms in rows(gap)]
-    found = constraints_from("joint_monotonicity", grid, stencils)
-    if interpolation == "simplex":
-        found.nested = nested_joint_monotonicity(grid, i, j, found.count)
-    return found
+    count = sum(each.count for each in stencils)
+    nested = nested_joint_monotonicity(grid, i, j, count) if interpolation == "simplex" else ()
+    return constraints_from("joint_monotonicity", grid, stencils, nested)
 
 
 def cross_difference(grid: tuple[int, ...], i: int, j: int, sign: int) -> Stencil:

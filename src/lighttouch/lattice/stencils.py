@@ -15,8 +15,9 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats
 from lighttouch.constraints import LinearConstraints
+from lighttouch.constraints.nested import NestedRows
 from lighttouch.errors import ConstraintError
-from lighttouch.lattice.checks import short
+from lighttouch.lattice.arguments import short
 from lighttouch.validation import refuse_if_too_large
 
 _LARGEST_INT32 = 2**31 - 1
@@ -70,7 +71,10 @@ def steps(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def constraints_from(
-    name: str, sizes: tuple[int, ...], stencils: Sequence[Stencil]
+    name: str,
+    sizes: tuple[int, ...],
+    stencils: Sequence[Stencil],
+    nested: Sequence[NestedRows] = (),
 ) -> LinearConstraints:
     """All rows, stencil after stencil and within one in C order of v, turned around to A w <= b."""
     rows = sum(each.count for each in stencils)
@@ -84,7 +88,7 @@ def constraints_from(
     _fill(sizes, [each for each in stencils if each.count], indptr, indices, data, b)
     A = sparse.csr_matrix((data, indices, indptr), shape=(rows, math.prod(sizes)))
     A.has_canonical_format = True
-    return LinearConstraints(A, b)
+    return LinearConstraints(A, b, nested=nested)
 
 
 def require_room(

@@ -1,8 +1,8 @@
 """The function to minimise."""
 
+from lighttouch.losses import Quantile
 from lighttouch.objectives.custom import CustomObjective
 from lighttouch.objectives.empirical import EmpiricalRisk, PairwiseRisk
-from lighttouch.objectives.losses import Quantile
 from lighttouch.objectives.quadratic import Quadratic
 
 __all__ = ["CustomObjective", "EmpiricalRisk", "PairwiseRisk", "Quadratic", "Quantile"]

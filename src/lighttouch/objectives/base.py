@@ -4,6 +4,7 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from lighttouch.arrays import Vector
 from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.state.gradient import clear, new_gradient
-from lighttouch.kernels.verbs.objectives import full_gradient, mean_value
+from lighttouch.kernels.verbs.objectives import full_gradient, mean_value, whole_penalty
 from lighttouch.validation import finite_vector
 
 
@@ -28,15 +29,20 @@ class RecordObjective:
 
     def value(self, w: Any) -> float:
         """The objective at w, from every example."""
-        mean = interpreted(mean_value) if self.interpreted else mean_value
-        return float(
-            mean(self.record, self.examples, self.l2, finite_vector(w, "w", self.dimension))
-        )
+        point = finite_vector(w, "w", self.dimension)
+        return float(self._run(mean_value)(self.record, self.examples, self.l2, point))
 
     def gradient(self, w: Any) -> Vector:
         """A subgradient of the whole objective at w."""
-        gradient = new_gradient(self.dimension)
-        clear(gradient)
-        run = interpreted(full_gradient) if self.interpreted else full_gradient
-        run(self.record, self.examples, self.l2, finite_vector(w, "w", self.dimension), gradient)
-        return np.where(gradient.stamp == gradient.cursor[1], gradient.values, 0.0)
+        gathered, out = new_gradient(self.dimension), np.empty(self.dimension)
+        clear(gathered)
+        point = finite_vector(w, "w", self.dimension)
+        self._run(full_gradient)(self.record, self.examples, self.l2, point, gathered, out)
+        return out
+
+    def penalty_value(self, w: Vector) -> float:
+        """The l2 term and the roughness at w: what is left of the objective without examples."""
+        return float(self._run(whole_penalty)(self.record, self.l2, w))
+
+    def _run(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        return interpreted(kernel) if self.interpreted else kernel

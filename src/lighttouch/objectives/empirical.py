@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,41 @@ import scipy.sparse
 
 from lighttouch.arrays import Matrix, Vector
 from lighttouch.errors import DataError
+from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.kernels.verbs.objectives import DenseExamples, SparseExamples
+from lighttouch.losses import Loss, loss_of
 from lighttouch.objectives.base import RecordObjective
-from lighttouch.objectives.losses import LABELLED, Loss, kind_and_level
 from lighttouch.validation import finite_matrix, finite_vector, one_of, positive
 
 
 class EmpiricalRisk(RecordObjective):
     """The (weighted) mean of loss(<w, x_i>, y_i), plus (l2/2) ||w||^2.
 
-    X is dense or scipy sparse, one row an example; for hinge and logistic loss y holds -1 and +1.
-    `visits` says how examples follow each other: in repeated random "permutations", as in the
-    paper's experiments, or "independent".
+    Parameters
+    ----------
+    X : array-like or scipy sparse matrix of shape (n, d)
+        One row per example.
+    y : array-like of shape (n,)
+        Targets; -1 and +1 for hinge and logistic loss.
+    loss : str or Quantile, default "squared"
+        "squared", "absolute", "huber", "logistic", "hinge" or `Quantile(level)`.
+    l2 : float, default 0.0
+        Strength of the ridge.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the examples; only their proportions count.
+    visits : str, default "permutations"
+        How examples follow each other in stochastic methods: in repeated random "permutations", as
+        in the paper's experiments, or "independent".
+    roughness : sparse matrix D of shape (r, d), or a pair (D, t), optional
+        Adds ||D w||^2 / 2, or ||D w - t||^2 / 2. With differences of neighbouring parameters as
+        rows of D, this asks for smooth parameters.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> risk = lt.EmpiricalRisk([[1.0, 0.0], [0.0, 1.0]], [1.0, 3.0], "squared")
+    >>> risk.value([1.0, 1.0])
+    1.0
     """
 
     def __init__(
@@ -32,6 +56,7 @@ class EmpiricalRisk(RecordObjective):
         sample_weight: Any = None,
         *,
         visits: str = "permutations",
+        roughness: Any = None,
     ) -> None:
         self.X: Matrix = finite_matrix(X, "X")
         self.examples, self.dimension = self.X.shape
@@ -40,6 +65,7 @@ class EmpiricalRisk(RecordObjective):
                 f"X must hold at least one row and one column, got shape {self.X.shape}"
             )
         self.loss = loss
+        self.loss_row: LossRow = loss_of(loss)
         self.y = finite_vector(y, "y", self.examples)
         self.l2 = positive(l2, "l2", zero=True)
         self.sample_weight = (
@@ -48,12 +74,8 @@ class EmpiricalRisk(RecordObjective):
         self.independent = (
             one_of(visits, ("permutations", "independent"), "visits") == "independent"
         )
-        if loss in LABELLED and not np.all(np.abs(self.y) == 1.0):
-            bad = int(np.argmax(np.abs(self.y) != 1.0))
-            raise DataError(
-                f"y must hold only -1 and +1 for the {loss} loss, got {self.y[bad]} in row "
-                f"{bad}; map your labels to -1 and +1"
-            )
+        self._refuse_other_labels()
+        self.roughness, self.roughness_target = _penalty_rows(roughness, self.dimension)
         self.cost = (
             float(max(1.0, self.X.nnz / self.examples))
             if scipy.sparse.issparse(self.X)
@@ -61,20 +83,66 @@ class EmpiricalRisk(RecordObjective):
         )
         self.record = self._record()
 
+    def _refuse_other_labels(self) -> None:
+        if self.loss_row.labelled and not np.all(np.abs(self.y) == 1.0):
+            bad = int(np.argmax(np.abs(self.y) != 1.0))
+            raise DataError(
+                f"y must hold only -1 and +1 for the {self.loss_row.name} loss, got {self.y[bad]} "
+                f"in row {bad}; map your labels to -1 and +1"
+            )
+
     def _record(self) -> DenseExamples | SparseExamples:
-        kind, level = kind_and_level(self.loss)
         targets = self.y[:1] if np.all(self.y == self.y[0]) else self.y
         weights = np.zeros(0) if self.sample_weight is None else _of_mean_one(self.sample_weight)
+        D = self.roughness
+        penalty = (D.data, D.indices, D.indptr, self.roughness_target)
+        kind, level = self.loss_row.number, self.loss_row.level
         if scipy.sparse.issparse(self.X):
+            X = self.X
             return SparseExamples(
-                self.X.data, self.X.indices, self.X.indptr, targets, weights, kind, level
+                X.data, X.indices, X.indptr, targets, weights, kind, level, *penalty
             )
-        return DenseExamples(self.X, targets, weights, kind, level)
+        return DenseExamples(self.X, targets, weights, kind, level, *penalty)
+
+    @cached_property
+    def shares(self) -> Vector:
+        """What each example counts; together 1."""
+        if self.sample_weight is None:
+            return np.full(self.examples, 1.0 / self.examples)
+        return _of_mean_one(self.sample_weight) / self.examples
+
+    @cached_property
+    def penalty_matrix(self) -> Any:
+        """The Hessian of what is not a loss, as a sparse matrix: l2 I + D'D."""
+        D = self.roughness
+        ridge = self.l2 * scipy.sparse.identity(self.dimension, format="csr")
+        return scipy.sparse.csr_matrix(D.T @ D + ridge if D.shape[0] else ridge)
 
 
 class PairwiseRisk(EmpiricalRisk):
     """The (weighted) mean of loss(<w, better_i - worse_i>, +1): better rows should score above
     worse ones.
+
+    Parameters
+    ----------
+    better, worse : array-likes or scipy sparse matrices of shape (n, d)
+        Row i of `better` should score above row i of `worse`.
+    loss : str or Quantile, default "hinge"
+        As in `EmpiricalRisk`.
+    l2 : float, default 0.0
+        Strength of the ridge.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the pairs.
+    visits : str, default "permutations"
+        As in `EmpiricalRisk`.
+    roughness : sparse matrix D of shape (r, d), or a pair (D, t), optional
+        As in `EmpiricalRisk`.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> lt.PairwiseRisk([[1.0, 0.0]], [[0.0, 1.0]]).value([0.25, 0.0])
+    0.75
     """
 
     def __init__(
@@ -86,6 +154,7 @@ class PairwiseRisk(EmpiricalRisk):
         sample_weight: Any = None,
         *,
         visits: str = "permutations",
+        roughness: Any = None,
     ) -> None:
         better, worse = finite_matrix(better, "better"), finite_matrix(worse, "worse")
         if better.shape != worse.shape:
@@ -96,9 +165,25 @@ class PairwiseRisk(EmpiricalRisk):
             difference = finite_matrix(better - worse, "better - worse")
         if scipy.sparse.issparse(difference):
             difference.eliminate_zeros()
+        ones = np.ones(better.shape[0])
         super().__init__(
-            difference, np.ones(better.shape[0]), loss, l2, sample_weight, visits=visits
+            difference, ones, loss, l2, sample_weight, visits=visits, roughness=roughness
         )
+
+
+def _penalty_rows(roughness: Any, dimension: int) -> tuple[Any, Vector]:
+    """The rows D as a CSR matrix with no rows where there is no penalty, and their targets."""
+    if roughness is None:
+        return scipy.sparse.csr_matrix((0, dimension)), np.zeros(0)
+    D, target = roughness if isinstance(roughness, tuple) else (roughness, None)
+    rows = scipy.sparse.csr_matrix(finite_matrix(D, "roughness"))
+    if rows.shape[1] != dimension:
+        raise DataError(
+            f"roughness must have {dimension} columns, one per parameter, got shape {rows.shape}"
+        )
+    if target is None:
+        return rows, np.zeros(rows.shape[0])
+    return rows, finite_vector(target, "the target of roughness", rows.shape[0])
 
 
 def _weights(sample_weight: Any, examples: int) -> Vector:

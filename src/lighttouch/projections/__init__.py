@@ -10,52 +10,77 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.domains import Everywhere
-from lighttouch.errors import DataError, InfeasibleConstraintsError
-from lighttouch.projections.engines import engine_for, in_words, largest_violation
+from lighttouch.constraints.base import RecordConstraints
+from lighttouch.domains import Domain, Everywhere
 from lighttouch.projections.result import Projected
+from lighttouch.projections.sets import feasible_set, largest_violation
 from lighttouch.running.deadline import OutOfTimeError, within
 from lighttouch.validation import finite_vector, positive
 
 __all__ = ["OutOfTimeError", "Projected", "project"]
-
 
 _EVERYWHERE = Everywhere()
 
 
 def project(
     w: Any,
-    constraints: Any,
-    domain: Any = _EVERYWHERE,
+    constraints: RecordConstraints,
+    domain: Domain = _EVERYWHERE,
     *,
     warm: Any = None,
     time_limit: float | None = None,
 ) -> Projected:
-    """The point of {w in W: g_j(w) <= 0 for all j} nearest to w, with the method named and the
-    violation recomputed.
+    """The point of {w in W: g_j(w) <= 0 for all j} nearest to w.
 
-    `warm` takes the `warm` of an earlier result on the same constraints: successive points are
-    projected faster. After `time_limit` seconds the search ends with the best point known, said to
-    be uncertified, or with an OutOfTimeError; orders alone, which are solved in one go, do not look
-    at the clock.
+    Parameters
+    ----------
+    w : array of d numbers
+        The point to project.
+    constraints : constraint family
+        Any, also stacked or aggregated.
+    domain : Box, Ball or Everywhere, default Everywhere()
+        The simple set W.
+    warm : object, optional
+        The `warm` of an earlier result on the same constraints: successive points are projected
+        faster.
+    time_limit : float, optional
+        Seconds after which the search ends with the best point known, said to be not certified, or
+        with an OutOfTimeError. Orders alone, which are solved in one go, do not look at the clock.
+
+    Returns
+    -------
+    Projected
+        The point, the method that found it, and the violation recomputed.
+
+    Raises
+    ------
+    InfeasibleConstraintsError
+        Where no point satisfies all constraints; it names a few that contradict each other.
+    OutOfTimeError
+        Where the time limit passes before any point is known.
+    DataError
+        Where w is not finite, or the domain is none of the three.
+    ConstraintError
+        Where a constraint function returns NaN.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> lt.project([3.0, 1.0, 2.0], lt.ordering(3), lt.Box(0.0, 1.5)).w
+    array([1.5, 1.5, 1.5])
     """
     begun = time.perf_counter()
     point = finite_vector(w, "w", constraints.dimension)
-    objection = domain.objection_to(constraints.dimension)
-    if objection:
-        raise DataError(objection)
-    try:
-        with within(math.inf if time_limit is None else positive(time_limit, "time_limit")):
-            found = engine_for(constraints, domain).nearest(point, warm)
-    except InfeasibleConstraintsError as error:
-        raise in_words(error, constraints) from None
+    with within(math.inf if time_limit is None else positive(time_limit, "time_limit")):
+        found = feasible_set(constraints, domain).nearest(point, warm)
     return Projected(
         w=found.w,
         distance=float(np.linalg.norm(found.w - point)),
         violation=largest_violation(constraints, found.w),
-        method=found.method,
+        method=found.method + found.certificate.words(),
         seconds=time.perf_counter() - begun,
         gap=found.gap,
+        certificate=found.certificate,
         warm=found.warm,
-        found=found,
+        multipliers_of=found.multipliers,
     )

@@ -1,9 +1,22 @@
-"""Convex quadratics under linear rows by alternating directions, with orders kept whole.
+"""Convex quadratics under linear rows by ADMM, the alternating direction method of multipliers.
 
-Rules are told apart: orders between parameters, orders between linear forms and auxiliary numbers
-(constraints/nested.py), and single rows. Each is easy for copies z = forms @ w of what it speaks
-of: an exact projection onto an order, or a clip. The steps alternate between the copies and w,
-which minimises the quadratic plus strength / 2 |forms @ w - z + u|^2 by conjugate gradients.
+Boyd, Parikh, Chu, Peleato and Eckstein 2011, "Distributed optimization and statistical learning via
+the alternating direction method of multipliers", with their over-relaxation (3.4.3) and residual
+balancing (3.4.1). The problem
+
+    minimise w'Hw / 2 - c.w + indicator(z)   subject to   forms @ w = z
+
+is split so that every piece of z is easy: an order between parameters or between linear forms
+(constraints/nested.py) is projected onto exactly, single rows and bounds are clips, and a piece may
+be the whole feasible set. With scaled multipliers u and strength rho a step is
+
+    w = argmin w'Hw / 2 - c.w + rho / 2 |forms @ w - z + u|^2
+    z = nearest feasible copies to forms @ w + u,    u = u + forms @ w - z.
+
+The step in w takes one Cholesky factor of H + rho forms'forms where H is dense and small, and
+conjugate gradients otherwise. Where steps have become almost proportional to each other, the method
+jumps to where they would end (an extrapolation with a safeguard: jumps become rarer and rarer, so
+that they cannot keep ADMM from converging).
 """
 
 from __future__ import annotations
@@ -14,39 +27,77 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, cg
 
-from lighttouch.arrays import Indices
+from lighttouch.arrays import Indices, Vector
 from lighttouch.constraints import order
 from lighttouch.constraints.nested import NestedForms
-from lighttouch.projections.orders import OrderEngine, order_engine
+from lighttouch.projections.orders.on_graphs import GraphOrders, graph_orders
 from lighttouch.projections.rows import LinearSet, Orders, read_rows
 
 Floats = NDArray[np.float64]
 
-RELAXATION = 1.6
-STRIDE = 1.9
-ADAPT_EVERY = 10
-CONJUGATE_STEPS = 10  # the next step goes on from there
-ALIGNED = 0.98  # the cosine from which two moves count as the same direction
-FARTHEST = 50.0
+
+@dataclass(frozen=True)
+class SplittingCosts:
+    """The constants of ADMM. They are the same for every quadratic and every piece."""
+
+    relaxation: float = 1.6
+    """Over-relaxation, without unit; 1.5 to 1.8 is what Boyd et al. recommend."""
+    first_strength: float = 4.0
+    """The first rho, in mean curvatures of the quadratic per copy of a parameter."""
+    adapt_every: int = 10
+    """Steps between two looks at the balance of the residuals."""
+    balanced: float = 3.0
+    """Ratio of the residuals, either way, within which rho stays."""
+    largest_change: float = 5.0
+    """Of rho at once, as a factor either way."""
+    adapt_until: float = 0.75
+    """Share of the steps after which rho stays, so that the method settles."""
+    look_every: int = 8
+    """Steps between two looks at the clock."""
+    conjugate_steps: int = 10
+    """Of conjugate gradients per step in w; the next step goes on from there."""
+    conjugate_shrink: float = 0.05
+    """Residual of a step in w, relative to the residual that it starts with."""
+    auxiliary_stride: float = 1.9
+    """How far auxiliary numbers move, in distances to their nearest feasible place."""
+    aligned: float = 0.98
+    """Cosine from which two moves count as the same direction, so that a jump is tried."""
+    least_ratio: float = 0.3
+    """Of the lengths of two moves, below which a jump gains nothing."""
+    largest_ratio: float = 0.9995
+    """Of the lengths of two moves, above which their sum is not known well enough."""
+    farthest: float = 50.0
+    """Longest jump, in moves."""
 
 
-class Bowl(Protocol):
-    """The quadratic w'Hw/2 - c.w."""
+COSTS = SplittingCosts()
+
+
+class QuadraticForm(Protocol):
+    """The quadratic w'Hw / 2 - c.w."""
 
     @property
     def c(self) -> Floats: ...
 
     @property
-    def diagonal(self) -> Floats: ...
+    def diagonal(self) -> Floats:
+        """Of H."""
 
-    def apply(self, w: Floats) -> Floats: ...
+    @property
+    def matrix(self) -> Floats | None:
+        """H where it is dense and small enough to factor; None where only products are."""
+
+    def apply(self, w: Floats) -> Floats:
+        """H @ w."""
 
 
 @dataclass(frozen=True)
-class NearestBowl:
+class SquaredDistance:
     """|w - c|^2 / 2."""
 
     c: Floats
@@ -55,14 +106,18 @@ class NearestBowl:
     def diagonal(self) -> Floats:
         return np.ones(self.c.size)
 
+    @property
+    def matrix(self) -> None:
+        return None
+
     def apply(self, w: Floats) -> Floats:
         return w
 
 
 class Piece(Protocol):
-    """What some of the copies must obey."""
+    """What some of the copies must satisfy."""
 
-    def nearest(self, z: Floats, M: Floats, warm: Any) -> tuple[Floats, Floats, Any]: ...
+    def nearest(self, z: Floats, auxiliary: Floats, warm: Any) -> tuple[Floats, Floats, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -71,8 +126,8 @@ class ClipPiece:
 
     upper: Floats
 
-    def nearest(self, z: Floats, M: Floats, warm: Any) -> tuple[Floats, Floats, Any]:
-        return np.minimum(z, self.upper), M, None
+    def nearest(self, z: Floats, auxiliary: Floats, warm: Any) -> tuple[Floats, Floats, Any]:
+        return np.minimum(z, self.upper), auxiliary, None
 
 
 @dataclass(frozen=True)
@@ -82,43 +137,57 @@ class BoxPiece:
     lower: Floats
     upper: Floats
 
-    def nearest(self, z: Floats, M: Floats, warm: Any) -> tuple[Floats, Floats, Any]:
-        return np.clip(z, self.lower, self.upper), M, None
+    def nearest(self, z: Floats, auxiliary: Floats, warm: Any) -> tuple[Floats, Floats, Any]:
+        return np.clip(z, self.lower, self.upper), auxiliary, None
 
 
 @dataclass(frozen=True)
 class OrderPiece:
-    """(z, M) in order; M goes further than to the nearest place, as it is nobody's wish that it
-    stays near.
+    """(z, auxiliary) in order. The objective does not hold the auxiliary numbers back, so that they
+    go further than to the nearest place.
     """
 
-    engine: OrderEngine
+    engine: GraphOrders
 
-    def nearest(self, z: Floats, M: Floats, warm: Any) -> tuple[Floats, Floats, Any]:
-        found = self.engine.nearest(np.concatenate([z, M]), warm)
-        return found.w[: z.size], M + STRIDE * (found.w[z.size :] - M), found.warm
+    def nearest(self, z: Floats, auxiliary: Floats, warm: Any) -> tuple[Floats, Floats, Any]:
+        found = self.engine.nearest(np.concatenate([z, auxiliary]), warm)
+        change = found.w[z.size :] - auxiliary
+        return found.w[: z.size], auxiliary + COSTS.auxiliary_stride * change, found.warm
+
+
+@dataclass(frozen=True)
+class WholeSetPiece:
+    """z in a feasible set, by its projection: (point, warm) -> (nearest point, warm)."""
+
+    project: Callable[[Vector, Any], tuple[Vector, Any]]
+
+    def nearest(self, z: Floats, auxiliary: Floats, warm: Any) -> tuple[Floats, Floats, Any]:
+        w, warm = self.project(z, warm)
+        return w, auxiliary, warm
 
 
 @dataclass
-class Standing:
-    """Where the method stands, so that the next quadratic goes on from there."""
+class SplittingState:
+    """Where the method stands, so that the next quadratic goes on from there: arrays and numbers,
+    and in `warm` what the pieces' projections start from.
+    """
 
     w: Floats
     z: Floats
-    push: Floats  # the multipliers of z = forms @ w
-    M: list[Floats]
-    warm: list[Any]
+    multipliers: Floats  # of z = forms @ w
+    auxiliary: tuple[Floats, ...]
+    warm: tuple[Any, ...]
     strength: float = 0.0
     settled: bool = False
     steps: int = 0
 
-    def copy(self) -> Standing:
-        return replace(self, M=list(self.M), warm=list(self.warm))
+    def copy(self) -> SplittingState:
+        return replace(self)
 
 
 @dataclass(frozen=True)
 class Splitting:
-    """The forms, one piece after the other, and what each piece must obey."""
+    """The forms, one piece after the other, and what each piece must satisfy."""
 
     forms: Any
     transposed: Any
@@ -126,18 +195,18 @@ class Splitting:
     pieces: tuple[tuple[slice, Piece, int], ...]
     own: tuple[tuple[slice, Indices], ...]  # copies of parameters themselves, and which
 
-    def begin(self, w: Floats) -> Standing:
+    def begin(self, w: Floats) -> SplittingState:
         z = np.zeros(self.forms.shape[0])
-        return Standing(
+        return SplittingState(
             w,
             z,
             np.zeros(z.size),
-            [np.zeros(nodes) for _, _, nodes in self.pieces],
-            [None] * len(self.pieces),
+            tuple(np.zeros(nodes) for _, _, nodes in self.pieces),
+            (None,) * len(self.pieces),
         )
 
-    def ordered(self, at: Standing) -> Floats:
-        """w, with the copies that obey orders and bounds exactly in place of the parameters they
+    def ordered(self, at: SplittingState) -> Floats:
+        """w, with the copies that satisfy orders and bounds exactly in place of the parameters they
         are copies of.
         """
         w = at.w.copy()
@@ -147,109 +216,150 @@ class Splitting:
 
     def minimise(
         self,
-        bowl: Bowl,
-        at: Standing,
+        quadratic: QuadraticForm,
+        at: SplittingState,
         tolerance: float,
         steps: int,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         """Up to so many steps, in place, until copies and forms agree and stand still, both to the
-        tolerance.
+        tolerance. `stop` is asked now and then whether to end early.
         """
         if at.strength == 0.0:
-            at.strength = (
-                4.0 * float(np.mean(bowl.diagonal)) / max(1.0, float(np.mean(self.squares)))
-            )
-        u = at.push / at.strength
-        seen: list[list[Floats]] = []
-        wait = 0
+            at.strength = self.first_strength(quadratic)
+        u = at.multipliers / at.strength
+        minimiser = self._minimiser(quadratic, at.strength)
+        jumps = Extrapolation()
         for step in range(1, steps + 1):
-            at.w = self._minimise_in_w(bowl, at, u)
+            right = quadratic.c + at.strength * np.asarray(self.transposed @ (at.z - u))
+            at.w = minimiser(right, at.w)
             formed = np.asarray(self.forms @ at.w)
-            blend = RELAXATION * formed + (1.0 - RELAXATION) * at.z
+            blend = COSTS.relaxation * formed + (1.0 - COSTS.relaxation) * at.z
             before, at.z = at.z, self._nearest(blend + u, at)
             u = u + blend - at.z
-            apart = _length(formed - at.z) / max(1e-300, _length(at.z), _length(formed))
-            force = max(
-                _length(bowl.c), at.strength * _length(np.asarray(self.transposed @ u)), 1e-300
-            )
-            moved = at.strength * _length(np.asarray(self.transposed @ (at.z - before))) / force
+            apart, moved = self._residuals(quadratic, at, formed, before, u)
             at.settled = apart < tolerance and moved < tolerance
             at.steps += 1
-            if at.settled or (step % 8 == 0 and stop()):
+            if at.settled or (step % COSTS.look_every == 0 and stop()):
                 break
-            if (
-                step % ADAPT_EVERY == 0
-                and step <= 0.75 * steps
-                and not 0.3 < apart / max(moved, 1e-300) < 3.0
-            ):
-                change = min(5.0, max(0.2, math.sqrt(apart / max(moved, 1e-300))))
+            if step % COSTS.adapt_every or step == steps:
+                continue
+            change = _change_of_strength(apart, moved) if step <= COSTS.adapt_until * steps else 1.0
+            if change != 1.0:
                 at.strength, u = at.strength * change, u / change
-                seen.clear()
-            elif step % ADAPT_EVERY == 0 and step >= wait:
-                at.z, u, at.M = _further(seen, [at.z, u, *at.M])
-                wait = (
-                    wait if seen else 2 * step
-                    # longer and longer between jumps, so that they cannot keep it from coming to
-                    # rest
-                )
-        at.push = u * at.strength
+                minimiser = self._minimiser(quadratic, at.strength)
+                jumps.forget()
+            else:
+                at.z, u, *auxiliary = jumps.look(step, [at.z, u, *at.auxiliary])
+                at.auxiliary = tuple(auxiliary)
+        at.multipliers = u * at.strength
 
-    def _nearest(self, z: Floats, at: Standing) -> Floats:
+    def first_strength(self, quadratic: QuadraticForm) -> float:
+        curvature = float(np.mean(quadratic.diagonal))
+        return COSTS.first_strength * curvature / max(1.0, float(np.mean(self.squares)))
+
+    def _residuals(
+        self,
+        quadratic: QuadraticForm,
+        at: SplittingState,
+        formed: Floats,
+        before: Floats,
+        u: Floats,
+    ) -> tuple[float, float]:
+        """The primal and the dual residual, relative to what they are differences of."""
+        apart = _length(formed - at.z) / max(1e-300, _length(at.z), _length(formed))
+        pull = at.strength * _length(np.asarray(self.transposed @ u))
+        moved = at.strength * _length(np.asarray(self.transposed @ (at.z - before)))
+        return apart, moved / max(_length(quadratic.c), pull, 1e-300)
+
+    def _nearest(self, z: Floats, at: SplittingState) -> Floats:
         out = np.empty_like(z)
+        found = []
         for k, (rows, piece, _) in enumerate(self.pieces):
-            out[rows], at.M[k], at.warm[k] = piece.nearest(z[rows], at.M[k], at.warm[k])
+            out[rows], *rest = piece.nearest(z[rows], at.auxiliary[k], at.warm[k])
+            found.append(rest)
+        at.auxiliary, at.warm = tuple(m for m, _ in found), tuple(warm for _, warm in found)
         return out
 
-    def _minimise_in_w(self, bowl: Bowl, at: Standing, u: Floats) -> Floats:
-        """Conjugate gradients from the last w: each step needs only to be better than the one
-        before.
-        """
+    def _minimiser(
+        self, quadratic: QuadraticForm, strength: float
+    ) -> Callable[[Floats, Floats], Floats]:
+        """(right, start) -> the solution of (H + strength forms'forms) w = right."""
+        if quadratic.matrix is not None:
+            coupling = strength * np.asarray((self.transposed @ self.forms).todense())
+            return cholesky_solver(quadratic.matrix + coupling)
 
         def apply(x: Floats) -> Floats:
-            return bowl.apply(x) + at.strength * np.asarray(
-                self.transposed @ np.asarray(self.forms @ x)
-            )
+            coupling = np.asarray(self.transposed @ np.asarray(self.forms @ x))
+            return quadratic.apply(x) + strength * coupling
 
-        right = bowl.c + at.strength * np.asarray(self.transposed @ (at.z - u))
-        return conjugate_gradients(
-            apply, right, at.w, bowl.diagonal + at.strength * self.squares, 0.05, CONJUGATE_STEPS
-        )
+        diagonal = quadratic.diagonal + strength * self.squares
+        shrink, most = COSTS.conjugate_shrink, COSTS.conjugate_steps
+        return lambda right, start: conjugate_gradients(apply, right, start, diagonal, shrink, most)
 
 
-def normal_at(splitting: Splitting, at: Standing) -> tuple[Floats, Floats, float]:
-    """Copies z that obey, multipliers normal to what they obey, and by how much auxiliary numbers
-    still on their way may falsify that.
+def _change_of_strength(apart: float, moved: float) -> float:
+    """Residual balancing: a factor for rho, 1 where the residuals are within limits."""
+    ratio = apart / max(moved, 1e-300)
+    if 1.0 / COSTS.balanced < ratio < COSTS.balanced:
+        return 1.0
+    return min(COSTS.largest_change, max(1.0 / COSTS.largest_change, math.sqrt(ratio)))
+
+
+class Extrapolation:
+    """Where moves go the same way, each a constant share shorter than the last, jump to where they
+    would end up: after the last move d with ratio r comes d (r + r^2 + ...) = d r / (1 - r).
     """
-    target = at.z + at.push / at.strength
-    z, slack = np.empty_like(target), 0.0
-    for k, (rows, piece, _) in enumerate(splitting.pieces):
-        z[rows], M, _ = piece.nearest(target[rows], at.M[k], at.warm[k])
-        if M.size:
-            far = 10.0 * float(np.abs(M).max()) + float(np.abs(z[rows]).max(initial=0.0))
-            slack += at.strength * float(np.abs(M - at.M[k]).sum()) / STRIDE * far
-    return z, at.strength * (target - z), slack
 
+    def __init__(self) -> None:
+        self._seen: list[list[Floats]] = []
+        self._wait = 0
 
-def _further(seen: list[list[Floats]], now: list[Floats]) -> tuple[Floats, Floats, list[Floats]]:
-    """Where steps go the same way, each a constant share shorter than the last, jump to where they
-    would end up.
+    def forget(self) -> None:
+        self._seen.clear()
 
-    Alternating directions come to rest from anywhere, so that a jump in vain costs time only.
-    """
-    seen.append(now)
-    if len(seen) >= 3:
+    def look(self, step: int, now: list[Floats]) -> list[Floats]:
+        if step < self._wait:
+            return now
+        self._seen.append(now)
+        if len(self._seen) < 3:
+            return now
         first, second = (
-            [b - a for a, b in zip(seen[k], seen[k + 1], strict=True)] for k in (-3, -2)
+            [b - a for a, b in zip(self._seen[k], self._seen[k + 1], strict=True)] for k in (-3, -2)
         )
         cross = sum(float(a @ b) for a, b in zip(first, second, strict=True))
         squares = [sum(float(a @ a) for a in each) for each in (first, second)]
         ratio = cross / max(squares[0], 1e-300)
-        if cross > 0.0 and cross**2 > ALIGNED**2 * squares[0] * squares[1] and 0.3 < ratio < 0.9995:
-            seen.clear()
-            reach = min(FARTHEST, ratio / (1.0 - ratio))
-            now = [each + reach * change for each, change in zip(now, second, strict=True)]
-    return now[0], now[1], now[2:]
+        aligned = cross > 0.0 and cross**2 > COSTS.aligned**2 * squares[0] * squares[1]
+        if not aligned or not COSTS.least_ratio < ratio < COSTS.largest_ratio:
+            return now
+        self.forget()
+        self._wait = 2 * step  # longer and longer between jumps
+        reach = min(COSTS.farthest, ratio / (1.0 - ratio))
+        return [each + reach * change for each, change in zip(now, second, strict=True)]
+
+
+def normal_at(splitting: Splitting, at: SplittingState) -> tuple[Floats, Floats, float]:
+    """Copies z that satisfy the pieces, multipliers normal to the pieces at z, and by how much
+    auxiliary numbers that still move may falsify that.
+    """
+    target = at.z + at.multipliers / at.strength
+    z, slack = np.empty_like(target), 0.0
+    for k, (rows, piece, _) in enumerate(splitting.pieces):
+        z[rows], moved, _ = piece.nearest(target[rows], at.auxiliary[k], at.warm[k])
+        if moved.size:
+            far = 10.0 * float(np.abs(moved).max()) + float(np.abs(z[rows]).max(initial=0.0))
+            change = float(np.abs(moved - at.auxiliary[k]).sum()) / COSTS.auxiliary_stride
+            slack += at.strength * change * far
+    return z, at.strength * (target - z), slack
+
+
+def cholesky_solver(H: Floats) -> Callable[[Floats, Floats], Floats]:
+    """(right, start) -> the solution of H w = right; `start` is not needed."""
+    factor = scipy.linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+    return lambda right, start: np.asarray(
+        scipy.linalg.cho_solve(factor, right, check_finite=False)
+    )
 
 
 def conjugate_gradients(
@@ -260,30 +370,35 @@ def conjugate_gradients(
     shrink: float,
     steps: int,
 ) -> Floats:
-    """The solution of apply(w) = right, to a residual `shrink` times that of the start, scaled by
-    the diagonal.
+    """The solution of apply(w) = right by SciPy's conjugate gradients, scaled by the diagonal, to a
+    residual `shrink` times that of the start.
     """
     scale = 1.0 / np.maximum(diagonal, 1e-12 * float(diagonal.max(initial=1e-300)))
-    w = start.copy()
-    rest = right - apply(w)
-    direction = scale * rest
-    size = float(rest @ direction)
-    goal = shrink**2 * size
-    for _ in range(steps):
-        if size <= goal or size == 0.0:
-            break
-        image = apply(direction)
-        length = size / float(direction @ image)
-        w += length * direction
-        rest -= length * image
-        scaled = scale * rest
-        size, previous = float(rest @ scaled), size
-        direction = scaled + (size / previous) * direction
-    return w
+    shape = (right.size, right.size)
+    rest = right - apply(start)
+    change, _ = cg(
+        LinearOperator(shape, apply, dtype=np.float64),
+        rest,
+        rtol=shrink,
+        maxiter=steps,
+        M=LinearOperator(shape, lambda x: scale * x, dtype=np.float64),
+    )
+    return np.asarray(start + change)
 
 
 def _length(x: Floats) -> float:
     return float(np.linalg.norm(x))
+
+
+def whole_set_splitting(
+    dimension: int, project: Callable[[Vector, Any], tuple[Vector, Any]]
+) -> Splitting:
+    """One copy of every parameter, in the whole feasible set."""
+    same = sparse.identity(dimension, format="csr")
+    everything = slice(0, dimension)
+    piece = (everything, WholeSetPiece(project), 0)
+    own = ((everything, np.arange(dimension)),)
+    return Splitting(same, same, np.ones(dimension), (piece,), own)
 
 
 def splitting_for(
@@ -294,8 +409,8 @@ def splitting_for(
     upper: Any,
     room: float = 0.0,
 ) -> Splitting:
-    """The rows matrix @ w <= right, nested forms and a box, told apart; rows that are not orders or
-    bounds are asked `room` more.
+    """The rows matrix @ w <= right, nested forms and a box, by kind; rows that are not orders or
+    bounds are asked to hold with `room` to spare.
     """
     rows = read_rows(matrix, right, lower, upper)
     parts, chosen = _own_orders(rows)
@@ -330,7 +445,7 @@ def _own_orders(rows: LinearSet) -> tuple[list[tuple[Any, Piece, int]], Indices]
     copies = _selection(chosen, rows.dimension)
     place = np.full(rows.dimension, -1, dtype=np.int64)
     place[chosen] = np.arange(chosen.size)
-    engine = order_engine(_only_orders(rows, chosen, place)) if orders.source.size else None
+    engine = graph_orders(_only_orders(rows, chosen, place)) if orders.source.size else None
     if engine is not None:
         return [(copies, OrderPiece(engine), 0)], chosen
     parts: list[tuple[Any, Piece, int]] = [
@@ -388,7 +503,7 @@ def _nested_orders(forms: NestedForms, side: float) -> tuple[Any, Piece, int]:
     )
     margin = np.concatenate([np.full(below, -side / unit), np.zeros(above + forms.lower.size)])
     pairs = order(lower, upper, margin, dimension=below + above + forms.nodes)
-    engine = order_engine(read_rows(pairs.A, pairs.b, -np.inf, np.inf))
+    engine = graph_orders(read_rows(pairs.A, pairs.b, -np.inf, np.inf))
     if engine is None:
         raise ArithmeticError("an order without cycles has a potential")  # pragma: no cover
     return (

@@ -1,35 +1,44 @@
-"""How long a projection may take: set around a call, looked at by the loops inside it."""
+"""How long a call may take, and whether it was asked to stop: set around it, looked at by the loops
+inside it.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 _until: ContextVar[float] = ContextVar("until", default=math.inf)
+_asked: ContextVar[Callable[[], bool]] = ContextVar("asked", default=lambda: False)
 
 
-class OutOfTimeError(RuntimeError):
-    """The time that a projection was given is over."""
+class OutOfTimeError(Exception):
+    """The time that a projection was given is over.
+
+    It is no RuntimeError, so that `except RuntimeError` around numerical work (a singular factor,
+    say) lets it pass.
+    """
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
+def within(seconds: float, asked: Callable[[], bool] | None = None) -> Iterator[None]:
     """Projections inside the block end by then, with an OutOfTimeError; a shorter limit set outside
-    stays in force.
+    stays in force. When `asked()` becomes true, the time is over at once.
     """
-    token = _until.set(min(_until.get(), time.perf_counter() + seconds))
+    until = _until.set(min(_until.get(), time.perf_counter() + seconds))
+    question = _asked.set(_asked.get() if asked is None else asked)
     try:
         yield
     finally:
-        _until.reset(token)
+        _until.reset(until)
+        _asked.reset(question)
 
 
 def seconds_left() -> float:
-    """Infinite without a limit."""
-    return _until.get() - time.perf_counter()
+    """Infinite without a limit; 0 where someone has asked to stop."""
+    return 0.0 if _asked.get()() else _until.get() - time.perf_counter()
 
 
 def check() -> None:

@@ -13,11 +13,13 @@ class Interrupts:
     second Ctrl-C raises.
 
     Where one is inside another, the flag is set in both: what goes on after the inner run must know
-    that it was interrupted.
+    that it was interrupted. With `deliver`, the signal is raised again at the end of the block (if
+    nothing else was raised there), as if it came then, unless there is an outer one to know of it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, deliver: bool = False) -> None:
         self.raised = False
+        self.deliver = deliver
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
@@ -26,12 +28,15 @@ class Interrupts:
                 self._previous[number] = signal.signal(number, self._note)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failure: object, *_: object) -> None:
+        known_outside = False
         for number, handler in self._previous.items():
             signal.signal(number, handler)
             outer = getattr(handler, "__self__", None)
             if self.raised and isinstance(outer, Interrupts):
-                outer.raised = True
+                outer.raised = known_outside = True
+        if self.deliver and self.raised and failure is None and not known_outside:
+            signal.raise_signal(self.number)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.raised:

@@ -1,185 +1,297 @@
-"""Accelerated projected gradient steps on a rounded objective, with a proven bound on what is left
-to gain.
+"""FISTA with backtracking and restart, on an objective whose kinks are rounded.
+
+Accelerated projected gradient (Beck and Teboulle 2009) with the restart of O'Donoghue and Candes
+(2015) and Nesterov's smoothing (2005) of losses with kinks: the rounded loss lies below the loss,
+by at most half the width, and the width shrinks when it dominates what is left to gain. Every few
+steps the objective is compared with a lower bound (`bounds.py`); only that proves anything.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Any
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse
 
 from lighttouch.arrays import Vector
-from lighttouch.constraints import LinearConstraints
-from lighttouch.domains import Box, Everywhere
+from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.kernels.verbs.objectives import smooth_value_and_gradient
-from lighttouch.objectives import EmpiricalRisk, Quadratic
 from lighttouch.problem import Problem
 from lighttouch.projections import OutOfTimeError, project
-from lighttouch.solvers.state import copied, runnable
-
-CHECK_EVERY = 10
-NARROWING = 4.0
-# how much narrower kinks are rounded from a start that sampling has brought near the optimum
-NEAR = 64.0
-PATIENCE, KINKED_PATIENCE = (
-    20,
-    6,
-)  # checks without progress; with kinks the bounds seldom meet, so waiting for them is idle
-LOOKAHEAD = (1.0, 10.0, 100.0, 1000.0)
+from lighttouch.projections.sets import feasible_set
+from lighttouch.result import Status
+from lighttouch.solvers.base import BaseSolver, SolverState, runnable
+from lighttouch.solvers.bounds import Tangent, bound_by_slopes, bound_within, lower_bound
+from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.scales import (
+    TINY,
+    column_sizes,
+    coordinate_scales,
+    has_kinks,
+    natural_reach,
+)
+from lighttouch.validation import positive, positive_int
 
 
 @dataclass
-class Acceleration:
-    """The state of the method: feasible point x, search point y, curvature estimate, kink width and
-    the best bounds so far.
-    """
+class AcceleratedState(SolverState):
+    """Feasible point x, search point y, curvature, width of the kinks, and the best so far."""
 
     x: Vector  # x, y and start are in units of `scale`: w = scale * x
     y: Vector
     start: Vector
     scale: Vector
-    reach: Vector
-    curvature: float
-    width: float
+    reach: Vector  # how far an optimum may plausibly be, in units of the parameters
+    best: Vector
+    curvature: float = 0.0  # 0 before the first step
+    width: float = 0.0
     momentum: float = 1.0
-    steps: int = 0
-    passes: int = 0
-    projections: int = 0
-    best: Vector = field(default_factory=lambda: np.zeros(0))
+    first_objective: float = math.inf
     best_objective: float = math.inf
-    lower_bound: float = -math.inf
-    checkpoint: float = math.inf
+    bound: float = -math.inf  # proven for every feasible point
+    likely_bound: float = -math.inf  # for those within reach, which is a guess
+    likely_steps: float = 1.0  # the lookahead it comes from
+    travelled: float = 0.0  # from the start, at the last look: while it grows, so may the reach
+    checkpoint: float = math.inf  # the rounded objective at the last look
     stalled: int = 0
-    travelled: float = (
-        0.0  # at the last check: while the way grows, so may the distance to an optimum
-    )
-    warm: Any = None
+    ended: bool = False
+    warm: object = None
 
-    def copy(self) -> Acceleration:
-        return replace(
-            self,
-            x=self.x.copy(),
-            y=self.y.copy(),
-            start=self.start.copy(),
-            best=self.best.copy(),
-            warm=copied(self.warm),
-        )
+    @property
+    def w(self) -> Vector:
+        return np.asarray(self.scale * self.x)
 
     @property
     def gap(self) -> float:
-        """How much can still be gained, at most."""
-        return self.best_objective - self.lower_bound
+        """How much can still be gained, at most; infinite where nothing is proven."""
+        return self.best_objective - self.bound
+
+    @property
+    def unit(self) -> float:
+        """What accuracy is relative to: the objective, or a little of what was gained."""
+        gained = abs(self.first_objective - self.best_objective)
+        return max(abs(self.best_objective), COSTS.little_objective * gained, TINY)
 
 
-def begin(problem: Problem, start: Vector, near: bool = False) -> Acceleration:
-    projected = project(start, problem.constraints, problem.domain)
-    scale = coordinate_scales(problem) if separable(problem) else np.ones(start.size)
-    x = projected.w / scale
-    state = Acceleration(
-        x,
-        x.copy(),
-        x.copy(),
-        scale,
-        natural_reach(problem, projected.w),
-        1.0,
-        0.0,
-        warm=projected.warm,
-    )
-    state.best, state.best_objective = projected.w.copy(), problem.objective.value(projected.w)
-    state.width = first_width(problem, projected.w) / (NEAR if near else 1.0)
-    state.curvature = first_curvature(problem, state)
-    return state
+@dataclass(frozen=True)
+class Accelerated(BaseSolver[AcceleratedState]):
+    """Accelerated projected gradient steps (FISTA) on all examples.
 
+    For problems whose full gradients and projections are cheap. Losses with kinks are rounded, ever
+    less. The run ends CONVERGED where a lower bound that holds for every feasible point proves that
+    the objective is within `tolerance` of the optimum; STALLED where nothing is gained any more.
 
-def separable(problem: Problem) -> bool:
-    """Whether the feasible set is a box, so that every coordinate may have its own unit."""
-    if not isinstance(problem.domain, Everywhere | Box):
-        return False
-    constraints = problem.constraints
-    if constraints.count == 0:
-        return True
-    return isinstance(constraints, LinearConstraints) and constraints.is_bounds
+    Parameters
+    ----------
+    tolerance : float, default=1e-3
+        Relative gap to the optimum at which the run ends.
+    near : bool, default=False
+        Whether the start is near the optimum already, so that kinks are rounded little.
+    passes : int, default=None
+        The most full gradients; None sets no limit.
 
-
-def column_sizes(problem: Problem) -> Vector:
-    """The root mean square of every column of the data (the root of the diagonal, for a quadratic
-    form); 0 where it is unknown.
+    Examples
+    --------
+    >>> problem = lt.Problem(lt.EmpiricalRisk(np.eye(3), [3.0, 1.0, 2.0], l2=0.1), lt.ordering(3))
+    >>> lt.solve(problem, lt.Accelerated(1e-6)).status.name
+    'CONVERGED'
     """
-    objective: Any = problem.objective
-    if isinstance(objective, Quadratic):
-        diagonal = (
-            objective.P.diagonal() if scipy.sparse.issparse(objective.P) else np.diag(objective.P)
+
+    tolerance: float = 1e-3
+    near: bool = False
+    passes: int | None = None
+    stops_itself = True
+
+    def __post_init__(self) -> None:
+        positive(self.tolerance, "tolerance")
+        if self.passes is not None:
+            positive_int(self.passes, "passes")
+
+    def init(self, problem: Problem, start: Vector) -> AcceleratedState:
+        return AcceleratedState(
+            counters=new_counters(),
+            x=start.copy(),
+            y=start.copy(),
+            start=start.copy(),
+            scale=np.ones(start.size),
+            reach=np.zeros(start.size),
+            best=start.copy(),
         )
-        return np.asarray(np.sqrt(np.maximum(0.0, diagonal)))
-    if not isinstance(objective, EmpiricalRisk):
-        return np.zeros(problem.dimension)
-    squares = (
-        objective.X.multiply(objective.X)
-        if scipy.sparse.issparse(objective.X)
-        else np.square(objective.X)
-    )
-    return np.sqrt(np.asarray(squares.mean(axis=0)).ravel() + objective.l2)
 
+    def advance(
+        self, problem: Problem, state: AcceleratedState, steps: int, rng: np.random.Generator
+    ) -> None:
+        """At most `steps` steps; it returns early after a slice of time, which changes nothing."""
+        until = time.perf_counter() + COSTS.chunk_seconds
+        for _ in range(steps):
+            if state.ended:
+                return
+            before = replace(state, counters=state.counters.copy())  # a step makes new arrays
+            try:
+                self._step(problem, state)
+            except OutOfTimeError:
+                vars(state).update(vars(before))
+                raise
+            if time.perf_counter() > until:
+                return
 
-def coordinate_scales(problem: Problem) -> Vector:
-    sizes = column_sizes(problem)
-    known = sizes > 1e-6 * max(1e-300, float(sizes.max(initial=0.0)))
-    return np.where(known, float(sizes.max(initial=1.0)) / np.where(known, sizes, 1.0), 1.0)
+    def _step(self, problem: Problem, state: AcceleratedState) -> None:
+        if state.curvature == 0.0:
+            self._begin(problem, state)
+        value, gradient = _evaluate(problem, state.y, state)
+        x = _backtrack(problem, state, value, gradient)
+        if float((state.y - x) @ (x - state.x)) > 0.0:  # the momentum points uphill: restart
+            state.momentum = 1.0
+        following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * state.momentum**2))  # Nesterov's sequence
+        state.y = x + (state.momentum - 1.0) / following * (x - state.x)
+        state.x, state.momentum = x, following
+        state.counters[ITERATION] += 1
+        if state.iteration % COSTS.check_every == 0:
+            self._look(problem, state)
+        if self.passes is not None:
+            state.ended = state.ended or _passes(problem, state) >= self.passes
 
+    def _begin(self, problem: Problem, state: AcceleratedState) -> None:
+        """Project the start, and find units, widths and curvature there."""
+        projected = project(state.start, problem.constraints, problem.domain)
+        state.counters[CHECKS] += problem.constraints.members
+        sizes = column_sizes(problem)
+        if feasible_set(problem.constraints, problem.domain).is_box:
+            state.scale = coordinate_scales(sizes)
+        state.reach = natural_reach(problem, projected.w, sizes)
+        state.x = projected.w / state.scale
+        state.y, state.start = state.x.copy(), state.x.copy()
+        state.warm = projected.warm
+        state.best = projected.w.copy()
+        state.first_objective = state.best_objective = problem.objective.value(projected.w)
+        if has_kinks(problem):
+            width = max(COSTS.least_curvature, COSTS.first_width * state.best_objective)
+            state.width = width / (COSTS.near_narrowing if self.near else 1.0)
+        state.curvature = _first_curvature(problem, state)
 
-def natural_reach(problem: Problem, w: Vector) -> Vector:
-    """How far each coordinate may plausibly be from an optimum: what changes predictions by three
-    typical targets.
-    """
-    sizes = column_sizes(problem)
-    objective: Any = problem.objective
-    typical = 1.0
-    if isinstance(objective, EmpiricalRisk):
-        typical = max(
-            float(np.sqrt(np.mean(np.square(objective.y)))),
-            float(np.sqrt(np.mean(np.square(objective.X @ w)))),
+    def _look(self, problem: Problem, state: AcceleratedState) -> None:
+        """Renew best point and bound; end, or narrow the kinks when rounding dominates."""
+        w = state.w
+        objective = problem.objective.value(w)
+        if objective < state.best_objective:
+            state.best, state.best_objective = w, objective
+        rounded, gradient = _evaluate(problem, state.x, state)
+        _renew_bounds(problem, state, rounded, gradient)
+        enough = self.tolerance * state.unit
+        if self._proven(state):
+            state.ended = True
+            return
+        if self._likely(state):
+            self._end(problem, state, rounded, gradient)
+            return
+        little = state.checkpoint - rounded <= COSTS.little_progress * enough
+        state.checkpoint = rounded
+        rounding = objective - rounded
+        dominates = rounded - max(state.bound, state.likely_bound) < 0.5 * rounding
+        if (little or dominates) and rounding > COSTS.little_rounding * enough and state.width > 0:
+            state.width /= COSTS.narrowing
+            state.curvature *= COSTS.narrowing
+            state.momentum, state.y = 1.0, state.x.copy()
+            state.checkpoint, state.stalled = math.inf, 0
+            return
+        state.stalled = state.stalled + 1 if little else 0
+        patience = COSTS.kinked_patience if state.width > 0.0 else COSTS.patience
+        if state.stalled >= patience:
+            self._end(problem, state, rounded, gradient)
+
+    def _end(
+        self, problem: Problem, state: AcceleratedState, value: float, gradient: Vector
+    ) -> None:
+        """The end, with the bound that is too expensive to be computed at every look."""
+        tangent = _tangent(problem, state, value, gradient, state.likely_steps)
+        state.bound = max(state.bound, bound_by_slopes(problem, tangent, state.width))
+        state.ended = True
+
+    def _proven(self, state: AcceleratedState) -> bool:
+        """A bound clearly above the objective contradicts itself: it proves nothing."""
+        return abs(state.gap) <= self.tolerance * state.unit
+
+    def _likely(self, state: AcceleratedState) -> bool:
+        """Whether nothing is left to gain within reach, once the way has stopped growing."""
+        before = state.travelled
+        state.travelled = float(np.linalg.norm(state.x - state.start))
+        settled = state.travelled <= COSTS.settled * before
+        left = state.best_objective - state.likely_bound
+        return settled and abs(left) <= self.tolerance * state.unit
+
+    def finished(self, state: AcceleratedState) -> Status | None:
+        if not state.ended:
+            return None
+        return Status.CONVERGED if self._proven(state) else Status.STALLED
+
+    def solution(self, state: AcceleratedState) -> Vector:
+        return self.candidates(state)[0]
+
+    def candidates(self, state: AcceleratedState) -> Sequence[Vector]:
+        return [state.best, state.w] if math.isfinite(state.best_objective) else [state.w]
+
+    def notes(self, state: AcceleratedState) -> Sequence[str]:
+        proven = (
+            f", objective proven within {max(0.0, state.gap):.3g} of the optimum"
+            if 0.0 <= state.gap < math.inf
+            else ""
         )
-    elif isinstance(objective, Quadratic):
-        known = sizes > 0.0
-        typical = float(np.max(np.abs(objective.q[known]) / sizes[known], initial=0.0))
-    known = sizes > 1e-9 * max(1e-300, float(sizes.max(initial=0.0)))
-    reach = np.where(known, 3.0 * typical / np.where(known, sizes, 1.0), 0.0)
-    far = 100.0 * max(float(reach.max(initial=0.0)), float(np.abs(w).max(initial=0.0)), 1.0)
-    return np.where(
-        known, reach, far
-    )  # where the objective does not curve, nothing says how far an optimum may be
+        return (f"accelerated projected gradient (FISTA): {state.iteration} steps{proven}",)
 
 
-def first_width(problem: Problem, x: Vector) -> float:
-    """Kinks are rounded over a width comparable to the loss itself at first; 0 for losses without
-    kinks.
-    """
-    return max(1e-12, 0.5 * problem.objective.value(x)) if has_kinks(problem) else 0.0
+def _passes(problem: Problem, state: AcceleratedState) -> int:
+    return state.gradient_samples // problem.objective.examples
 
 
-def has_kinks(problem: Problem) -> bool:
-    return (
-        getattr(problem.objective, "loss", None) not in ("squared", "logistic", "huber")
-        and problem.objective.examples > 1
+def _evaluate(problem: Problem, x: Vector, state: AcceleratedState) -> tuple[float, Vector]:
+    """The rounded objective and its gradient, in units of `scale`."""
+    out, objective = np.empty(x.size), problem.objective
+    run = runnable(smooth_value_and_gradient, problem)
+    state.counters[SAMPLES] += objective.examples
+    value = run(
+        objective.record, objective.examples, objective.l2, state.width, state.scale * x, out
     )
+    return float(value), out * state.scale
 
 
-def first_curvature(problem: Problem, state: Acceleration) -> float:
+def _nearest(problem: Problem, x: Vector, state: AcceleratedState) -> Vector:
+    """The projection, in units of `scale` (which differ from 1 only where the set is a box)."""
+    state.counters[CHECKS] += problem.constraints.members
+    found = project(state.scale * x, problem.constraints, problem.domain, warm=state.warm)
+    state.warm = found.warm
+    return np.asarray(found.w / state.scale)
+
+
+def _backtrack(problem: Problem, state: AcceleratedState, value: float, gradient: Vector) -> Vector:
+    """The step whose curvature is large enough for the quadratic model to lie above."""
+    reach = float(np.linalg.norm(state.reach / state.scale))
+    far = COSTS.longest_step * (reach + float(np.linalg.norm(state.y)))
+    floor = float(np.linalg.norm(gradient)) / max(far, TINY)
+    state.curvature = max(COSTS.shrinking * state.curvature, floor)
+    while True:
+        x = _nearest(problem, state.y - gradient / state.curvature, state)
+        move = x - state.y
+        new_value, _ = _evaluate(problem, x, state)
+        model = value + float(gradient @ move) + 0.5 * state.curvature * float(move @ move)
+        if new_value <= model + 1e-13 * abs(value) or state.curvature > 1.0 / TINY:
+            return x
+        state.curvature *= 2.0
+
+
+def _first_curvature(problem: Problem, state: AcceleratedState) -> float:
     """A few power iterations on gradient differences."""
     rng = np.random.default_rng(0)
-    _, base = evaluate(problem, state.x, state)
+    _, base = _evaluate(problem, state.x, state)
     direction = rng.standard_normal(state.x.size)
-    curvature = 1e-12
-    for _ in range(6):
-        direction /= max(1e-300, float(np.linalg.norm(direction)))
-        length = 1e-3 * (
-            1e-3 * float(np.linalg.norm(state.reach / state.scale)) + float(np.linalg.norm(state.x))
-            or 1.0
-        )
-        _, moved = evaluate(problem, state.x + length * direction, state)
+    curvature = COSTS.least_curvature
+    reach = float(np.linalg.norm(state.reach / state.scale))
+    size = COSTS.first_difference * reach + float(np.linalg.norm(state.x))
+    length = COSTS.first_difference * (size if size > 0.0 else 1.0)
+    for _ in range(COSTS.power_steps):
+        direction /= max(TINY, float(np.linalg.norm(direction)))
+        _, moved = _evaluate(problem, state.x + length * direction, state)
         change = (moved - base) / length
         size = float(np.linalg.norm(change))
         if size == 0.0:
@@ -188,128 +300,26 @@ def first_curvature(problem: Problem, state: Acceleration) -> float:
     return curvature
 
 
-def evaluate(problem: Problem, x: Vector, state: Acceleration) -> tuple[float, Vector]:
-    """The rounded objective and its gradient."""
-    out = np.empty(x.size)
-    objective = problem.objective
-    run = runnable(smooth_value_and_gradient, problem)
-    state.passes += 1
-    value = float(
-        run(objective.record, objective.examples, objective.l2, state.width, state.scale * x, out)
-    )
-    return value, out * state.scale
+def _renew_bounds(
+    problem: Problem, state: AcceleratedState, value: float, gradient: Vector
+) -> None:
+    """From projections at several distances: which gives the best bound depends on the way left."""
+    travelled = COSTS.reach_travelled * state.scale * np.abs(state.x - state.start)
+    diameter = feasible_set(problem.constraints, problem.domain).diameter()
+    radius = np.minimum(travelled + state.reach, diameter)
+    state.likely_bound = -math.inf  # an earlier one held only within a smaller reach
+    for steps in COSTS.lookahead:
+        tangent = _tangent(problem, state, value, gradient, steps)
+        state.bound = max(state.bound, lower_bound(problem, tangent))
+        likely = bound_within(radius, tangent)
+        if likely > state.likely_bound:
+            state.likely_bound, state.likely_steps = likely, steps
 
 
-def nearest(problem: Problem, x: Vector, state: Acceleration) -> Vector:
-    """The projection, in units of `scale` (which differ only where the feasible set is a box)."""
-    state.projections += 1
-    if problem.constraints.count == 0:
-        return np.asarray(problem.domain.project(state.scale * x)) / state.scale
-    projected = project(state.scale * x, problem.constraints, problem.domain, warm=state.warm)
-    state.warm = projected.warm
-    return projected.w / state.scale
-
-
-def step(problem: Problem, state: Acceleration, tolerance: float) -> bool:
-    """One accelerated step, or none of it where the time for projections is over. Returns whether
-    nothing is left to do.
-    """
-    before = replace(state)  # a step makes new arrays
-    try:
-        return full_step(problem, state, tolerance)
-    except OutOfTimeError:
-        vars(state).update(vars(before))
-        raise
-
-
-def full_step(problem: Problem, state: Acceleration, tolerance: float) -> bool:
-    """Every few steps the bounds are renewed."""
-    value, gradient = evaluate(problem, state.y, state)
-    state.curvature *= 0.8
-    while True:
-        x = nearest(problem, state.y - gradient / state.curvature, state)
-        move = x - state.y
-        new_value, _ = evaluate(problem, x, state)
-        model = value + float(gradient @ move) + 0.5 * state.curvature * float(move @ move)
-        if new_value <= model + 1e-13 * abs(value) or state.curvature > 1e300:
-            break
-        state.curvature *= 2.0
-    if float((state.y - x) @ (x - state.x)) > 0.0:  # the momentum points uphill: forget it
-        state.momentum = 1.0
-    following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * state.momentum**2))
-    state.y = x + (state.momentum - 1.0) / following * (x - state.x)
-    state.x, state.momentum = x, following
-    state.steps += 1
-    return state.steps % CHECK_EVERY == 0 and renew_bounds(problem, state, tolerance)
-
-
-def renew_bounds(problem: Problem, state: Acceleration, tolerance: float) -> bool:
-    """Recompute the best objective and the lower bound; narrow the kinks when rounding dominates
-    the gap.
-    """
-    w = state.scale * state.x
-    objective = problem.objective.value(w)
-    if objective < state.best_objective:
-        state.best, state.best_objective = w, objective
-    rounded, gradient = evaluate(problem, state.x, state)
-    bound = max(lower_bound(problem, state, rounded, gradient, reach) for reach in LOOKAHEAD)
-    state.lower_bound = bound  # an earlier one held only within a smaller reach
-    travelled = float(np.linalg.norm(state.x - state.start))
-    settled = travelled <= 1.05 * state.travelled
-    state.travelled = travelled
-    if settled and abs(state.gap) <= tolerance * scale_of(problem, state):
-        return True
-    progress = state.checkpoint - rounded
-    state.checkpoint = rounded
-    small = progress <= 0.02 * tolerance * scale_of(problem, state)
-    rounding = objective - rounded
-    if (
-        state.width > 0.0
-        and (small or rounded - bound < 0.5 * rounding)
-        and rounding > 0.05 * tolerance * scale_of(problem, state)
-    ):
-        state.width /= NARROWING
-        state.curvature *= NARROWING
-        state.momentum, state.y, state.checkpoint, state.stalled = 1.0, state.x.copy(), math.inf, 0
-        return False
-    state.stalled = state.stalled + 1 if small else 0
-    return state.stalled >= (PATIENCE if state.width == 0.0 else KINKED_PATIENCE)
-
-
-def scale_of(problem: Problem, state: Acceleration) -> float:
-    """What accuracy is relative to: the objective, or a little of what was gained where the
-    objective is nearly 0.
-    """
-    return max(
-        abs(state.best_objective),
-        1e-4 * abs(problem.objective.value(state.scale * state.start) - state.best_objective),
-        1e-300,
-    )
-
-
-def lower_bound(
-    problem: Problem, state: Acceleration, value: float, gradient: Vector, reach: float
-) -> float:
-    """No feasible point within reach has a smaller objective.
-
-    Convexity gives f(v) >= value + <gradient, v - x>; with p the projection of x - length *
-    gradient, every feasible v has <gradient, v - p> >= <x - p, v - p> / length >= -sum_j |x_j -
-    p_j| |v_j - p_j| / length.
-    """
-    length = reach / state.curvature
-    p = nearest(problem, state.x - length * gradient, state)
-    residual = np.abs(state.x - p) / length
-    return value + float(gradient @ (p - state.x)) - float(residual @ radius(problem, state))
-
-
-def radius(problem: Problem, state: Acceleration) -> Vector:
-    """How far an optimum may be in each coordinate: ten times the way so far or its natural reach,
-    within the domain.
-    """
-    travelled = 10.0 * np.abs(state.x - state.start) + state.reach / state.scale
-    domain = problem.domain
-    if isinstance(domain, Box):
-        return np.asarray(
-            np.minimum(travelled, np.subtract(domain.upper, domain.lower) / state.scale)
-        )
-    return np.asarray(np.minimum(travelled, domain.diameter(problem.dimension)))
+def _tangent(
+    problem: Problem, state: AcceleratedState, value: float, gradient: Vector, steps: float
+) -> Tangent:
+    length = steps / state.curvature
+    p = _nearest(problem, state.x - length * gradient, state)
+    scale = state.scale
+    return Tangent(state.w, value, gradient / scale, scale * p, length, scale)

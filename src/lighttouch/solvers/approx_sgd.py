@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,19 +13,17 @@ from lighttouch.kernels.loops.approx_sgd.groups import OrderLinks
 from lighttouch.kernels.loops.approx_sgd.heaps import new_move
 from lighttouch.kernels.loops.approx_sgd.loop import approx_sgd, carry_bounds, remove_rounding
 from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.state.iterate import average
 from lighttouch.problem import Problem
 from lighttouch.projections import project
+from lighttouch.running.prepared import prepared
+from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable
 from lighttouch.solvers.linear_rows import LinearRows, linear_rows
-from lighttouch.solvers.state import TouchState, first_state, runnable
-from lighttouch.solvers.steps import StepSize, rule_and_eta
+from lighttouch.solvers.steps import StepSize, rule_and_eta, step_numbers
 from lighttouch.validation import positive_int
-
-_prepared: WeakKeyDictionary[Any, dict[Any, OrderLinks]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
-class ApproxSGD:
+class ApproxSGD(AveragingSolver):
     """SGD that moves along each step until an order constraint becomes tight, ties its parameters
     together, and goes on.
 
@@ -64,7 +61,7 @@ class ApproxSGD:
             )
         return None
 
-    def init(self, problem: Problem, start: Vector) -> TouchState:
+    def init(self, problem: Problem, start: Vector) -> SgdState:
         """A state at the projection of the start, as the method needs a feasible point."""
         nearest = np.array(project(start, problem.constraints, problem.domain).w)
         remove_rounding(
@@ -73,39 +70,35 @@ class ApproxSGD:
         return first_state(problem, nearest)
 
     def advance(
-        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+        self, problem: Problem, state: SgdState, steps: int, rng: np.random.Generator
     ) -> None:
-        rule, eta = rule_and_eta(self.step_size)
         objective, links = problem.objective, order_links(problem)
         runnable(approx_sgd, problem)(
-            objective.record, objective.l2, links, rule, eta, self.batch, state.iterate, state.visits,
-            new_gradient(problem.dimension), new_move(problem.dimension, links.smaller.size), state.counters, steps, rng,
-        )  # fmt: skip
+            objective.record,
+            links,
+            step_numbers(self.step_size, self.batch, objective.l2),
+            state.iterate,
+            state.visits,
+            new_gradient(problem.dimension),
+            new_move(problem.dimension, links.smaller.size),
+            state.counters,
+            steps,
+            rng,
+        )
 
-    def solution(self, state: TouchState) -> Vector:
-        return self.average(state)
-
-    def average(self, state: TouchState) -> Vector:
-        return average(state.iterate, 0, state.iteration)
-
-    def probabilities(self, state: TouchState) -> Vector | None:
-        return None
-
-    def batch_sizes(self, state: TouchState) -> tuple[int, int, int]:
+    def batch_sizes(self, state: SgdState) -> tuple[int, int, int]:
         return (self.batch, 0, 0)
 
 
 def order_links(problem: Problem) -> OrderLinks:
-    """The orders and bounds as the kernel wants them, prepared once for a set of constraints and a
-    box.
-    """
-    known = _prepared.setdefault(problem.constraints, {})
-    if problem.domain not in known:
-        known.clear()
+    """The orders and bounds as the kernel wants them, prepared once per constraints and box."""
+
+    def build() -> OrderLinks:
         rows = linear_rows(problem)
         assert rows is not None
-        known[problem.domain] = _links(rows)
-    return known[problem.domain]
+        return _links(rows)
+
+    return prepared(problem.constraints, ("order links", problem.domain), build)
 
 
 def _links(rows: LinearRows) -> OrderLinks:

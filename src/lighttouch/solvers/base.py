@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self
 
 import numpy as np
 
 from lighttouch.arrays import Indices, Vector
+from lighttouch.interfaces import SomeState
 from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.state.batches import Batches
 from lighttouch.kernels.state.counters import (
@@ -32,7 +33,7 @@ from lighttouch.problem import Problem
 from lighttouch.result import Status
 
 
-class BaseSolver:
+class BaseSolver(Generic[SomeState]):
     """The defaults of the optional half of the protocol."""
 
     stops_itself: ClassVar[bool] = False
@@ -40,32 +41,29 @@ class BaseSolver:
     def objection_to(self, problem: Problem) -> str | None:
         return None
 
-    def prepare(self, problem: Problem, state: Any) -> None:
-        """Nothing beyond the one step that the driver takes to compile."""
-
-    def finished(self, state: Any) -> Status | None:
+    def finished(self, state: SomeState) -> Status | None:
         return None
 
-    def average(self, state: Any) -> Vector:
+    def average(self, state: SomeState) -> Vector:
         return np.array(state.w, dtype=np.float64)
 
-    def solution(self, state: Any) -> Vector:
+    def solution(self, state: SomeState) -> Vector:
         return self.average(state)
 
-    def candidates(self, state: Any) -> Sequence[Vector]:
+    def candidates(self, state: SomeState) -> Sequence[Vector]:
         return [self.solution(state)]
 
-    def probabilities(self, state: Any) -> Vector | None:
+    def probabilities(self, state: SomeState) -> Vector | None:
         return None
 
-    def batch_sizes(self, state: Any) -> tuple[int, int, int]:
+    def batch_sizes(self, state: SomeState) -> tuple[int, int, int]:
         return (0, 0, 0)
 
-    def notes(self, state: Any) -> Sequence[str]:
+    def notes(self, state: SomeState) -> Sequence[str]:
         return ()
 
     def remedy(self) -> str:
-        """What brings an infeasible solution closer to the constraints; empty where nothing does."""
+        """What brings an infeasible solution closer to the constraints; may be empty."""
         return ""
 
 
@@ -106,7 +104,7 @@ class SgdState(SolverState):
         return self.iterate.w
 
 
-class AveragingSolver(BaseSolver):
+class AveragingSolver(BaseSolver[SgdState]):
     """Solvers of the paper: their solution is the average of the iterates."""
 
     def average(self, state: SgdState) -> Vector:

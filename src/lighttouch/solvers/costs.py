@@ -1,57 +1,226 @@
-"""The paper's timed costs: how long one loss gradient, one drawn constraint and one remembered
-constraint take.
+"""Every number that decides what a solver does, in one record: unit, reason, and what shows it.
+
+Fields marked *crossover* choose between two methods; `python -m benchmarks.thresholds` measures
+both sides of each. *Budget* fields limit work that has no natural end. *Tolerance* fields are
+promises of accuracy. *Rounding* fields follow from floating point.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from dataclasses import dataclass
 
-import numpy as np
-
-from lighttouch.kernels.loops.sample_costs import time_draws, time_learning, time_losses
-from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.problem import Problem
-from lighttouch.solvers.state import TouchState, copied, runnable
-
-REPEATS = 64
+EPSILON = 2.0**-52  # of double precision
 
 
-def timed_costs(problem: Problem, state: TouchState) -> None:
-    """Measure the three single-sample costs at the current state and average them with what was
-    measured before.
+@dataclass(frozen=True)
+class SolverCosts:
+    """When which method is cheaper, how long to wait, and what counts as enough."""
 
-    The state's randomness is left alone; a run with timed costs can still not be repeated bit for
-    bit.
-    """
-    assert state.batches is not None and state.distribution is not None
-    rng = np.random.default_rng(0)
-    distribution, gradient, w = copied(state.distribution), new_gradient(problem.dimension), state.w
-    objective, constraints = problem.objective, problem.constraints
-    rows = (constraints.record, constraints.members, constraints.group_size)
-    measured = np.array(
-        [
-            _seconds(
-                lambda: runnable(time_losses, problem)(
-                    objective.record, objective.examples, w, gradient, REPEATS, rng
-                )
-            ),
-            _seconds(
-                lambda: runnable(time_draws, problem)(
-                    *rows, w, distribution, gradient, REPEATS, rng
-                )
-            ),
-            _seconds(
-                lambda: runnable(time_learning, problem)(*rows, w, distribution, REPEATS, rng)
-            ),
-        ]
-    )
-    first = state.batches.weight[0] == 0.0
-    state.batches.costs[:] = measured if first else 0.5 * (state.batches.costs + measured)
+    # -- the driver -----------------------------------------------------------------------------
+    chunk_seconds: float = 0.1
+    """Seconds between two looks at clock and signals. Budget: a limit is kept within 0.2 s."""
+    first_chunk: int = 16
+    """Iterations of the first chunk, before any was timed. Budget."""
+    chunk_growth: int = 8
+    """Times longer than the last that a chunk may be. Budget: one cheap chunk misleads little."""
+    shortest_chunk: float = 1e-9
+    """Seconds; a clock that did not move counts as this. Rounding."""
+    default_passes: int = 10
+    """Passes over the examples where no limit is given and the solver does not stop. Budget."""
+    fewest_default_iterations: int = 20_000
+    """Iterations, however few examples there are. Budget."""
+    most_default_iterations: int = 5_000_000
+    """Iterations, however many examples there are. Budget: about ten seconds."""
+    recording_share: float = 0.05
+    """Of the run's counted work that rows of the history may take. Promise of `solve`."""
+    free_record: float = 1e5
+    """Operations of a row that nobody notices (about 0.1 ms). Budget."""
+    overtime: float = 0.1
+    """Of the time limit that a projection just begun may still take. Budget."""
+    final_projection_share: float = 0.2
+    """Of the time limit, beyond it, for the projection of the answer. Budget."""
+    final_projection_seconds: float = 0.5
+    """Seconds for it besides. Budget."""
+    feasibility_tolerance: float = 1e-8
+    """Excess over a constraint, in units of its row and of the point, that still counts as
+    rounding. Tolerance: NOT_PROJECTED is said beyond it."""
+    blown_up: float = 1e150
+    """Size of a parameter whose square overflows. Rounding."""
+
+    # -- which method: Automatic ------------------------------------------------------------------
+    cheap_pass: float = 4e6
+    """Operations of a full gradient up to which FISTA beats sampling, for smooth losses.
+    Crossover: `dense logistic, d = 100`, 10,000 to 160,000 examples."""
+    kinked_cheap_pass: float = 2e5
+    """The same for losses with kinks, which take hundreds of full gradients where sampling is near
+    after a few passes. Crossover: `hinge on a 2^8 lattice`, 1,000 to 64,000 pairs."""
+    cheap_check: float = 2e7
+    """Operations of checking all constraints up to which projecting in every step is no burden.
+    Crossover: `sparse rows, d = 500`, 20,000 to 2,000,000 entries."""
+    polish_pass: float = 1.2e7
+    """Operations of a full gradient up to which FISTA may finish what sampling began. Crossover:
+    `dense logistic, d = 100`, 40,000 to 400,000 examples."""
+    kinked_polish_pass: float = 4e6
+    """The same for losses with kinks. Crossover: `hinge on a 2^12 lattice`."""
+    polish_share: float = 1.0
+    """Work of that finish, relative to the work of the sampling before. Budget: without it an
+    eighth of the paper's pairs took ten times as long as all of them."""
+    fewest_polish_passes: int = 200
+    """Full gradients of that finish in any case. Budget."""
+    factor: float = 2e10
+    """Multiplications of one factorisation up to which an interior point takes quadratic programs
+    with general rows. Crossover: `convex regression`, 100 to 400 points."""
+    largest_dense: float = 1e7
+    """Entries of dense rows beyond which even asking for the cost of a factor costs a copy."""
+
+    # -- sampled AdaGrad --------------------------------------------------------------------------
+    run_length: int = 4
+    """Neighbouring examples read in one go: memory likes neighbours, randomness several runs.
+    Crossover: `paper's pairs`, 1 to 16."""
+    runs: int = 4
+    """Such runs per iteration. Crossover: with `run_length`."""
+    fewest_for_runs: int = 64
+    """Examples below which single ones are drawn: longer runs would repeat each other."""
+    example_operations: float = 12.0
+    """Operations per number of a dense example: read, gathered, and stepped on; a constraint's is
+    only read. Measured by `sampled AdaGrad per example`."""
+    sparse_operations: float = 4.0
+    """The same where an example is stepped on at once. Measured likewise."""
+    constraint_share: float = 0.1
+    """Of the time of the examples that constraints get at least. Crossover: `paper's pairs`, share
+    0.02 to 0.5, objective after equal time."""
+    largest_share: float = 2.0
+    """... and at most. Crossover: `100,000 dense rows, d = 2,000`."""
+    penalty_share: float = 0.2
+    """Of the time of the examples that the rows of a roughness penalty get. Crossover: `smoothed
+    lattice, a million rows`, share 0.05 to 1."""
+    penalty_operations: float = 8.0
+    """Operations per entry of such a row: two square roots and divisions."""
+    largest_group: int = 1024
+    """Constraints per visit. Crossover: `paper's pairs`, 64 to 8,192."""
+    group_stretch: int = 8
+    """Iterations that one visit may serve, so that a group is worth its visit."""
+    projection_checks: float = 30.0
+    """Checks of all constraints that a projection costs about as much as. Measured by
+    `benchmarks.projection`, orders and rows."""
+    shortest_stage: int = 200
+    """Iterations of the first stage at least. Budget."""
+    shortest_record_interval: int = 10
+    """Iterations between two terms of the tail average. Budget: it costs a pass over w."""
+    record_intervals: int = 16
+    """Terms of the tail average in the first stage at least."""
+    record_cost: int = 8
+    """How many example entries adding w to the tail average may cost per parameter."""
+    near_coordinates: int = 200_000
+    """Coordinates, at 16 bytes each, that stay in the caches; beyond it they are kept in single
+    precision and fetched ahead. Crossover: `2^12 to 2^20 lattices`."""
+    finest_single: float = 1e-5
+    """Relative tolerance below which nothing is left to single precision. Rounding."""
+    largest_single: float = 1e5
+    """Data whose sixth power, a million times over, single precision holds. Rounding."""
+    most_deviations: float = 1e3
+    """Size of the targets in standard deviations up to which single precision tells them apart.
+    Rounding."""
+    trial_examples: int = 8192
+    """Examples of a trial of a step size. Budget."""
+    fewest_trial_steps: int = 20
+    """Iterations of a trial at least. Budget."""
+    trial_judges: int = 2048
+    """Examples by which trials are compared. Budget."""
+    trial_grid: float = 4.0
+    """Factor between step sizes that are tried, as in the paper's experiments."""
+    farthest_trial: int = 10
+    """Powers of it in each direction. Budget."""
+    almost: float = 0.01
+    """Of the gain of the best trial that another may lack and still count as equal; of equals the
+    smallest step wins, because long runs want it smaller."""
+    judges: int = 16_384
+    """Examples by which the points at the end of a stage are compared. Budget."""
+    scale_sample: int = 100_000
+    """Numbers read to find the scale of data. Budget."""
+    scale_rows: int = 1000
+    """Dense rows read for it. Budget."""
+
+    # -- FISTA ------------------------------------------------------------------------------------
+    check_every: int = 10
+    """Steps between two looks at the bounds, each of which costs four projections. Budget."""
+    shrinking: float = 0.8
+    """Of the curvature that a step starts its search with: it may fall along the way."""
+    power_steps: int = 6
+    """Power iterations for the first estimate of the curvature. Budget."""
+    first_difference: float = 1e-3
+    """Length of the differences in it, relative to the point and its reach."""
+    least_curvature: float = 1e-12
+    """Of an objective that looks linear. Rounding."""
+    longest_step: float = 1e3
+    """Lengths of the point and of its natural reach that a step may go: keeps the curvature from
+    shrinking until rounding decides."""
+    first_width: float = 0.5
+    """Width over which kinks are rounded at first, relative to the objective."""
+    narrowing: float = 4.0
+    """Factor by which that width shrinks when rounding dominates the gap."""
+    near_narrowing: float = 64.0
+    """How much narrower it begins at a point that sampling has brought near the optimum."""
+    lookahead: tuple[float, ...] = (1.0, 10.0, 100.0, 1000.0)
+    """Step lengths, in steps, of the projections that bounds are made from: which one gives the
+    best depends on the distance to the optimum."""
+    patience: int = 20
+    """Looks at the bounds without progress before giving up, for smooth losses. Budget."""
+    kinked_patience: int = 6
+    """... with kinks, where bounds seldom meet. Budget."""
+    little_progress: float = 0.02
+    """Of the tolerance that counts as none."""
+    little_rounding: float = 0.05
+    """Of the tolerance below which rounding kinks is no reason to narrow them."""
+    little_objective: float = 1e-4
+    """Of what was gained that accuracy is relative to where the objective is nearly 0."""
+    settled: float = 1.05
+    """Growth of the way from the start, between two looks, that counts as none."""
+    reach_travelled: float = 10.0
+    """How much farther than the way so far an optimum may be, for a guess at the bound."""
+    targets_away: float = 3.0
+    """Typical targets that a prediction may change by on the way to an optimum."""
+    flat_reach: float = 100.0
+    """How far an optimum may be where nothing curves, in units of everything else."""
+    known_scale: float = 1e-6
+    """Size of a column, relative to the largest, below which its scale is not trusted."""
+    known_column: float = 1e-9
+    """... and below which it counts as empty."""
+
+    # -- interior point, ADMM ---------------------------------------------------------------------
+    interior_steps: int = 150
+    """Steps of a path at most: well-posed programs take 10 to 40. Budget."""
+    interior_patience: int = 6
+    """Steps without a better point, once there is a good one. Budget."""
+    interior_gap: float = 1e-9
+    """Relative gap at which no further step is taken. Tolerance."""
+    interior_claim: float = 1e-6
+    """... and at which the point may be called optimal. Tolerance."""
+    interior_better: float = 0.9
+    """Of the gap so far that a point must reach to count as better."""
+    exactly_feasible: float = 64.0 * EPSILON
+    """Excess over a row of length one, relative to the point, that projecting would not change.
+    Rounding."""
+    nearly_feasible: float = 1e-11
+    """... and that is kept for want of a better point. Tolerance."""
+    splitting_steps: int = 20
+    """ADMM steps on one quadratic model of the loss. Budget."""
+    splitting_rounds: int = 100
+    """Models at most. Budget."""
+    splitting_residual: float = 1e-9
+    """Residual at which steps change nothing. Tolerance."""
+    splitting_look: float = 0.3
+    """Of the tolerance within which the copies must be before a feasible point is made."""
+
+    # -- bounds -----------------------------------------------------------------------------------
+    largest_gram: float = 2e9
+    """Multiplications of forming and factoring a curvature matrix for a bound. Budget: a second."""
+    outward: float = 8.0
+    """Rounding errors per column that a factored matrix is lowered by. Rounding."""
+    linear_rounding: float = 1e4
+    """Rounding errors that a linear form may have left where it should be 0. Rounding."""
+    unbounded_slope: float = 1e300
+    """Stands for infinity among slopes. Rounding."""
 
 
-def _seconds(run: Callable[[], object]) -> float:
-    run()
-    start = time.perf_counter()
-    run()
-    return max(1e-9, (time.perf_counter() - start) / REPEATS)
+COSTS = SolverCosts()

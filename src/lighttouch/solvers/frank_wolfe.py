@@ -9,24 +9,23 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.kernels.loops.frank_wolfe import new_examples_gradient, seen_examples_gradient
-from lighttouch.kernels.loops.full_touch import CHECKS, ITERATION
+from lighttouch.kernels.state.counters import CHECKS, ITERATION
 from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.state.iterate import average
+from lighttouch.kernels.state.iterate import put_iterate
 from lighttouch.problem import Problem
 from lighttouch.projections import project
+from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable
 from lighttouch.solvers.frank_wolfe_oracle import (
     LinearOracle,
     diameter,
     objection_to_oracle,
     oracle_for,
 )
-from lighttouch.solvers.projected_sgd import put_iterate
-from lighttouch.solvers.state import TouchState, first_state, runnable
 from lighttouch.validation import one_of, positive, positive_int
 
 
 @dataclass
-class FrankWolfeState(TouchState):
+class FrankWolfeState(SgdState):
     """The iterate, how many linear programs were solved, and what is remembered of the past."""
 
     oracle_calls: int = 0
@@ -39,19 +38,13 @@ class FrankWolfeState(TouchState):
     )
 
 
-class _FrankWolfe:
+class FrankWolfeSolver(AveragingSolver):
     """What both Frank-Wolfe methods share."""
 
     batch: int
 
     def objection_to(self, problem: Problem) -> str | None:
         return objection_to_oracle(problem)
-
-    def average(self, state: FrankWolfeState) -> Vector:
-        return average(state.iterate, 0, state.iteration)
-
-    def probabilities(self, state: FrankWolfeState) -> Vector | None:
-        return None
 
     def notes(self, state: FrankWolfeState) -> tuple[str, ...]:
         return (f"{state.oracle_calls:,} linear programs over the constraints, one a step",)
@@ -61,7 +54,7 @@ class _FrankWolfe:
 
 
 @dataclass(frozen=True)
-class OnlineFrankWolfe(_FrankWolfe):
+class OnlineFrankWolfe(FrankWolfeSolver):
     """The online Frank-Wolfe method of Hazan and Kale (2012) for stochastic, possibly non-smooth
     objectives.
 
@@ -101,9 +94,9 @@ class OnlineFrankWolfe(_FrankWolfe):
             problem, np.ascontiguousarray(project(start, problem.constraints, problem.domain).w)
         )
         state = FrankWolfeState(
+            begun.counters,
             begun.iterate,
             begun.visits,
-            begun.counters,
             first=begun.w.copy(),
             slopes=np.zeros(problem.dimension),
         )

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy  # scipy.optimize is slow to import: only where it is used
@@ -17,6 +16,7 @@ from lighttouch.domains import Ball
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.problem import Problem
 from lighttouch.projections import project
+from lighttouch.running.prepared import prepared
 from lighttouch.solvers.linear_rows import LinearRows, linear_rows
 
 INSTEAD = "use ProjectedSGD or LightTouch, which need no linear optimisation"
@@ -110,8 +110,6 @@ LinearOracle = BoxOracle | BallOracle | OrderOracle | RowsOracle
 a box around it.
 """
 
-_prepared: WeakKeyDictionary[Any, dict[Any, LinearOracle | str]] = WeakKeyDictionary()
-
 
 def oracle_for(problem: Problem) -> LinearOracle:
     """The oracle of a problem's feasible set, prepared once; a ValueError where there is none."""
@@ -135,11 +133,8 @@ def diameter(oracle: LinearOracle) -> float:
 
 
 def _oracle_or_objection(problem: Problem) -> LinearOracle | str:
-    known = _prepared.setdefault(problem.constraints, {})
-    if problem.domain not in known:
-        known.clear()
-        known[problem.domain] = _new_oracle(problem)
-    return known[problem.domain]
+    key = ("linear oracle", problem.domain)
+    return prepared(problem.constraints, key, lambda: _new_oracle(problem))
 
 
 def _new_oracle(problem: Problem) -> LinearOracle | str:

@@ -3,30 +3,55 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Indices, Vector
+from lighttouch.constraints import Aggregated, LinearConstraints
+from lighttouch.domains import Ball
 from lighttouch.kernels.loops.full_touch import full_touch
 from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.state.iterate import average
-from lighttouch.kernels.state.running_maximum import new_maximum_tree
+from lighttouch.kernels.state.running_maximum import TrackedRows, new_maximum_tree
+from lighttouch.kernels.state.steps import Steps
 from lighttouch.problem import Problem
-from lighttouch.solvers.state import TouchState, first_state, runnable
-from lighttouch.solvers.steps import StepSize, rule_and_eta
-from lighttouch.solvers.tracking import objection_to_tracking, tracked_rows
+from lighttouch.running.prepared import prepared
+from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable
+from lighttouch.solvers.steps import StepSize, rule_and_eta, step_numbers
 from lighttouch.validation import positive, positive_int
+
+MORE_PENALTY = "a larger penalty brings it closer to feasible"
 
 
 @dataclass(frozen=True)
-class FullTouch:
-    """SGD that looks at every constraint in every step (Algorithm 1); plain SGD where there are
-    none.
+class FullTouch(AveragingSolver):
+    """SGD that looks at every constraint in every step (Algorithm 1 of the paper).
 
-    With `incremental` only rows whose coordinates moved are evaluated again, and the largest value
-    is kept up to date: the same iterates to the last bit, for a work an iteration that no longer
-    grows with the number of constraints.
+    It minimises f(w) + penalty * max(0, max_j g_j(w)) over the domain; where there are no
+    constraints this is plain SGD. The solution is the average of the iterates.
+
+    Parameters
+    ----------
+    penalty : float
+        The paper's gamma, zero or positive: the price of one unit of the largest violation.
+    step_size : float or InverseSqrt or InverseTime or AdaGrad
+        The paper's eta; a float is a constant step.
+    batch : int, default=1
+        Examples per step.
+    incremental : bool, default=False
+        Evaluate only rows whose coordinates moved, and keep the largest value up to date in a tree:
+        the same iterates to the last bit, for a work per iteration that no longer grows with the
+        number of constraints. For one family of linear constraints, not aggregated, and not in a
+        ball.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> objective = lt.EmpiricalRisk([[1.0, 0.0], [0.0, 1.0]], [2.0, 1.0])
+    >>> problem = lt.Problem(objective, lt.ordering(2))
+    >>> result = lt.solve(problem, lt.FullTouch(2.0, lt.InverseSqrt(0.5)), iterations=2000)
+    >>> bool(result.w[0] <= result.w[1] + 1e-9)
+    True
     """
 
     penalty: float
@@ -40,9 +65,9 @@ class FullTouch:
         positive_int(self.batch, "batch")
 
     def objection_to(self, problem: Problem) -> str | None:
-        return objection_to_tracking(problem) if self.incremental else None
+        return _objection_to_tracking(problem) if self.incremental else None
 
-    def init(self, problem: Problem, start: Vector) -> TouchState:
+    def init(self, problem: Problem, start: Vector) -> SgdState:
         state = first_state(problem, start)
         if self.incremental and problem.constraints.members:
             state.tree = new_maximum_tree(
@@ -51,45 +76,67 @@ class FullTouch:
         return state
 
     def advance(
-        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+        self, problem: Problem, state: SgdState, steps: int, rng: np.random.Generator
     ) -> None:
-        constraints = (
-            problem.constraints.record if state.tree is None else tracked_rows(problem, state.tree)
+        numbers = step_numbers(
+            self.step_size, self.batch, problem.objective.l2, penalty=self.penalty
         )
-        touch_all(problem, state, self.penalty, self.step_size, self.batch, steps, rng, constraints)
+        touch_all(problem, state, numbers, steps, rng)
 
-    def solution(self, state: TouchState) -> Vector:
-        return self.average(state)
-
-    def average(self, state: TouchState) -> Vector:
-        return average(state.iterate, int(state.counters[3]), state.iteration)
-
-    def probabilities(self, state: TouchState) -> Vector | None:
-        return None
-
-    def batch_sizes(self, state: TouchState) -> tuple[int, int, int]:
+    def batch_sizes(self, state: SgdState) -> tuple[int, int, int]:
         return (self.batch, 0, 0)
+
+    def remedy(self) -> str:
+        return MORE_PENALTY
 
 
 def touch_all(
-    problem: Problem,
-    state: TouchState,
-    penalty: float,
-    step_size: StepSize,
-    batch: int,
-    steps: int,
-    rng: np.random.Generator,
-    constraints: Any = None,
+    problem: Problem, state: SgdState, numbers: Steps, steps: int, rng: np.random.Generator
 ) -> None:
-    """`steps` iterations of Algorithm 1 on the state, in place; `constraints` stands for the
-    problem's own record.
-    """
-    rule, eta = rule_and_eta(step_size)
-    objective, record = (
-        problem.objective,
-        problem.constraints.record if constraints is None else constraints,
-    )
+    """`steps` iterations of Algorithm 1 on the state, in place."""
+    constraints, domain = problem.constraints, problem.domain.record(problem.dimension)
+    record = constraints.record if state.tree is None else _tracked_rows(problem, state)
     runnable(full_touch, problem)(
-        objective.record, objective.l2, record, problem.constraints.members, problem.domain.record(problem.dimension),
-        float(penalty), rule, eta, batch, state.iterate, state.visits, new_gradient(problem.dimension), state.counters, steps, rng,
-    )  # fmt: skip
+        problem.objective.record,
+        record,
+        constraints.members,
+        domain,
+        numbers,
+        state.iterate,
+        state.visits,
+        new_gradient(problem.dimension),
+        state.counters,
+        steps,
+        rng,
+    )
+
+
+def _objection_to_tracking(problem: Problem) -> str | None:
+    constraints = problem.constraints
+    if isinstance(constraints, Aggregated) or not isinstance(constraints, LinearConstraints):
+        return (
+            "incremental looks need linear constraints (one family, not aggregated), whose "
+            "rows say which coordinates they depend on: "
+            "leave incremental=False"
+        )
+    if isinstance(problem.domain, Ball):
+        return (
+            "incremental looks need steps that move few coordinates, and a ball moves all of "
+            "them: use a Box, or leave incremental=False"
+        )
+    return None
+
+
+def _tracked_rows(problem: Problem, state: SgdState) -> TrackedRows:
+    """The rows with the tree of their values, and which rows depend on a coordinate."""
+    constraints = problem.constraints
+    assert isinstance(constraints, LinearConstraints) and state.tree is not None
+    starts, touching = prepared(
+        constraints, "rows of every coordinate", lambda: _columns(constraints)
+    )
+    return TrackedRows(constraints.record, starts, touching, state.tree)
+
+
+def _columns(constraints: LinearConstraints) -> tuple[Indices, Indices]:
+    columns = sparse.csc_matrix(constraints.A)
+    return columns.indptr.astype(np.int64), columns.indices

@@ -1,4 +1,4 @@
-"""SGD that looks at a few constraints a step and learns which ones matter."""
+"""SGD that looks at a few constraints per step and learns which ones matter."""
 
 from __future__ import annotations
 
@@ -9,59 +9,59 @@ import numpy as np
 from lighttouch.arrays import Vector
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.loops.light_touch import light_touch
-from lighttouch.kernels.state.batches import Batches, automatic_batches, fixed_batches
-from lighttouch.kernels.state.distribution import new_distribution, probabilities
+from lighttouch.kernels.loops.practical_light_touch import practical_light_touch
+from lighttouch.kernels.state.batches import first_batches
+from lighttouch.kernels.state.distribution import new_distribution
 from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.state.iterate import average
+from lighttouch.kernels.state.steps import Steps
+from lighttouch.kernels.verbs.constraints import Groups
 from lighttouch.problem import Problem
-from lighttouch.solvers.costs import timed_costs
-from lighttouch.solvers.full_touch import touch_all
-from lighttouch.solvers.state import TouchState, first_state, runnable
-from lighttouch.solvers.steps import InverseSqrt, StepSize, rule_and_eta
+from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable
+from lighttouch.solvers.full_touch import MORE_PENALTY, touch_all
+from lighttouch.solvers.sample_costs import timed_costs
+from lighttouch.solvers.steps import InverseSqrt, StepSize, rule_and_eta, step_numbers
 from lighttouch.validation import one_of, positive, positive_int, refuse_if_too_large
 
-BYTES_A_CONSTRAINT = 96  # law, bounds, links, order and the values they begin with
-
-
-class _Learning:
-    """What the solvers that learn a distribution over the constraints share."""
-
-    penalty: float
-    step_size: StepSize
-
-    @property
-    def _loss_batch(self) -> int:
-        """Examples a step where no constraint is learnt."""
-        return int(getattr(self, "batch", 2))
-
-    def objection_to(self, problem: Problem) -> str | None:
-        return None
-
-    def solution(self, state: TouchState) -> Vector:
-        return self.average(state)
-
-    def average(self, state: TouchState) -> Vector:
-        return average(state.iterate, int(state.counters[3]), state.iteration)
-
-    def probabilities(self, state: TouchState) -> Vector | None:
-        return None if state.distribution is None else probabilities(state.distribution)
-
-    def batch_sizes(self, state: TouchState) -> tuple[int, int, int]:
-        if state.batches is None:
-            return (self._loss_batch, 0, 0)
-        return (
-            int(state.batches.sizes[0]),
-            int(state.batches.sizes[1]),
-            int(state.batches.sizes[2]),
-        )
+LEAST_LOSSES = 2  # k_f of Section 5.2, and the examples per step where there is no constraint
+BYTES_PER_CONSTRAINT = 112  # law, bound, permutation, set, and the violations they begin with
 
 
 @dataclass(frozen=True)
-class LightTouch(_Learning):
-    """SGD that checks constraint_batch + 1 constraints a step and learns which ones are violated
-    (Algorithm 2).
+class LightTouch(AveragingSolver):
+    """SGD that checks a few constraints per step and learns which ones are violated.
 
-    weight_step_size None means the same constant as step_size, as in the paper.
+    Algorithm 2 of the paper: a step is pushed by one constraint, drawn from a distribution that is
+    learned from looks at `constraint_batch` others. Its cost does not depend on how many
+    constraints there are. The solution is the average of the iterates.
+
+    Parameters
+    ----------
+    penalty : float
+        The paper's gamma, zero or positive: the price of one unit of the largest violation.
+    step_size : float or InverseSqrt or InverseTime or AdaGrad
+        The paper's eta for w; a float is a constant step.
+    constraint_batch : int
+        The paper's k: constraints looked at per step, besides the one that pushes. At most as many
+        as there are.
+    weight_step_size : float, optional
+        The step of the distribution. None, the default, means `step_size`, as in the paper, which
+        must be a constant then.
+    batch : int, default=1
+        Examples per step.
+
+    Raises
+    ------
+    ValueError
+        For parameters out of their range, and where `weight_step_size` is missing.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> objective = lt.EmpiricalRisk([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]], [2.0, 1.0])
+    >>> problem = lt.Problem(objective, lt.ordering(3))
+    >>> result = lt.solve(problem, lt.LightTouch(2.0, 0.02, 1), iterations=2000)
+    >>> result.constraint_checks
+    4000
     """
 
     penalty: float
@@ -83,9 +83,17 @@ class LightTouch(_Learning):
                 "example weight_step_size=1/16"
             )
 
-    @property
-    def _weight_step(self) -> float:
-        return float(self.step_size if self.weight_step_size is None else self.weight_step_size)  # type: ignore[arg-type]
+    def _numbers(self, problem: Problem) -> Steps:
+        own = self.step_size if self.weight_step_size is None else self.weight_step_size
+        assert isinstance(own, float | int)
+        return step_numbers(
+            self.step_size,
+            self.batch,
+            problem.objective.l2,
+            self.penalty,
+            own,
+            self.constraint_batch,
+        )
 
     def objection_to(self, problem: Problem) -> str | None:
         count = problem.constraints.count
@@ -97,34 +105,54 @@ class LightTouch(_Learning):
             )
         return None
 
-    def init(self, problem: Problem, start: Vector) -> TouchState:
-        state = first_state(problem, start)
-        if problem.constraints.count:
-            begin_learning(
-                problem,
-                state,
-                self.penalty * self._weight_step,
-                fixed_batches(self.batch, 1, self.constraint_batch),
-            )
+    def init(self, problem: Problem, start: Vector) -> SgdState:
+        state = first_state(problem, start)  # line 1
+        begin_learning(problem, state, self._numbers(problem))
         return state
 
     def advance(
-        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+        self, problem: Problem, state: SgdState, steps: int, rng: np.random.Generator
     ) -> None:
+        touch_lightly(problem, state, self._numbers(problem), steps, rng)
+
+    def batch_sizes(self, state: SgdState) -> tuple[int, int, int]:
         if state.distribution is None:
-            touch_all(problem, state, self.penalty, self.step_size, self.batch, steps, rng)
-        else:
-            touch_lightly(
-                problem, state, self.penalty, self.step_size, self._weight_step, steps, rng
-            )
+            return (self.batch, 0, 0)
+        return (self.batch, 1, self.constraint_batch)
+
+    def remedy(self) -> str:
+        return MORE_PENALTY
 
 
 @dataclass(frozen=True)
-class PracticalLightTouch(_Learning):
-    """LightTouch with decreasing steps and automatic minibatch sizes (Algorithm 4).
+class PracticalLightTouch(AveragingSolver):
+    """LightTouch with decreasing steps and automatic minibatch sizes (Algorithm 4 of the paper).
 
-    costs="counted" weighs the three gradients by counted operations, so that runs can be repeated;
-    "timed" measures them, as the paper does. `memory` is the weight nu of past variances.
+    The numbers of examples, drawn constraints and remembered constraints per step follow the
+    variances of their gradients and what one of each costs (Section 5.2).
+
+    Parameters
+    ----------
+    penalty : float, default=1.0
+        The paper's gamma, zero or positive.
+    step_size : float or InverseSqrt or InverseTime or AdaGrad, default=InverseSqrt(16.0)
+        The paper's eta_w.
+    weight_step_size : float, default=1/16
+        The paper's eta_p, the constant step of the distribution.
+    memory : float, default=0.999
+        The weight nu of past variances, between 0 and 1.
+    costs : {"counted", "timed"}, default="counted"
+        Whether the three gradients are weighed by counted operations, so that runs can be repeated,
+        or by measured seconds, as in the paper.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> objective = lt.EmpiricalRisk([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]], [2.0, 1.0])
+    >>> problem = lt.Problem(objective, lt.ordering(3))
+    >>> solver = lt.PracticalLightTouch(step_size=lt.InverseSqrt(0.5))
+    >>> lt.solve(problem, solver, iterations=2000).gradient_samples
+    4000
     """
 
     penalty: float = 1.0
@@ -141,65 +169,100 @@ class PracticalLightTouch(_Learning):
             raise ValueError(f"memory must lie between 0 and 1, got {self.memory}")
         one_of(self.costs, ("counted", "timed"), "costs")
 
-    @property
-    def _weight_step(self) -> float:
-        return float(self.weight_step_size)
+    def _numbers(self, problem: Problem) -> Steps:
+        return step_numbers(
+            self.step_size,
+            LEAST_LOSSES,
+            problem.objective.l2,
+            self.penalty,
+            self.weight_step_size,
+        )
 
-    def init(self, problem: Problem, start: Vector) -> TouchState:
-        state = first_state(problem, start)
-        if problem.constraints.count:
-            check = problem.constraints.cost
-            batches = automatic_batches(
-                np.array([problem.objective.cost, check, check]),
-                self.memory,
-                problem.constraints.count,
-            )
-            begin_learning(problem, state, self.penalty * self._weight_step, batches)
+    def init(self, problem: Problem, start: Vector) -> SgdState:
+        state = first_state(problem, start)  # line 1
+        begin_learning(problem, state, self._numbers(problem))
+        if state.distribution is not None:
+            count, check = problem.constraints.count, problem.constraints.cost
+            costs = np.array([problem.objective.cost, check, check])
+            state.batches = first_batches(costs, self.memory, count)
         return state
 
     def advance(
-        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+        self, problem: Problem, state: SgdState, steps: int, rng: np.random.Generator
     ) -> None:
+        numbers = self._numbers(problem)
         if state.distribution is None:
-            touch_all(problem, state, self.penalty, self.step_size, self._loss_batch, steps, rng)
+            touch_all(problem, state, numbers, steps, rng)
             return
-        if self.costs == "timed" and state.batches is not None:
+        if self.costs == "timed":
             timed_costs(problem, state)
-        touch_lightly(problem, state, self.penalty, self.step_size, self._weight_step, steps, rng)
+        constraints, domain = problem.constraints, problem.domain.record(problem.dimension)
+        gradients = [new_gradient(problem.dimension) for _ in range(3)]
+        runnable(practical_light_touch, problem)(
+            problem.objective.record,
+            constraints.record,
+            Groups(constraints.group_size, constraints.members),
+            domain,
+            numbers,
+            state.iterate,
+            state.visits,
+            state.distribution,
+            state.batches,
+            np.empty(constraints.count),
+            *gradients,
+            state.counters,
+            steps,
+            rng,
+        )
+
+    def batch_sizes(self, state: SgdState) -> tuple[int, int, int]:
+        if state.batches is None:
+            return (LEAST_LOSSES, 0, 0)
+        losses, pushes, learnt = (int(size) for size in state.batches.sizes)
+        return losses, pushes, learnt
+
+    def remedy(self) -> str:
+        return MORE_PENALTY
 
 
-def begin_learning(problem: Problem, state: TouchState, rate: float, batches: Batches) -> None:
-    """Algorithm 2, lines 2 and 3: a uniform p, and the violations of every constraint
-    remembered.
+def begin_learning(problem: Problem, state: SgdState, numbers: Steps) -> None:
+    """Algorithm 2, lines 2 and 3: a uniform p, and the violations of every constraint remembered.
+
+    Where there are no constraints nothing is learnt, and Algorithm 2 is Algorithm 1.
     """
     count = problem.constraints.count
+    if not count:
+        return
     refuse_if_too_large(
-        count * BYTES_A_CONSTRAINT,
+        count * BYTES_PER_CONSTRAINT,
         f"learning which of {count:,} constraints matter",
         "aggregate them",
         ConstraintError,
     )
     violations = np.maximum(0.0, problem.constraints.values(state.w))
-    state.distribution = new_distribution(violations, rate)
-    state.batches = batches
+    state.distribution = new_distribution(violations, numbers.penalty * numbers.weight_step)
 
 
 def touch_lightly(
-    problem: Problem,
-    state: TouchState,
-    penalty: float,
-    step_size: StepSize,
-    weight_step: float,
-    steps: int,
-    rng: np.random.Generator,
+    problem: Problem, state: SgdState, numbers: Steps, steps: int, rng: np.random.Generator
 ) -> None:
-    """`steps` iterations of Algorithm 2 or 4 on the state, in place."""
-    rule, eta = rule_and_eta(step_size)
-    objective, constraints = problem.objective, problem.constraints
-    first, second, gradient = (new_gradient(problem.dimension) for _ in range(3))
+    """`steps` iterations of Algorithm 2 on the state, in place."""
+    if state.distribution is None:
+        touch_all(problem, state, numbers, steps, rng)
+        return
+    constraints, domain = problem.constraints, problem.domain.record(problem.dimension)
     runnable(light_touch, problem)(
-        objective.record, objective.l2, constraints.record, constraints.members, constraints.group_size,
-        problem.domain.record(problem.dimension), float(penalty), rule, eta, weight_step,
-        state.iterate, state.visits, state.distribution, state.batches, gradient, first, second,
-        np.empty(constraints.count), state.counters, steps, rng,
-    )  # fmt: skip
+        problem.objective.record,
+        constraints.record,
+        Groups(constraints.group_size, constraints.members),
+        domain,
+        numbers,
+        state.iterate,
+        state.visits,
+        state.distribution,
+        np.empty(numbers.looks),
+        new_gradient(problem.dimension),
+        state.counters,
+        steps,
+        rng,
+    )

@@ -7,14 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from scipy import sparse
-
 from lighttouch.arrays import Vector
-from lighttouch.constraints import Aggregated, LinearConstraints, Stacked
-from lighttouch.domains import Box
 from lighttouch.problem import Problem
-from lighttouch.projections.rows import LinearSet, read_rows
+from lighttouch.projections.rows import LinearSet
+from lighttouch.projections.sets import feasible_set
 
 
 @dataclass(frozen=True)
@@ -28,20 +24,7 @@ class LinearRows:
 
 def linear_rows(problem: Problem) -> LinearRows | None:
     """The rows of all constraints, or None where some are not linear."""
-    constraints = problem.constraints
-    base = constraints.base if isinstance(constraints, Aggregated) else constraints
-    parts: tuple[Any, ...] = base.parts if isinstance(base, Stacked) else (base,)
-    if not all(isinstance(part, LinearConstraints) for part in parts):
+    feasible = feasible_set(problem.constraints, problem.domain)
+    if feasible.matrix is None or feasible.right is None:
         return None
-    matrix = (
-        parts[0].A
-        if len(parts) == 1
-        else sparse.vstack([sparse.csr_matrix(part.A) for part in parts], format="csr")
-    )
-    right = np.concatenate([part.b for part in parts])
-    lower, upper = (
-        (problem.domain.lower, problem.domain.upper)
-        if isinstance(problem.domain, Box)
-        else (-np.inf, np.inf)
-    )
-    return LinearRows(matrix, right, read_rows(matrix, right, lower, upper))
+    return LinearRows(feasible.matrix, feasible.right, feasible.rows)

@@ -13,19 +13,19 @@ import scipy  # scipy.optimize is slow to import: only where it is used
 from lighttouch.arrays import Vector
 from lighttouch.domains import Ball
 from lighttouch.kernels.loops.frank_wolfe import combination
-from lighttouch.kernels.loops.full_touch import ITERATION
-from lighttouch.kernels.state.iterate import step_length
+from lighttouch.kernels.state.counters import ITERATION
+from lighttouch.kernels.state.iterate import put_iterate
+from lighttouch.kernels.state.steps import step_length
 from lighttouch.problem import Problem
+from lighttouch.solvers.base import first_state
 from lighttouch.solvers.frank_wolfe import (
+    FrankWolfeSolver,
     FrankWolfeState,
-    _FrankWolfe,
     ask,
     blown_up,
     note_gradient,
 )
 from lighttouch.solvers.frank_wolfe_oracle import INSTEAD, LinearOracle, diameter, oracle_for
-from lighttouch.solvers.projected_sgd import put_iterate
-from lighttouch.solvers.state import first_state
 from lighttouch.solvers.steps import InverseSqrt, StepSize, rule_and_eta
 from lighttouch.validation import positive, positive_int
 
@@ -45,7 +45,7 @@ class DecomposedState(FrankWolfeState):
 
 
 @dataclass(frozen=True)
-class LocalFrankWolfe(_FrankWolfe):
+class LocalFrankWolfe(FrankWolfeSolver):
     """The conditional gradient method with a local linear oracle of Garber and Hazan (2013), the
     paper's LLO-FW.
 
@@ -100,7 +100,7 @@ class LocalFrankWolfe(_FrankWolfe):
         begun = first_state(problem, vertex)
         zeros = np.zeros((2, problem.dimension))
         return DecomposedState(
-            begun.iterate, begun.visits, begun.counters, first=vertex.copy(),
+            begun.counters, begun.iterate, begun.visits, first=vertex.copy(),
             slopes=zeros[0], visited=zeros[1], vertices=vertex[None].copy(), weights=np.ones(1),
         )  # fmt: skip
 
@@ -149,9 +149,6 @@ class LocalFrankWolfe(_FrankWolfe):
         t = state.iteration + 1
         put_iterate(state.iterate, np.clip(w, oracle.lower, oracle.upper), t)
         state.counters[ITERATION] = t
-
-    def solution(self, state: DecomposedState) -> Vector:
-        return self.average(state)
 
 
 def move_mass(

@@ -7,20 +7,45 @@ from dataclasses import dataclass
 import numpy as np
 
 from lighttouch.arrays import Vector
-from lighttouch.kernels.state.batches import fixed_batches
+from lighttouch.kernels.state.counters import AVERAGED_FROM
 from lighttouch.kernels.state.iterate import average
+from lighttouch.kernels.state.steps import Steps
 from lighttouch.problem import Problem
-from lighttouch.solvers.full_touch import touch_all
-from lighttouch.solvers.light_touch import _Learning, begin_learning, touch_lightly
-from lighttouch.solvers.state import TouchState, first_state
-from lighttouch.solvers.steps import InverseTime
+from lighttouch.solvers.base import AveragingSolver, SgdState, first_state
+from lighttouch.solvers.full_touch import MORE_PENALTY, touch_all
+from lighttouch.solvers.light_touch import begin_learning, touch_lightly
+from lighttouch.solvers.steps import InverseTime, step_numbers
 from lighttouch.validation import positive, positive_int
 
 
 @dataclass(frozen=True)
-class MidTouch(_Learning):
-    """FullTouch for first_phase iterations, then LightTouch with one check, both with steps
-    1/(strong_convexity t) (Algorithm 3).
+class MidTouch(AveragingSolver):
+    """FullTouch first, then LightTouch with one look per step (Algorithm 3 of the paper).
+
+    For strongly convex objectives: both phases take steps 1 / (strong_convexity t), and the second
+    starts at the average of the first. The solution is the average of the second phase.
+
+    Parameters
+    ----------
+    penalty : float
+        The paper's gamma, zero or positive.
+    strong_convexity : float
+        The paper's lambda, of the objective (its l2 term, say); positive.
+    first_phase : int
+        The paper's T_1: iterations that look at all constraints.
+    weight_step_size : float
+        The step of the distribution over the constraints, the paper's eta.
+    batch : int, default=1
+        Examples per step.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> objective = lt.EmpiricalRisk([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]], [2.0, 1.0], l2=0.1)
+    >>> problem = lt.Problem(objective, lt.ordering(3))
+    >>> solver = lt.MidTouch(1.0, strong_convexity=0.1, first_phase=500, weight_step_size=0.02)
+    >>> lt.solve(problem, solver, iterations=2000).constraint_checks
+    4000
     """
 
     penalty: float
@@ -36,47 +61,40 @@ class MidTouch(_Learning):
         positive(self.weight_step_size, "weight_step_size", zero=True)
         positive_int(self.batch, "batch")
 
-    @property
-    def _step(self) -> InverseTime:
-        return InverseTime(1.0 / self.strong_convexity)
+    def _numbers(self, problem: Problem) -> Steps:
+        step_size = InverseTime(1.0 / self.strong_convexity)
+        return step_numbers(
+            step_size, self.batch, problem.objective.l2, self.penalty, self.weight_step_size, 1
+        )
 
-    def init(self, problem: Problem, start: Vector) -> TouchState:
-        return first_state(problem, start)
+    def init(self, problem: Problem, start: Vector) -> SgdState:
+        return first_state(problem, start)  # line 2
 
     def advance(
-        self, problem: Problem, state: TouchState, steps: int, rng: np.random.Generator
+        self, problem: Problem, state: SgdState, steps: int, rng: np.random.Generator
     ) -> None:
-        full = min(steps, max(0, self.first_phase - state.iteration))
-        if full:
-            touch_all(problem, state, self.penalty, self._step, self.batch, full, rng)
-        if steps == full:
+        numbers = self._numbers(problem)
+        first = min(steps, max(0, self.first_phase - state.iteration))
+        if first:
+            touch_all(problem, state, numbers, first, rng)  # lines 3-6
+        if steps == first:
             return
         if state.iteration == self.first_phase:
-            self._begin_second_phase(problem, state)
-        if state.distribution is None:
-            touch_all(problem, state, self.penalty, self._step, self.batch, steps - full, rng)
-        else:
-            touch_lightly(
-                problem, state, self.penalty, self._step, self.weight_step_size, steps - full, rng
-            )
+            self._begin_second_phase(problem, state, numbers)
+        touch_lightly(problem, state, numbers, steps - first, rng)  # lines 11-20
 
-    def prepare(self, problem: Problem, state: TouchState) -> None:
-        """Compile the second phase too."""
-        state.counters[0] = max(state.iteration, self.first_phase)
-        self.advance(problem, state, 1, np.random.default_rng(0))
+    def batch_sizes(self, state: SgdState) -> tuple[int, int, int]:
+        return (self.batch, 0, 0) if state.distribution is None else (self.batch, 1, 1)
 
-    def _begin_second_phase(self, problem: Problem, state: TouchState) -> None:
+    def remedy(self) -> str:
+        return MORE_PENALTY
+
+    def _begin_second_phase(self, problem: Problem, state: SgdState, numbers: Steps) -> None:
         """Lines 8-10: go on from the average, with a new average, a uniform p and the violations
         there.
         """
         state.iterate.w[:] = average(state.iterate, 0, state.iteration)
         state.iterate.total[:] = 0.0
         state.iterate.summed[:] = state.iteration
-        state.counters[3] = state.iteration
-        if problem.constraints.count:
-            begin_learning(
-                problem,
-                state,
-                self.penalty * self.weight_step_size,
-                fixed_batches(self.batch, 1, 1),
-            )
+        state.counters[AVERAGED_FROM] = state.iteration
+        begin_learning(problem, state, numbers)

@@ -10,20 +10,21 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.domains import Everywhere
-from lighttouch.kernels.loops.full_touch import CHECKS, full_touch
+from lighttouch.kernels.loops.full_touch import full_touch
+from lighttouch.kernels.state.counters import CHECKS
 from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.state.iterate import Iterate, average
+from lighttouch.kernels.state.iterate import put_iterate
 from lighttouch.problem import Problem
 from lighttouch.projections import Projected, project
-from lighttouch.solvers.state import TouchState, first_state, runnable
-from lighttouch.solvers.steps import StepSize, rule_and_eta
+from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable
+from lighttouch.solvers.steps import StepSize, rule_and_eta, step_numbers
 from lighttouch.validation import positive_int
 
 Projection = Callable[[Vector, Any, Any], Projected | Vector]
 
 
 @dataclass
-class ProjectedState(TouchState):
+class ProjectedState(SgdState):
     """The iterate, how often it was projected, and what the last projection hands to the next."""
 
     projections: int = 0
@@ -31,7 +32,7 @@ class ProjectedState(TouchState):
 
 
 @dataclass(frozen=True)
-class ProjectedSGD:
+class ProjectedSGD(AveragingSolver):
     """SGD with Pi_g, the exact projection onto constraints and domain, after every step.
 
     `projection` is any callable (w, constraints, domain) that returns the projected point, as an
@@ -67,21 +68,18 @@ class ProjectedSGD:
             f"ProjectedSGD(step_size={self.step_size!r}, batch={self.batch}, projection={chosen})"
         )
 
-    def objection_to(self, problem: Problem) -> str | None:
-        return None
-
     def init(self, problem: Problem, start: Vector) -> ProjectedState:
         """A state at the projection of the start."""
         first = first_state(problem, start)
-        state = ProjectedState(first.iterate, first.visits, first.counters)
+        state = ProjectedState(first.counters, first.iterate, first.visits)
         state.iterate.w[:] = self._nearest(problem, state)
         return state
 
     def advance(
         self, problem: Problem, state: ProjectedState, steps: int, rng: np.random.Generator
     ) -> None:
-        rule, eta = rule_and_eta(self.step_size)
         objective, constraints = problem.objective, problem.constraints
+        numbers = step_numbers(self.step_size, self.batch, objective.l2)
         everywhere, gradient = (
             Everywhere().record(problem.dimension),
             new_gradient(problem.dimension),
@@ -89,9 +87,18 @@ class ProjectedSGD:
         take_step = runnable(full_touch, problem)
         for _ in range(steps):
             take_step(
-                objective.record, objective.l2, constraints.record, 0, everywhere, 0.0, rule, eta, self.batch,
-                state.iterate, state.visits, gradient, state.counters, 1, rng,
-            )  # fmt: skip
+                objective.record,
+                constraints.record,
+                0,
+                everywhere,
+                numbers,
+                state.iterate,
+                state.visits,
+                gradient,
+                state.counters,
+                1,
+                rng,
+            )
             if not np.isfinite(state.w).all():
                 return
             put_iterate(state.iterate, self._nearest(problem, state), state.iteration)
@@ -108,24 +115,8 @@ class ProjectedSGD:
             nearest.w if isinstance(nearest, Projected) else np.asarray(nearest, dtype=np.float64)
         )
 
-    def solution(self, state: ProjectedState) -> Vector:
-        return self.average(state)
-
-    def average(self, state: ProjectedState) -> Vector:
-        return average(state.iterate, 0, state.iteration)
-
-    def probabilities(self, state: ProjectedState) -> Vector | None:
-        return None
-
     def notes(self, state: ProjectedState) -> tuple[str, ...]:
-        return (f"{state.projections:,} projections onto the constraints, one a step",)
+        return (f"{state.projections:,} projections onto the constraints, one per step",)
 
     def batch_sizes(self, state: ProjectedState) -> tuple[int, int, int]:
         return (self.batch, 0, 0)
-
-
-def put_iterate(iterate: Iterate, w: Vector, t: int) -> None:
-    """Let w be the iterate after t, adding to the sum what every coordinate was until then."""
-    np.add(iterate.total, (t - iterate.summed) * iterate.w, out=iterate.total)
-    iterate.summed[:] = t
-    iterate.w[:] = w

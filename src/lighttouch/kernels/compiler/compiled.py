@@ -1,64 +1,79 @@
-"""How a plain loop becomes a compiled one: the `kernel` decorator, verbs chosen by a record's
-class, and the disk cache.
+"""How a plain loop becomes a compiled one: the `kernel` decorators, and verbs, whose implementation
+is chosen by the class of a record.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
 import inspect
-import os
-import re
-import sys
-import tempfile
 import types
-import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core import caching
-from numba.extending import overload
+from numba.extending import overload, typeof_impl
+
+from lighttouch.kernels.compiler.cache import open_cache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_KERNELS = Path(__file__).parent.parent
-_IMPORT = re.compile(
-    r"^\s*(?:from|import)\s+lighttouch\.kernels((?:\.\w+)*)(?:\s+import\s+(\([^)]*\)|.+))?",
-    re.MULTILINE,
-)
+_ALWAYS = {"error_model": "numpy", "nogil": True}
+_NO_ENTRY = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class Kernel:
+    """A function that is compiled on first use; `interpreted(kernel)` runs it in Python.
+
+    What Python calls (`entry`) and what other kernels call (`part`) are compiled apart: a part
+    needs no code that unpacks Python's objects, which took a third of the time of compiling.
+    """
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._options = {**_ALWAYS, **options}
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.entry(*arguments)
+
+    @functools.cached_property
+    def entry(self) -> Any:
+        return self._compiled("")
+
+    @functools.cached_property
+    def part(self) -> Any:
+        return self._compiled("_part", **_NO_ENTRY)
+
+    def _compiled(self, ending: str, **options: Any) -> Any:
+        dispatcher = numba.njit(self.py_func, **self._options, **options)
+        if dispatcher is not self.py_func:  # it is under NUMBA_DISABLE_JIT
+            dispatcher._cache = open_cache(self.py_func, ending)
+        return dispatcher
+
+
+@typeof_impl.register(Kernel)
+def _type_of_kernel(kernel: Kernel, _: Any) -> Any:
+    """Within another kernel, a kernel is its part."""
+    return numba.types.Dispatcher(kernel.part)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile on first call, keep the machine code on disk; `interpreted(kernel)` runs the same
-    lines in Python.
-    """
-    return _compiled(function)
+    """Compile on first call and keep the machine code on disk."""
+    return Kernel(function)
 
 
 def lean_kernel(function: Callable[..., Any]) -> Any:
     """A kernel that allocates nothing, and so needs no reference counts, which would cost more than
     the work in a short loop.
     """
-    return _compiled(function, _nrt=False)
+    return Kernel(function, _nrt=False)
 
 
 def vector_kernel(function: Callable[..., Any]) -> Any:
     """A kernel whose maxima may vectorise: NaN and the sign of zero are ignored, so results stay
     the same bits.
     """
-    return _compiled(function, fastmath={"nnan", "nsz"})
-
-
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    dispatcher = numba.njit(function, error_model="numpy", nogil=True, **options)
-    if dispatcher is function:  # NUMBA_DISABLE_JIT: the plain function stands for itself
-        function.py_func = function
-    else:
-        dispatcher._cache = _open_cache(function)
-    return dispatcher
+    return Kernel(function, fastmath={"nnan", "nsz"})
 
 
 def verb(stub: Function) -> Any:
@@ -92,9 +107,8 @@ def verb(stub: Function) -> Any:
     call.implementations = implementations  # type: ignore[attr-defined]
     namespace = {"choose": choose}
     exec(f"def chosen({', '.join(names)}):\n    return choose({names[0]})", namespace)
-    overload(call, strict=False, jit_options={"error_model": "numpy", "forceinline": True})(
-        namespace["chosen"]
-    )
+    options: Any = {"error_model": "numpy", "forceinline": True, **_NO_ENTRY}
+    overload(call, strict=False, jit_options=options)(namespace["chosen"])
     return call
 
 
@@ -115,191 +129,3 @@ def interpreted(compiled: Callable[..., Any]) -> Callable[..., Any]:
         for name, value in function.__globals__.items():
             names[name] = interpreted(value) if hasattr(value, "py_func") else value
     return _INTERPRETED[function]
-
-
-class _Locator(caching._CacheLocator):
-    """Finds the folder of a kernel's machine code, named by a digest of every source file the
-    kernel is built from.
-    """
-
-    def __init__(self, function: Callable[..., Any], source: str) -> None:
-        self._line = function.__code__.co_firstlineno
-        self._stamp = _digest(Path(source))
-
-    def get_cache_path(self) -> str:
-        return str(cache_folder())
-
-    def get_source_stamp(self) -> str:
-        return self._stamp
-
-    def get_disambiguator(self) -> str:
-        return f"{self._line}-{self._stamp[:12]}"
-
-
-class _Implementation(caching.CompileResultCacheImpl):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._lineno = function.__code__.co_firstlineno
-        self._locator = _Locator(function, inspect.getfile(function))
-        self._filename_base = self.get_filename_base(
-            f"{function.__module__}.{function.__qualname__}", ""
-        )
-
-    def get_filename_base(self, fullname: str, abiflags: str) -> str:
-        short = re.sub(r"[^\w.]", "", fullname.removeprefix("lighttouch.kernels."))
-        return f"{short}-{self._locator.get_disambiguator()}.py{sys.version_info.minor}"
-
-
-class _Cache(caching.FunctionCache):
-    """numba's function cache, except that a bad or missing cache warns once and that users' classes
-    stay out of it.
-
-    A user's record class in the shared cache would break every program that cannot import it.
-    """
-
-    _impl_class = _Implementation
-
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        if _foreign(signature):
-            return None
-        try:
-            return super().load_overload(signature, target_context)
-        except Exception as error:
-            _warn_once(
-                f"the compile cache in {self.cache_path} could not be read ({error}); "
-                "compiling afresh"
-            )
-            return None
-
-    def save_overload(self, signature: Any, data: Any) -> None:
-        if _foreign(signature):
-            return
-        try:
-            super().save_overload(signature, data)
-        except Exception as error:
-            _warn_once(
-                f"the compile cache in {self.cache_path} could not be written ({error}); "
-                "every process compiles afresh"
-            )
-
-    def _index_key(self, signature: Any, codegen: Any) -> Any:
-        """Numba's key and a digest of the files of all records: their verbs are compiled in, though
-        no kernel imports them.
-        """
-        files = sorted(
-            {inspect.getfile(record) for record in _record_classes(_arguments(signature))}
-        )
-        return (
-            *super()._index_key(signature, codegen),
-            tuple(_digest(Path(file)) for file in files),
-        )
-
-
-def _open_cache(function: Callable[..., Any]) -> Any:
-    try:
-        return _Cache(function)
-    except Exception as error:
-        _warn_once(f"no compile cache ({error}); every process compiles afresh")
-        return caching.NullCache()
-
-
-def _foreign(signature: Any) -> bool:
-    """Whether a signature mentions a record class from outside this package."""
-    return any(
-        not (record.__module__ or "").startswith("lighttouch.")
-        for record in _record_classes(_arguments(signature))
-    )
-
-
-def _arguments(signature: Any) -> Any:
-    return signature.args if hasattr(signature, "args") else signature
-
-
-def _record_classes(kinds: Any) -> set[type]:
-    """The classes of all records among the types, also of records in records."""
-    found = {
-        kind.instance_class for kind in kinds if getattr(kind, "instance_class", None) is not None
-    }
-    return found.union(*(_record_classes(kind.types) for kind in kinds if hasattr(kind, "types")))
-
-
-@functools.cache
-def cache_folder() -> Path:
-    """Where machine code is kept: $LIGHTTOUCH_CACHE_DIR, else beside the sources, else the user's
-    cache folder.
-    """
-    chosen = os.environ.get("LIGHTTOUCH_CACHE_DIR")
-    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "lighttouch"
-    candidates = [Path(chosen)] if chosen else [_KERNELS / "__pycache__", home]
-    for candidate in candidates:
-        if _writable(candidate / "machine-code"):
-            return candidate / "machine-code"
-    return candidates[0] / "machine-code"
-
-
-def _writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError:
-        return False
-    return True
-
-
-@functools.cache
-def _digest(source: Path) -> str:
-    """A digest of a kernel file and of every kernel file it imports, directly or not."""
-    texts = {path: path.read_bytes() for path in sorted(_sources(source, set()))}
-    hasher = hashlib.sha256(numba.__version__.encode())
-    for path, text in texts.items():
-        hasher.update(path.name.encode() + b"\0" + text)
-    return hasher.hexdigest()
-
-
-def _sources(source: Path, seen: set[Path]) -> set[Path]:
-    seen.add(source)
-    for module, names in _IMPORT.findall(source.read_text()):
-        folder = _KERNELS.joinpath(*module.split(".")[1:])
-        candidates = [
-            folder.with_suffix(".py"),
-            *(folder / f"{name}.py" for name in re.findall(r"\w+", names)),
-        ]
-        for path in candidates:
-            if path not in seen and path.exists():
-                _sources(path, seen)
-    return seen
-
-
-_CACHED_NAME = re.compile(r"([\w.]+)\.\w+-\d+-([0-9a-f]{12})\.py\d+\.")
-
-
-def remove_stale_code() -> tuple[int, int]:
-    """Delete the machine code of kernels whose sources have changed since; how many files that
-    were, and how many bytes.
-
-    Files of modules that are not kernels of this package stay: they may be a user's.
-    """
-    files = removed = 0
-    for path in cache_folder().glob("*-*.py*"):
-        name = _CACHED_NAME.match(path.name)
-        source = _KERNELS.joinpath(*name[1].split(".")).with_suffix(".py") if name else None
-        if (
-            name is None
-            or source is None
-            or not source.exists()
-            or _digest(source).startswith(name[2])
-        ):
-            continue
-        with contextlib.suppress(OSError):
-            size = path.stat().st_size
-            path.unlink()
-            files, removed = files + 1, removed + size
-    return files, removed
-
-
-_warned: set[str] = set()
-
-
-def _warn_once(message: str) -> None:
-    if not _warned:
-        warnings.warn(f"lighttouch: {message}", RuntimeWarning, stacklevel=3)
-    _warned.add(message)

@@ -1,5 +1,7 @@
 """Asking for memory before it is needed: a loop that knows its next addresses need not wait for
 each of them in turn.
+
+Prefetch instructions change no result; interpreted, they do nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +14,11 @@ from numba.extending import intrinsic, overload
 
 
 def prefetch(array, index):
-    """A hint that array[index] is about to be read and written; it changes nothing."""
+    """A hint that array[index] is about to be read and written."""
+
+
+def prefetch_read(array, index):
+    """A hint that array[index] is about to be read."""
 
 
 def stream(array, index):
@@ -21,10 +27,33 @@ def stream(array, index):
     """
 
 
+def _hint(for_writing: int, locality: int) -> Any:
+    """LLVM's prefetch of one array entry, for reading (0) or writing (1), with locality 0 to 3."""
+
+    @intrinsic
+    def emit(typing_context: Any, array: Any, index: Any) -> Any:
+        return types.void(array, types.intp), lambda *emitting: _emit_hint(
+            *emitting, for_writing=for_writing, locality=locality
+        )
+
+    return emit
+
+
+_write, _read, _pass = _hint(1, 3), _hint(0, 3), _hint(0, 0)
+
+
 @overload(prefetch)
 def _compiled_prefetch(array, index):
     def hint(array, index):
-        _keep(array, index)
+        _write(array, index)
+
+    return hint
+
+
+@overload(prefetch_read)
+def _compiled_prefetch_read(array, index):
+    def hint(array, index):
+        _read(array, index)
 
     return hint
 
@@ -35,20 +64,6 @@ def _compiled_stream(array, index):
         _pass(array, index)
 
     return hint
-
-
-@intrinsic
-def _keep(typing_context: Any, array: Any, index: Any) -> Any:
-    return types.void(array, types.intp), lambda *emitting: _emit_hint(
-        *emitting, for_writing=1, locality=3
-    )
-
-
-@intrinsic
-def _pass(typing_context: Any, array: Any, index: Any) -> Any:
-    return types.void(array, types.intp), lambda *emitting: _emit_hint(
-        *emitting, for_writing=0, locality=0
-    )
 
 
 def _emit_hint(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 from lighttouch.kernels.compiler.compiled import kernel
-from lighttouch.kernels.loops.full_touch import SAMPLES
+from lighttouch.kernels.state.counters import SAMPLES
 from lighttouch.kernels.state.example_order import next_example
 from lighttouch.kernels.state.gradient import add_dense, clear, dot
 from lighttouch.kernels.verbs.objectives import add_gradient

@@ -24,23 +24,12 @@ class Batches(NamedTuple):
     costs: np.ndarray
     weight: np.ndarray
     memory: float
-    automatic: bool
 
 
-def fixed_batches(losses: int, pushes: int, learnt: int) -> Batches:
-    return Batches(
-        np.array([losses, pushes, learnt], np.int64),
-        np.zeros(3),
-        np.ones(3),
-        np.zeros(1),
-        1.0,
-        False,
-    )
-
-
-def automatic_batches(costs: np.ndarray, memory: float, constraints: int) -> Batches:
+def first_batches(costs: np.ndarray, memory: float, constraints: int) -> Batches:
+    """The smallest sizes, before any variance is known."""
     sizes = np.array([2, 2 if constraints else 0, min(1, constraints)], np.int64)
-    return Batches(sizes, np.zeros(3), np.asarray(costs, float), np.zeros(1), memory, True)
+    return Batches(sizes, np.zeros(3), np.asarray(costs, float), np.zeros(1), memory)
 
 
 @lean_kernel

@@ -1,10 +1,12 @@
 """The learned distribution p over the constraints: exact, in the log domain, and without O(m) work
-an iteration.
+per iteration.
 
 Between two looks at constraint j its log-weight grows linearly in t, with slope rate * mu_j, so
-only what is looked at changes its law. A tree of sums over *upper bounds* of the weights serves the
-draws: a bound holds until it expires, a wheel of expiry times says which bounds to renew, and a
-draw from the bounds is kept with probability weight / bound.
+only what is looked at changes. Draws descend a tree of sums with 32 children per node, whose leaves
+are *upper bounds* of the weights; a draw is kept with probability weight / bound (rejection
+sampling, von Neumann 1951). A bound holds until it expires. A timer wheel (Varghese and Lauck 1987;
+the calendar queue of Brown 1988 with one iteration per day) says which bounds expire when: slot
+t mod size is the head of a doubly linked list of constraints.
 """
 
 from __future__ import annotations
@@ -15,16 +17,18 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
+from lighttouch.kernels.compiler.prefetch import prefetch
 
 WIDTH = 32  # children of a tree node
+LINE = 8  # numbers in a cache line
 # the longest a bound is trusted, in iterations; as long as there are constraints, where there are
 # more
 WHEEL = 4096
 LOG_2 = math.log(2.0)
 TINIEST, LARGEST = -700.0, 700.0  # exponents outside are zero, or ask for a new reference
 ABSURD = 1e250  # an exponent that only a diverged run learns
-LOG_WEIGHT, SINCE, REMEMBERED = 0, 1, 2  # columns of `law`
-NEXT, PREVIOUS, SLOT = 0, 1, 2  # columns of `links`
+# columns of `law`; the last three are the wheel's links: whole numbers, -1 for none
+LOG_WEIGHT, SINCE, REMEMBERED, NEXT, PREVIOUS, SLOT = 0, 1, 2, 3, 4, 5
 NOW, REJECTED, RENEWED, REFERENCES, WORK = 0, 1, 2, 3, 4  # entries of `clock`
 
 
@@ -32,18 +36,17 @@ class Distribution(NamedTuple):
     """p_j is proportional to exp(law[j, LOG_WEIGHT] + (t - law[j, SINCE]) * rate * law[j,
     REMEMBERED]).
 
-    `tree` holds the bounds and, level by level from `offsets`, their sums; `heads` and `links` are
-    the wheel; `shuffled` is a permutation from which large sets S are drawn, `chosen` begins with
-    the last S; `scalars` are [rate, reference exponent, log of a share 1/m]; `clock` is [t,
-    rejected draws, renewed bounds, new references, rejections and renewals since the last of
-    these].
+    A row of `law` is everything about one constraint, in one cache line. `tree` holds the bounds
+    and, level by level from `offsets`, their sums; `heads` are the slots of the wheel; `shuffled`
+    is a permutation from which large sets S are drawn, `chosen` begins with the last S; `scalars`
+    are [rate, reference exponent, log of a share 1/m]; `clock` is [t, rejected draws, renewed
+    bounds, new references, rejections and renewals since the last of these].
     """
 
     law: np.ndarray
     tree: np.ndarray
     offsets: np.ndarray
     heads: np.ndarray
-    links: np.ndarray
     shuffled: np.ndarray
     chosen: np.ndarray
     scalars: np.ndarray
@@ -51,8 +54,8 @@ class Distribution(NamedTuple):
 
 
 def new_distribution(violations: np.ndarray, rate: float) -> Distribution:
-    """The uniform distribution at t = 1, remembering the given max(0, g_j(w)); rate is eta_p *
-    gamma.
+    """The uniform distribution at t = 1, remembering the given mu_j = max(0, g_j(w)); rate is eta_p
+    * gamma.
     """
     count = violations.size
     sizes = [count]
@@ -60,15 +63,15 @@ def new_distribution(violations: np.ndarray, rate: float) -> Distribution:
         sizes.append(-(-sizes[-1] // WIDTH))
     offsets = np.cumsum([0] + [-(-size // WIDTH) * WIDTH for size in sizes])
     index = np.int32 if count < 2**31 - 1 else np.int64
-    law = np.zeros((count, 4))
+    law = np.zeros((count, LINE))
     law[:, SINCE] = 1.0
     law[:, REMEMBERED] = np.minimum(violations, ABSURD / max(1.0, rate))
+    law[:, NEXT : SLOT + 1] = -1.0
     distribution = Distribution(
         law,
         np.zeros(offsets[-1]),
         offsets.astype(np.int64),
         np.full(max(WHEEL, 1 << min(20, count.bit_length())), -1, index),
-        np.full((count, 4), -1, index),
         np.arange(count, dtype=index),
         np.zeros(count, index),
         np.array([rate, 0.0, -math.log(max(1, count))]),
@@ -134,6 +137,8 @@ def descend(distribution, u):
     node = 0
     for level in range(levels - 2, -1, -1):
         first = distribution.offsets[level] + node * WIDTH
+        if level == 0:
+            fetch_leaves(tree, first)
         child = 0
         while child < WIDTH - 1 and rest >= tree[first + child]:
             rest -= tree[first + child]
@@ -142,6 +147,36 @@ def descend(distribution, u):
             child -= 1
         node = node * WIDTH + child
     return node
+
+
+@lean_kernel
+def fetch_leaves(tree, leaf):
+    """Ask for the bounds of a leaf and its siblings, whose sum is taken again when it changes."""
+    first = leaf - leaf % WIDTH
+    for place in range(first, first + WIDTH, LINE):
+        prefetch(tree, place)
+
+
+@lean_kernel
+def fetch_bound(distribution, j):
+    """Ask for what renewing the bound of j reads and changes; j is -1 where there is none."""
+    if j >= 0:
+        prefetch(distribution.law, j)
+        fetch_leaves(distribution.tree, j)
+
+
+@lean_kernel
+def fetch_changes(distribution, j, violation):
+    """Ask for what `learn` will change, if it will change anything."""
+    law = distribution.law
+    if violation == law[j, REMEMBERED]:
+        return
+    fetch_leaves(distribution.tree, j)
+    if law[j, SLOT] >= 0.0:
+        if law[j, NEXT] >= 0.0:
+            prefetch(law, int(law[j, NEXT]))
+        if law[j, PREVIOUS] >= 0.0:
+            prefetch(law, int(law[j, PREVIOUS]))
 
 
 @lean_kernel
@@ -207,15 +242,17 @@ def tick(distribution):
     distribution.clock[NOW] += 1
     t = distribution.clock[NOW]
     slot = t % distribution.heads.size
-    j = distribution.heads[slot]
+    j = int(distribution.heads[slot])
     distribution.heads[slot] = -1
     while j >= 0:
-        following = distribution.links[j, NEXT]
-        distribution.links[j, SLOT] = -1
+        following = int(distribution.law[j, NEXT])
+        fetch_bound(distribution, following)
+        distribution.law[j, SLOT] = -1.0
         distribution.clock[RENEWED] += 1
         distribution.clock[WORK] += 1
         renew(distribution, j, t)
         j = following
+    fetch_bound(distribution, distribution.heads[(t + 1) % distribution.heads.size])
     root = distribution.tree[distribution.offsets[distribution.offsets.size - 2]]
     if root > 1e300 or root < 1e-250 or overdue(distribution):
         set_reference(distribution)
@@ -259,16 +296,15 @@ def expiring_bound(distribution, j, t):
     """
     now = log_weight(distribution, j, t)
     growth = distribution.scalars[0] * distribution.law[j, REMEMBERED]
-    slot = distribution.links[j, SLOT]
+    slot = int(distribution.law[j, SLOT])
     if growth > 0.0:
         wheel = distribution.heads.size
         span = math.floor(
             min(wheel - 2.0, (max(now, distribution.scalars[2]) + LOG_2 - now) / growth)
         )
         wait = (slot - t) % wheel
-        if (
-            slot >= 0 and wait <= span + 1.0
-        ):  # it is renewed soon enough where it stands: moving it would cost five cache misses
+        if slot >= 0 and wait <= span + 1.0:
+            # it is renewed soon enough where it stands: moving it would cost four cache misses
             span = max(0.0, wait - 1.0)
         else:
             unlink(distribution, j)
@@ -311,31 +347,31 @@ def sum_of_children(tree, first):
 
 @lean_kernel
 def link(distribution, j, slot):
-    links = distribution.links
-    head = distribution.heads[slot]
-    links[j, NEXT] = head
-    links[j, PREVIOUS] = -1
-    links[j, SLOT] = slot
+    law = distribution.law
+    head = int(distribution.heads[slot])
+    law[j, NEXT] = head
+    law[j, PREVIOUS] = -1.0
+    law[j, SLOT] = slot
     if head >= 0:
-        links[head, PREVIOUS] = j
+        law[head, PREVIOUS] = j
     distribution.heads[slot] = j
 
 
 @lean_kernel
 def unlink(distribution, j):
-    links = distribution.links
-    slot = links[j, SLOT]
+    law = distribution.law
+    slot = int(law[j, SLOT])
     if slot < 0:
         return
-    following = links[j, NEXT]
-    before = links[j, PREVIOUS]
+    following = int(law[j, NEXT])
+    before = int(law[j, PREVIOUS])
     if before >= 0:
-        links[before, NEXT] = following
+        law[before, NEXT] = following
     else:
         distribution.heads[slot] = following
     if following >= 0:
-        links[following, PREVIOUS] = before
-    links[j, SLOT] = -1
+        law[following, PREVIOUS] = before
+    law[j, SLOT] = -1.0
 
 
 @lean_kernel
@@ -353,7 +389,7 @@ def set_reference(distribution):
         largest = max(largest, log_weight(distribution, j, t))
     distribution.scalars[1] = largest
     distribution.heads[:] = -1
-    distribution.links[:, SLOT] = -1
+    distribution.law[:, SLOT] = -1.0
     tree = distribution.tree
     tree[:] = 0.0
     # most constraints were never violated and share one log-weight: one exponential serves them all

@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
+from lighttouch.kernels.state.steps import ADAGRAD, step_length
 from lighttouch.kernels.verbs.domains import BALL, clamp, pull_factor
-
-CONSTANT, INVERSE_SQRT, INVERSE_TIME, ADAGRAD = 0, 1, 2, 3
 
 
 class Iterate(NamedTuple):
@@ -33,16 +32,6 @@ def new_iterate(start: np.ndarray) -> Iterate:
 
 
 @lean_kernel
-def step_length(rule, eta, t):
-    """eta^(t); AdaGrad divides by its own roots, coordinate by coordinate, later."""
-    if rule == INVERSE_SQRT:
-        return eta / math.sqrt(t)
-    if rule == INVERSE_TIME:
-        return eta / t
-    return eta
-
-
-@lean_kernel
 def settle(iterate, coordinate, t):
     """Add to the sum what the coordinate was in the iterates up to t, before it changes."""
     iterate.total[coordinate] += (t - iterate.summed[coordinate]) * iterate.w[coordinate]
@@ -50,23 +39,21 @@ def settle(iterate, coordinate, t):
 
 
 @lean_kernel
-def move(iterate, gradient, domain, rule, eta, t):
+def move(iterate, gradient, domain, steps, t):
     """w^(t+1) = Pi_w(w^(t) - eta^(t) gradient), on the touched coordinates only (all of them
     outside a ball).
     """
-    length = step_length(rule, eta, t)
+    length = step_length(steps.rule, steps.eta, t)
     for q in range(gradient.cursor[0]):
         j = gradient.touched[q]
         value = gradient.values[j]
         if value == 0.0:
             continue
-        if rule == ADAGRAD:
+        if steps.rule == ADAGRAD:
             iterate.squares[j] += value * value
-            if (
-                iterate.squares[j] == 0.0
-            ):  # the square of a gradient below 1e-162 vanishes; so may its step
-                continue
-            length = eta / math.sqrt(iterate.squares[j])
+            if iterate.squares[j] == 0.0:
+                continue  # the square of a gradient below 1e-162 vanishes; so may its step
+            length = steps.eta / math.sqrt(iterate.squares[j])
         settle(iterate, j, t)
         iterate.w[j] = clamp(domain, j, iterate.w[j] - length * value)
     if domain.kind == BALL:
@@ -88,3 +75,10 @@ def average(iterate: Iterate, first: int, last: int) -> np.ndarray:
     if last <= first:
         return iterate.w.copy()
     return np.asarray((iterate.total + (last - iterate.summed) * iterate.w) / (last - first))
+
+
+def put_iterate(iterate: Iterate, w: np.ndarray, t: int) -> None:
+    """Let w be the iterate after t, adding to the sum what every coordinate was until then."""
+    np.add(iterate.total, (t - iterate.summed) * iterate.w, out=iterate.total)
+    iterate.summed[:] = t
+    iterate.w[:] = w

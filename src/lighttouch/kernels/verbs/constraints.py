@@ -1,5 +1,5 @@
-"""Constraint families as records, and the two verbs every family offers: the worst of a range, and
-a subgradient.
+"""Constraint families as records, and the verbs every family offers: the worst of a range and a
+subgradient, and, where it helps, asking for a row before it is read.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel, verb
+from lighttouch.kernels.compiler.prefetch import prefetch_read
 from lighttouch.kernels.state.gradient import add, add_dense, add_sparse, dot
 from lighttouch.kernels.verbs.objectives import sparse_dot
 
@@ -31,7 +32,7 @@ class SparseRows(NamedTuple):
 
 
 class OrderRows(NamedTuple):
-    """scale_j (w[smaller_j] - w[larger_j]) <= b_j; `scale` and `b` hold one number a row, or a
+    """scale_j (w[smaller_j] - w[larger_j]) <= b_j; `scale` and `b` hold one number per row, or a
     single one for all.
     """
 
@@ -42,8 +43,8 @@ class OrderRows(NamedTuple):
 
 
 class NormRows(NamedTuple):
-    """||A_j w + b_j|| <= c_j.w + d_j; A holds a matrix a row, one for all, or none (the identity);
-    c may be empty (zero).
+    """||A_j w + b_j|| <= c_j.w + d_j; A holds a matrix per row, one for all, or none (the
+    identity); c may be empty (zero).
     """
 
     A: np.ndarray
@@ -53,11 +54,20 @@ class NormRows(NamedTuple):
 
 
 class QuadraticRows(NamedTuple):
-    """w'P_j w / 2 + q_j.w + r_j <= 0; P holds a matrix a row, or one for all."""
+    """w'P_j w / 2 + q_j.w + r_j <= 0; P holds a matrix per row, or one for all."""
 
     P: np.ndarray
     q: np.ndarray
     r: np.ndarray
+
+
+class Groups(NamedTuple):
+    """Constraints come in groups of `size` neighbours (aggregated, Section 5.1); the last group may
+    be smaller.
+    """
+
+    size: int
+    members: int
 
 
 class Joined(NamedTuple):
@@ -76,6 +86,22 @@ def worst(constraints, start, stop, w):
 @verb
 def add_subgradient(constraints, member, w, scale, gradient):
     """Add scale times a subgradient of g_member at w."""
+
+
+@verb
+def fetch_constraint(constraints, j):
+    """Ask for what says where row j lies: a hint, so families may do nothing."""
+
+
+@verb
+def fetch_entries(constraints, j):
+    """Ask for the entries of row j, once `fetch_constraint` had time to arrive."""
+
+
+@fetch_constraint.register(object)
+@fetch_entries.register(object)
+def _fetch_nothing(constraints, j):
+    pass
 
 
 @worst.register(DenseRows)
@@ -128,6 +154,19 @@ def _subgradient_sparse(constraints, member, w, scale, gradient):
     )
 
 
+@fetch_constraint.register(SparseRows)
+def _fetch_sparse(constraints, j):
+    prefetch_read(constraints.indptr, j)
+    prefetch_read(constraints.b, j)
+
+
+@fetch_entries.register(SparseRows)
+def _fetch_sparse_entries(constraints, j):
+    first = constraints.indptr[j]
+    prefetch_read(constraints.data, first)
+    prefetch_read(constraints.indices, first)
+
+
 @lean_kernel
 def order_scale(constraints, j):
     return constraints.scale[j] if constraints.scale.size > 1 else constraints.scale[0]
@@ -159,10 +198,20 @@ def _subgradient_order(constraints, member, w, scale, gradient):
     add(gradient, constraints.larger[member], -push)
 
 
+@fetch_constraint.register(OrderRows)
+def _fetch_order(constraints, j):
+    prefetch_read(constraints.smaller, j)
+    prefetch_read(constraints.larger, j)
+    if constraints.scale.size > 1:
+        prefetch_read(constraints.scale, j)
+    if constraints.b.size > 1:
+        prefetch_read(constraints.b, j)
+
+
 @lean_kernel
 def _which(count, j):
     """The index of the matrix that belongs to row j when there are `count` of them: one for all, or
-    one a row.
+    one per row.
     """
     return j if count > 1 else 0
 
@@ -247,7 +296,7 @@ def _worst_joined(constraints, start, stop, w):
     member += split
     if start < split:
         other, candidate = worst(constraints.first, start, split, w)
-        if other >= value:
+        if other >= value or other != other:  # NaN is the worst of all
             return other, candidate
     return value, member
 
@@ -258,6 +307,22 @@ def _subgradient_joined(constraints, member, w, scale, gradient):
         add_subgradient(constraints.first, member, w, scale, gradient)
     else:
         add_subgradient(constraints.second, member - constraints.split, w, scale, gradient)
+
+
+@fetch_constraint.register(Joined)
+def _fetch_joined(constraints, j):
+    if j < constraints.split:
+        fetch_constraint(constraints.first, j)
+    else:
+        fetch_constraint(constraints.second, j - constraints.split)
+
+
+@fetch_entries.register(Joined)
+def _fetch_joined_entries(constraints, j):
+    if j < constraints.split:
+        fetch_entries(constraints.first, j)
+    else:
+        fetch_entries(constraints.second, j - constraints.split)
 
 
 @lean_kernel

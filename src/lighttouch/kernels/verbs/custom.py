@@ -43,6 +43,8 @@ def _python_worst(constraints, start, stop, w):
     best, member = -math.inf, start
     for j in range(start, stop):
         value = float(constraints.value(j, w))
+        if value != value:  # NaN is the worst of all: it must not be taken for satisfied
+            return value, j
         if value > best:
             best, member = value, j
     return best, member
@@ -161,6 +163,8 @@ def _register_constraints(own: type, value: Any, subgradient: Any) -> None:
         member = start
         for j in range(start, stop):
             found = value_of(constraints, j, w)
+            if found != found:  # NaN is the worst of all: it must not be taken for satisfied
+                return found, j
             if found > best:
                 best = found
                 member = j

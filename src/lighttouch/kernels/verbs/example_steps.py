@@ -10,7 +10,14 @@ from lighttouch.kernels.compiler.compiled import lean_kernel, verb
 from lighttouch.kernels.compiler.prefetch import prefetch, stream
 from lighttouch.kernels.verbs.domains import clamp
 from lighttouch.kernels.verbs.losses import slope
-from lighttouch.kernels.verbs.objectives import SparseExamples, gathered_dot, target_of, weight_of
+from lighttouch.kernels.verbs.objectives import (
+    DenseExamples,
+    SparseExamples,
+    gathered_dot,
+    penalty_residual,
+    target_of,
+    weight_of,
+)
 
 LINE = 64  # bytes that memory delivers at once
 TINY = 1e-16  # squared gradients start here, so that the first step has the length eta
@@ -35,6 +42,21 @@ def step_on_rows(objective, first, last, w, squares, ridge, domain, eta):
 
     `ridge` is empty, or holds for each coordinate its share of the l2 term in an example that
     touches it.
+    """
+
+
+@verb
+def penalty_count(objective):
+    """How many rows D_r the quadratic penalty ||D w - t||^2 / 2 of the objective has."""
+
+
+@verb
+def step_on_penalty(objective, row, weight, w, squares, domain, eta):
+    """An implicit (proximal) step on weight / 2 (D_r w - t_r)^2 in the metric of the AdaGrad steps.
+
+    With m_j = eta / sqrt(squares_j) it is the exact minimum of that term plus the sum of
+    (w'_j - w_j)^2 / (2 m_j), and so never overshoots:
+    w_j -= weight (D_r w - t_r) / (1 + weight sum_k D_rk^2 m_k) m_j D_rj.
     """
 
 
@@ -132,3 +154,36 @@ def _step_on_sparse_rows(objective, first, last, w, squares, ridge, domain, eta)
                 if ridge.size > 0:
                     moved = shrunk(squares, j, number(moved), number(ridge[j]), eta)
                 w[j] = clamp(domain, j, moved)
+
+
+@penalty_count.register(object)
+def _no_penalty(objective):
+    return 0
+
+
+@step_on_penalty.register(object)
+def _step_on_no_penalty(objective, row, weight, w, squares, domain, eta):
+    return None
+
+
+def _penalty_count(objective):
+    return objective.penalty_target.size
+
+
+def _step_on_penalty(objective, row, weight, w, squares, domain, eta):
+    start = objective.penalty_indptr[row]
+    stop = objective.penalty_indptr[row + 1]
+    stiffness = 0.0
+    for k in range(start, stop):
+        entry = objective.penalty_data[k]
+        stiffness += entry * entry * eta * mobility(squares, objective.penalty_indices[k])
+    force = weight * penalty_residual(objective, row, w) / (1.0 + weight * stiffness)
+    for k in range(start, stop):
+        j = objective.penalty_indices[k]
+        step = force * eta * mobility(squares, j) * objective.penalty_data[k]
+        w[j] = clamp(domain, j, w[j] - step)
+
+
+for _examples in (DenseExamples, SparseExamples):
+    penalty_count.register(_examples)(_penalty_count)
+    step_on_penalty.register(_examples)(_step_on_penalty)

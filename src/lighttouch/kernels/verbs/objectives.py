@@ -1,5 +1,10 @@
 """Objectives as records, and the verbs every objective offers: the gradient of one example and its
 value.
+
+Records of examples may carry a quadratic penalty ||D w - t||^2 / 2 with a sparse matrix D of rows
+(in CSR form: `penalty_data`, `penalty_indices`, `penalty_indptr`) and targets t; without one,
+`penalty_target` is empty. `add_gradient` of one example includes the penalty's gradient, so that
+the mean over examples is the gradient of the whole; `add_loss_gradient` leaves it out.
 """
 
 from __future__ import annotations
@@ -15,10 +20,14 @@ from lighttouch.kernels.verbs.losses import loss, slope, smooth_loss
 
 class DenseExamples(NamedTuple):
     X: np.ndarray
-    targets: np.ndarray  # one a row, or a single one for all
+    targets: np.ndarray  # one per row, or a single one for all
     weights: np.ndarray  # of mean 1, or empty
     kind: int
     level: float
+    penalty_data: np.ndarray
+    penalty_indices: np.ndarray
+    penalty_indptr: np.ndarray
+    penalty_target: np.ndarray
 
 
 class SparseExamples(NamedTuple):
@@ -29,6 +38,10 @@ class SparseExamples(NamedTuple):
     weights: np.ndarray
     kind: int
     level: float
+    penalty_data: np.ndarray
+    penalty_indices: np.ndarray
+    penalty_indptr: np.ndarray
+    penalty_target: np.ndarray
 
 
 class DenseQuadratic(NamedTuple):
@@ -58,6 +71,21 @@ def add_smooth_gradient(objective, example, w, scale, width, out):
     """Add scale times the gradient of one example's term, its kinks rounded over `width`, to a
     dense vector; returns the rounded term.
     """
+
+
+@verb
+def add_loss_gradient(objective, example, w, scale, gradient):
+    """Add scale times a subgradient of one example's loss at w, without the penalty."""
+
+
+@verb
+def penalty_value(objective, w):
+    """||D w - t||^2 / 2, or 0 where the objective has no such penalty."""
+
+
+@verb
+def add_penalty_gradient(objective, w, out):
+    """Add D'(D w - t) to a dense vector."""
 
 
 @lean_kernel
@@ -95,7 +123,67 @@ def gathered_dot(row, places, w):
     return (s0 + s1) + (s2 + s3)
 
 
-@add_gradient.register(DenseExamples)
+@lean_kernel
+def penalty_residual(objective, row, w):
+    """Row r of D w - t."""
+    start = objective.penalty_indptr[row]
+    stop = objective.penalty_indptr[row + 1]
+    return (
+        sparse_dot(objective.penalty_data, objective.penalty_indices, start, stop, w)
+        - objective.penalty_target[row]
+    )
+
+
+def _penalty_value(objective, w):
+    total = 0.0
+    for row in range(objective.penalty_target.size):
+        residual = penalty_residual(objective, row, w)
+        total += residual * residual
+    return 0.5 * total
+
+
+def _add_penalty_gradient(objective, w, out):
+    for row in range(objective.penalty_target.size):
+        residual = penalty_residual(objective, row, w)
+        for k in range(objective.penalty_indptr[row], objective.penalty_indptr[row + 1]):
+            out[objective.penalty_indices[k]] += residual * objective.penalty_data[k]
+
+
+def _gradient_with_penalty(objective, example, w, scale, gradient):
+    add_loss_gradient(objective, example, w, scale, gradient)
+    for row in range(objective.penalty_target.size):
+        add_sparse(
+            gradient,
+            objective.penalty_data,
+            objective.penalty_indices,
+            objective.penalty_indptr[row],
+            objective.penalty_indptr[row + 1],
+            scale * penalty_residual(objective, row, w),
+        )
+
+
+for _examples in (DenseExamples, SparseExamples):
+    penalty_value.register(_examples)(_penalty_value)
+    add_penalty_gradient.register(_examples)(_add_penalty_gradient)
+    add_gradient.register(_examples)(_gradient_with_penalty)
+
+
+@penalty_value.register(object)
+def _no_penalty_value(objective, w):
+    return 0.0
+
+
+@add_penalty_gradient.register(object)
+def _add_no_penalty_gradient(objective, w, out):
+    return None
+
+
+@add_loss_gradient.register(object)
+def _whole_gradient(objective, example, w, scale, gradient):
+    add_gradient(objective, example, w, scale, gradient)
+
+
+@add_loss_gradient.register(DenseExamples)
 def _dense_gradient(objective, example, w, scale, gradient):
     row = objective.X[example]
     steepness = slope(
@@ -114,7 +202,7 @@ def _dense_value(objective, example, w):
     )
 
 
-@add_gradient.register(SparseExamples)
+@add_loss_gradient.register(SparseExamples)
 def _sparse_gradient(objective, example, w, scale, gradient):
     start = objective.indptr[example]
     stop = objective.indptr[example + 1]
@@ -239,7 +327,8 @@ def smooth_value_and_gradient(objective, examples, l2, width, w, out):
     if l2 > 0.0:
         for j in range(w.size):
             out[j] += l2 * w[j]
-    return total / examples + 0.5 * l2 * dot(w, w)
+    add_penalty_gradient(objective, w, out)
+    return total / examples + 0.5 * l2 * dot(w, w) + penalty_value(objective, w)
 
 
 @lean_kernel
@@ -248,17 +337,26 @@ def mean_value(objective, examples, l2, w):
     total = 0.0
     for example in range(examples):
         total += example_value(objective, example, w)
-    mean = total / examples
+    mean = total / examples + penalty_value(objective, w)
     return mean + 0.5 * l2 * dot(w, w) if l2 > 0.0 else mean
 
 
 @lean_kernel
-def full_gradient(objective, examples, l2, w, gradient):
-    """Add the gradient of the whole objective at w."""
+def full_gradient(objective, examples, l2, w, gradient, out):
+    """A subgradient of the whole objective at w, in `out`; `gradient` is for gathering."""
     for example in range(examples):
-        add_gradient(objective, example, w, 1.0 / examples, gradient)
+        add_loss_gradient(objective, example, w, 1.0 / examples, gradient)
     if l2 > 0.0:
         add_dense(gradient, w, l2)
+    for j in range(w.size):
+        out[j] = gradient.values[j] if gradient.stamp[j] == gradient.cursor[1] else 0.0
+    add_penalty_gradient(objective, w, out)
+
+
+@lean_kernel
+def whole_penalty(objective, l2, w):
+    """The part of the objective that no example has a share in."""
+    return 0.5 * l2 * dot(w, w) + penalty_value(objective, w)
 
 
 @lean_kernel

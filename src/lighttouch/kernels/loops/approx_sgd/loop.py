@@ -17,47 +17,43 @@ from lighttouch.kernels.loops.approx_sgd.groups import (
     way_at,
 )
 from lighttouch.kernels.loops.approx_sgd.heaps import EXAMINED, MOVED, ROUND
-from lighttouch.kernels.loops.full_touch import CHECKS, ITERATION, SAMPLES
-from lighttouch.kernels.state.example_order import next_example
-from lighttouch.kernels.state.gradient import add_dense, clear
-from lighttouch.kernels.state.iterate import ADAGRAD, settle, step_length
-from lighttouch.kernels.verbs.objectives import add_gradient
+from lighttouch.kernels.loops.shared import sample_losses
+from lighttouch.kernels.state.counters import CHECKS, ITERATION
+from lighttouch.kernels.state.gradient import clear
+from lighttouch.kernels.state.iterate import settle
+from lighttouch.kernels.state.steps import ADAGRAD, step_length
 
 
 @kernel
-def approx_sgd(
-    objective, l2, links, rule, eta, batch, iterate, visits, gradient, move, counters, steps, rng
-):
+def approx_sgd(objective, links, steps, iterate, visits, gradient, move, counters, iterations, rng):
+    """Iterations from counters[ITERATION] + 1 on: a stochastic gradient, then its step along the
+    boundary.
+    """
     w = iterate.w
-    for _ in range(steps):
+    for _ in range(iterations):
         t = counters[ITERATION] + 1
         clear(gradient)
-        for _ in range(batch):
-            add_gradient(objective, next_example(visits, rng), w, 1.0 / batch, gradient)
-        if l2 > 0.0:
-            add_dense(gradient, w, l2)
-        if not take_direction(gradient, iterate, rule, eta, t):
+        sample_losses(objective, steps, w, visits, gradient, counters, rng)
+        if not take_direction(gradient, iterate, steps, t):
             w[gradient.touched[0]] = math.nan  # the driver sees it and calls the run diverged
             break
         examined = move_along(links, move, gradient, w)
         write(links, move, iterate, t)
         counters[ITERATION] = t
         counters[CHECKS] += examined
-        counters[SAMPLES] += batch
 
 
 @kernel
-def take_direction(gradient, iterate, rule, eta, t):
+def take_direction(gradient, iterate, steps, t):
     """Turn the gradient into the step that SGD would take; whether it is finite."""
-    length = step_length(rule, eta, t)
+    length = step_length(steps.rule, steps.eta, t)
     for q in range(gradient.cursor[0]):
         j = gradient.touched[q]
         value = gradient.values[j]
-        if rule == ADAGRAD and value != 0.0:
+        if steps.rule == ADAGRAD and value != 0.0:
             iterate.squares[j] += value * value
-            length = (
-                eta / math.sqrt(iterate.squares[j]) if iterate.squares[j] > 0.0 else 0.0
-            )  # a square may vanish, so may its step
+            squares = iterate.squares[j]  # may vanish, and so may the step
+            length = steps.eta / math.sqrt(squares) if squares > 0.0 else 0.0
         gradient.values[j] = -length * value
         if not math.isfinite(gradient.values[j]):
             return False

@@ -1,0 +1,149 @@
+"""What classifiers of two classes share: scores, classes, probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from lighttouch.arrays import Floats
+from lighttouch.estimators.losses import chance
+from lighttouch.estimators.proof import ConstraintReport
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    if estimator.loss != "logistic":
+        raise AttributeError(
+            "predict_proba needs loss='logistic'; the hinge loss gives no probabilities"
+        )
+    return True
+
+
+class BinaryScores(ClassifierMixin):  # type: ignore[misc]
+    """Two classes told apart by the sign of a score; with the logistic loss the score is the
+    log-odds of the second class.
+
+    A class offers `_scores(X)`. Stands before the class whose reports it labels.
+    """
+
+    loss: str
+    classes_: NDArray[Any]
+    _labelled_report: ConstraintReport
+
+    @property
+    def constraint_report_(self) -> ConstraintReport:
+        """Every rule: rows, largest violation, binding rows, and the scale on which it holds.
+
+        Rules that compare predictions hold for the log-odds and for the probability. Rules about
+        curvature, slopes and differences hold for the log-odds only.
+        """
+        return self._labelled_report
+
+    @constraint_report_.setter
+    def constraint_report_(self, report: ConstraintReport) -> None:
+        self._labelled_report = self._labelled(report)
+
+    def check_constraints(self, X: Any = None) -> ConstraintReport:
+        """Check every rule again on the stored parameters.
+
+        Parameters
+        ----------
+        X : table, optional
+            Rows on which a lattice model's monotonicity is checked as well.
+
+        Returns
+        -------
+        ConstraintReport
+            One line per rule, each with the scale on which it holds.
+        """
+        return self._labelled(super().check_constraints(X))
+
+    def _labelled(self, report: ConstraintReport) -> ConstraintReport:
+        if self.loss == "logistic":
+            return report.on_scores("log-odds", "probability")
+        return report.on_scores("score")
+
+    def decision_function(self, X: Any) -> Floats:
+        """Score rows of X.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        array of shape (n,)
+            Above 0 means the second class, `classes_[1]`.
+        """
+        return np.asarray(self._scores(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classify rows of X.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        array of shape (n,)
+            A member of `classes_` for every row.
+        """
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[(scores > 0.0).astype(int)])
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Give the probabilities of the two classes.
+
+        That of the second class is monotone to the last bit where the score is.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        array of shape (n, 2)
+            One column per class, in the order of `classes_`.
+
+        Raises
+        ------
+        AttributeError
+            With loss="hinge", which gives no probabilities.
+        """
+        second = chance(self.decision_function(X))
+        return np.column_stack([1.0 - second, second])
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Give the logarithms of the probabilities, accurate also near 0.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        array of shape (n, 2)
+            One column per class, in the order of `classes_`.
+
+        Raises
+        ------
+        AttributeError
+            With loss="hinge", which gives no probabilities.
+        """
+        scores = self.decision_function(X)
+        return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

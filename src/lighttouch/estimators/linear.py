@@ -1,0 +1,364 @@
+"""Linear models under rules: signs, dominance, orderings, canonical examples, any rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import RegressorMixin
+
+from lighttouch.arrays import Floats, Matrix
+from lighttouch.estimators.binary import BinaryScores
+from lighttouch.estimators.linear_models import LinearBase
+from lighttouch.estimators.losses import margin_loss, regression_loss
+from lighttouch.estimators.parameters import (
+    CLASSES,
+    CLASSIFICATION_PARAMETERS,
+    COMMON_PARAMETERS,
+    LINEAR_ATTRIBUTES,
+    LINEAR_PARAMETERS,
+    REGRESSION_PARAMETERS,
+    documented,
+)
+from lighttouch.estimators.rules import RuleRows
+from lighttouch.estimators.rules.canonical import (
+    SMALLEST_MARGIN,
+    Limits,
+    class_limits,
+    margin_of,
+)
+from lighttouch.estimators.scaling import worth
+from lighttouch.estimators.targets import (
+    centre_and_scale,
+    positive_labels,
+    read_classes,
+    read_labels,
+    read_targets,
+    read_weights,
+    same_length,
+    signs_of,
+)
+
+
+@documented(COMMON_PARAMETERS | LINEAR_PARAMETERS | REGRESSION_PARAMETERS, LINEAR_ATTRIBUTES)
+class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[misc]
+    """Linear regression under rules on its coefficients.
+
+    Columns are scaled for training, and the rules with them; coefficients and rules are in the
+    user's units.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import lighttouch as lt
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((100, 2))
+    >>> y = X @ [1.0, -0.5] + rng.normal(0.0, 0.1, 100)
+    >>> model = lt.ConstrainedLinearRegressor(monotonic_cst=[1, 1]).fit(X, y)
+    >>> float(model.coef_[1]), model.constraint_report_.violation
+    (0.0, 0.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: Any = "squared",
+        quantile: float = 0.5,
+        alpha: float = 1e-3,
+        monotonic_cst: Any = None,
+        shape_constraints: Any = None,
+        constraints: Any = None,
+        canonical_examples: Any = None,
+        canonical_margin: float | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        time_limit: float | None = None,
+    ) -> None:
+        self.loss = loss
+        self.quantile = quantile
+        self.alpha = alpha
+        self.monotonic_cst = monotonic_cst
+        self.shape_constraints = shape_constraints
+        self.constraints = constraints
+        self.canonical_examples = canonical_examples
+        self.canonical_margin = canonical_margin
+        self.max_iter = max_iter
+        self.tol = tol
+        self.time_limit = time_limit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedLinearRegressor:
+        """Fit coefficients to rows X with targets y.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n, columns)
+            Finite numbers.
+        y : array of shape (n,)
+            Finite numbers.
+        sample_weight : array of shape (n,), optional
+            The weight of every row; all equal by default.
+
+        Returns
+        -------
+        ConstrainedLinearRegressor
+            The estimator itself.
+
+        Raises
+        ------
+        DataError
+            If X, y or the weights cannot be read.
+        ConstraintError
+            If a rule does not fit the columns.
+        InfeasibleConstraintsError
+            If the rules contradict each other.
+        """
+        loss = regression_loss(self.loss, self.quantile)
+        table = self._read(X, reset=True)
+        targets = read_targets(y, self)
+        same_length(table, targets)
+        weights = read_weights(sample_weight, X, targets.size)
+        shift, scale = centre_and_scale(targets, weights)
+        count = worth(sample_weight, targets.size)
+        self._train(
+            table,
+            (targets - shift) / scale,
+            weights,
+            count,
+            loss,
+            (scale, shift),
+            self._canonical(scale),
+        )
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedLinearRegressor:
+        """Learn from some more rows; the model obeys every rule after every call.
+
+        Earlier rows are remembered by the quadratic that their loss was where they were learnt:
+        exactly, for squared errors. Columns and targets are scaled as the first rows ask.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n, columns)
+            Finite numbers.
+        y : array of shape (n,)
+            Finite numbers.
+        sample_weight : array of shape (n,), optional
+            The weight of every row; all equal by default.
+
+        Returns
+        -------
+        ConstrainedLinearRegressor
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If the model was loaded, or fitted with too many columns to remember its examples.
+        """
+        loss = regression_loss(self.loss, self.quantile)
+        table = self._read(X, reset=self._first_part())
+        targets = read_targets(y, self)
+        same_length(table, targets)
+        weights = read_weights(sample_weight, X, targets.size)
+        shift, scale = centre_and_scale(targets, weights)
+        if self._past is not None:
+            scale, shift = self._past.scale, self._past.shift
+        self._train_more(
+            table,
+            targets,
+            weights * worth(sample_weight, targets.size),
+            loss,
+            (scale, shift),
+            self._canonical(scale),
+        )
+        return self
+
+    def _canonical(self, scale: float) -> list[RuleRows]:
+        if self.canonical_examples is None:
+            return []
+        X, y = self.canonical_examples
+        table, wanted = self._read(X, reset=False), read_targets(y, self)
+        same_length(table, wanted)
+        margin = margin_of(self.canonical_margin, 0.1 * scale)
+        limits = Limits("canonical examples", table, wanted - margin, wanted + margin)
+        return [limits.rows(_with_intercept)]
+
+    def predict(self, X: Any) -> Floats:
+        """Predict for rows of X.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n, columns)
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        array of shape (n,)
+            Predictions, monotone to the last bit in every column.
+        """
+        return self._scores(X)
+
+
+@documented(
+    COMMON_PARAMETERS | LINEAR_PARAMETERS | CLASSIFICATION_PARAMETERS,
+    CLASSES | LINEAR_ATTRIBUTES,
+)
+class ConstrainedLinearClassifier(BinaryScores, LinearBase):
+    """Linear classification into two classes under rules on its coefficients.
+
+    The score is linear in the columns; with the logistic loss it is the log-odds of the second
+    class (`classes_[1]`). Signs of coefficients, Dominates and JointlyMonotonic hold for the
+    probability as well. RangeDominates, SlopeBound and given rows hold for the log-odds.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import lighttouch as lt
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((100, 2))
+    >>> y = X @ [1.0, -0.5] + rng.normal(0.0, 0.1, 100) > 0.25
+    >>> model = lt.ConstrainedLinearClassifier(monotonic_cst=[1, 1]).fit(X, y)
+    >>> float(model.coef_[1]), model.predict_proba(X).shape
+    (0.0, (100, 2))
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str = "logistic",
+        alpha: float = 1.0,
+        monotonic_cst: Any = None,
+        shape_constraints: Any = None,
+        constraints: Any = None,
+        canonical_examples: Any = None,
+        canonical_margin: float | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        time_limit: float | None = None,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.monotonic_cst = monotonic_cst
+        self.shape_constraints = shape_constraints
+        self.constraints = constraints
+        self.canonical_examples = canonical_examples
+        self.canonical_margin = canonical_margin
+        self.max_iter = max_iter
+        self.tol = tol
+        self.time_limit = time_limit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedLinearClassifier:
+        """Fit coefficients to rows X with two kinds of labels y.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n, columns)
+            Finite numbers.
+        y : array of shape (n,)
+            Labels of any kind; the larger one is the second class.
+        sample_weight : array of shape (n,), optional
+            The weight of every row; all equal by default.
+
+        Returns
+        -------
+        ConstrainedLinearClassifier
+            The estimator itself.
+
+        Raises
+        ------
+        DataError
+            If X, y or the weights cannot be read, or y does not hold two classes.
+        ConstraintError
+            If a rule does not fit the columns.
+        InfeasibleConstraintsError
+            If the rules contradict each other.
+        """
+        loss = margin_loss(self.loss)
+        table = self._read(X, reset=True)
+        same_length(table, *([] if y is None else [y]))
+        self.classes_, signs = read_labels(y, self, sample_weight)
+        weights = read_weights(sample_weight, X, signs.size)
+        self._train(
+            table,
+            signs,
+            weights,
+            worth(sample_weight, signs.size),
+            loss,
+            (1.0, 0.0),
+            self._canonical(),
+        )
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> ConstrainedLinearClassifier:
+        """Learn from some more rows; the model obeys every rule after every call.
+
+        Earlier rows are remembered by the quadratic that touches their loss where they were learnt.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n, columns)
+            Finite numbers.
+        y : array of shape (n,)
+            Labels, each one of the classes.
+        classes : pair of labels, optional
+            The two classes; the first call must name them.
+        sample_weight : array of shape (n,), optional
+            The weight of every row; all equal by default.
+
+        Returns
+        -------
+        ConstrainedLinearClassifier
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If the model was loaded, or fitted with too many columns to remember its examples, or
+            the first call names no classes.
+        """
+        loss = margin_loss(self.loss)
+        first = self._first_part()
+        known = read_classes(classes, None if first else self.classes_, self)
+        table = self._read(X, reset=first)
+        same_length(table, *([] if y is None else [y]))
+        signs = signs_of(y, known, self)
+        self.classes_ = known
+        weights = read_weights(sample_weight, X, signs.size) * worth(sample_weight, signs.size)
+        self._train_more(table, signs, weights, loss, (1.0, 0.0), self._canonical())
+        return self
+
+    def _canonical(self) -> list[RuleRows]:
+        if self.canonical_examples is None:
+            return []
+        X, y = self.canonical_examples
+        table = self._read(X, reset=False)
+        positives = positive_labels(y, self.classes_, table)
+        margin = margin_of(self.canonical_margin, SMALLEST_MARGIN)
+        limits = class_limits("canonical examples", table, positives, margin)
+        return [limits.rows(_with_intercept)]
+
+
+def _with_intercept(table: Matrix) -> Matrix:
+    """The features of a linear model: 1, then the columns."""
+    return sparse.csr_matrix(
+        sparse.hstack([np.ones((table.shape[0], 1)), sparse.csr_matrix(table)])
+    )

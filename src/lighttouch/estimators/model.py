@@ -1,0 +1,231 @@
+"""The model: an intercept plus terms, each a lattice over the positions of one or more columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from lighttouch.lattice import Lattice
+
+Floats = NDArray[np.float64]
+CLOSEST = 1e-9  # of the median gap between keypoints; nearer ones are taken for one
+SMALLEST_GAP = float(np.finfo(np.float64).tiny)  # slopes over a smaller gap would overflow
+
+
+@dataclass(frozen=True)
+class InputMap:
+    """Piecewise linear through (keypoints, positions), constant outside; missing cells (NaN) go to
+    `missing`.
+
+    Computed so that positions keep the order of the values to the last bit wherever `positions`
+    ascend.
+    """
+
+    keypoints: Floats
+    positions: Floats
+    missing: float
+
+    def __call__(self, values: Floats) -> Floats:
+        found = (
+            np.full(values.shape, self.positions[0])
+            if self.keypoints.size == 1
+            else self._between(values)
+        )
+        return np.where(np.isnan(values), self.missing, found)
+
+    def _between(self, values: Floats) -> Floats:
+        cell = np.clip(
+            np.searchsorted(self.keypoints, values, side="right") - 1, 0, self.keypoints.size - 2
+        )
+        below, above = self.keypoints[cell], self.keypoints[cell + 1]
+        share = np.clip((values - below) / (above - below), 0.0, 1.0)
+        low, high = self.positions[cell], self.positions[cell + 1]
+        return np.clip(low + share * (high - low), np.minimum(low, high), np.maximum(low, high))
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "keypoints": self.keypoints,
+            "positions": self.positions,
+            "missing": float(self.missing),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> InputMap:
+        return cls(state["keypoints"], state["positions"], float(state["missing"]))
+
+
+def whole_positions(keypoints: Floats, missing: float | None = None) -> InputMap:
+    """A vertex at every keypoint; missing cells go one place past the last, a vertex of their own,
+    unless told otherwise.
+    """
+    return InputMap(
+        keypoints,
+        np.arange(keypoints.size, dtype=np.float64),
+        float(keypoints.size) if missing is None else missing,
+    )
+
+
+def quantile_keypoints(
+    values: Floats, weights: Floats, count: int, include: tuple[float, ...] = ()
+) -> Floats:
+    """At most `count` distinct values that cut the present cells into parts of equal weight, ends
+    included.
+    """
+    present = ~np.isnan(values) & (weights > 0.0)
+    if not present.any():
+        return np.array([0.0])
+    distinct, group = np.unique(values[present], return_inverse=True)
+    if distinct.size <= count:
+        chosen = distinct
+    else:
+        share = np.cumsum(_capped(np.bincount(group, weights[present]).astype(np.float64), count))
+        places = np.searchsorted(share, np.linspace(0.0, share[-1], count) * (1.0 - 1e-12))
+        chosen = distinct[
+            np.unique(
+                np.concatenate([np.clip(places, 0, distinct.size - 1), [0, distinct.size - 1]])
+            )
+        ]
+    return _well_apart(np.unique(np.concatenate([chosen, np.asarray(include, dtype=np.float64)])))
+
+
+def _capped(mass: Floats, count: int) -> Floats:
+    """No value heavier than one part, so that a value most rows share does not use up the keypoints
+    of all others.
+    """
+    capped = mass
+    for _ in range(4):
+        capped = np.minimum(mass, capped.sum() / count)
+    return capped
+
+
+def _well_apart(keypoints: Floats) -> Floats:
+    """Without keypoints so close that the slope between them would be a rounding error.
+
+    Close is measured by the median gap and not by the range, so that one huge cell (a code such as
+    999999999) does not make all other values look equal.
+    """
+    if keypoints.size < 2:
+        return keypoints
+    gaps = np.sort(np.diff(keypoints))
+    least = max(CLOSEST * float(gaps[(gaps.size - 1) // 2]), SMALLEST_GAP)
+    kept = [keypoints[0]]
+    for point in keypoints[1:]:
+        if point - kept[-1] > least:
+            kept.append(point)
+    return np.array(kept)
+
+
+@dataclass(frozen=True)
+class Term:
+    """A calibrator (one column, with one vertex past the last for missing cells) or a lattice over
+    several columns.
+    """
+
+    columns: tuple[int, ...]
+    maps: tuple[InputMap, ...]
+    lattice: Lattice
+
+    @property
+    def calibrator(self) -> bool:
+        return len(self.columns) == 1
+
+    @property
+    def size(self) -> int:
+        return self.lattice.parameter_count
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """The sizes rules speak of: without the vertex for missing cells."""
+        return (self.lattice.sizes[0] - 1,) if self.calibrator else self.lattice.sizes
+
+    def positions(self, table: Floats) -> Floats:
+        return np.column_stack(
+            [each(table[:, column]) for column, each in zip(self.columns, self.maps, strict=True)]
+        )
+
+    def features(self, table: Floats) -> sparse.csr_matrix:
+        return self.lattice.features(self.positions(table))
+
+    def evaluate(self, table: Floats, theta: Floats) -> Floats:
+        return self.lattice.evaluate(self.positions(table), theta)
+
+    def spacings(self, axis: int) -> Floats:
+        """How far apart, in the column's units, neighbouring vertices along an axis are."""
+        return np.diff(self.vertices(axis))
+
+    def vertices(self, axis: int) -> Floats:
+        """The column's values at the vertices along an axis whose map is ascending."""
+        each = self.maps[axis]
+        return np.interp(
+            np.arange(self.grid[axis], dtype=np.float64), each.positions, each.keypoints
+        )
+
+    def state(self) -> dict[str, Any]:
+        maps = [each.state() for each in self.maps]
+        return {
+            "columns": list(self.columns),
+            "maps": maps,
+            "sizes": list(self.lattice.sizes),
+            "interpolation": self.lattice.interpolation,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Term:
+        lattice = Lattice(tuple(state["sizes"]), state["interpolation"])
+        return cls(
+            tuple(state["columns"]),
+            tuple(InputMap.from_state(each) for each in state["maps"]),
+            lattice,
+        )
+
+
+class AdditiveModel:
+    """Parameters: the intercept, then each piece's, in order."""
+
+    def __init__(self, pieces: list[Term]) -> None:
+        self.pieces = pieces
+        self.starts = np.cumsum([1] + [piece.size for piece in pieces])
+
+    @property
+    def dimension(self) -> int:
+        return int(self.starts[-1])
+
+    def part(self, place: int) -> slice:
+        """Where a piece's parameters lie."""
+        return slice(int(self.starts[place]), int(self.starts[place + 1]))
+
+    def features(self, table: Floats) -> sparse.csr_matrix:
+        """One row an example, one column a parameter."""
+        blocks = [sparse.csr_matrix(np.ones((table.shape[0], 1)))] + [
+            piece.features(table) for piece in self.pieces
+        ]
+        matrix = sparse.hstack(blocks, format="csr")
+        matrix.sort_indices()
+        return matrix
+
+    def evaluate(self, table: Floats, w: Floats) -> Floats:
+        """Predictions: every piece to the last bit monotone where its parameters are, added up in
+        one order, so the sum is too.
+        """
+        total = np.full(table.shape[0], w[0])
+        for place, piece in enumerate(self.pieces):
+            total = total + piece.evaluate(table, w[self.part(place)])
+        return total
+
+    def calibrator_of(self, column: int) -> int | None:
+        """The place of a column's own calibrator."""
+        return next(
+            (place for place, piece in enumerate(self.pieces) if piece.columns == (column,)), None
+        )
+
+    def wide(self, place: int, rows: Any) -> sparse.csr_matrix:
+        """Rows about the first parameters of one piece as rows about all parameters."""
+        rows = sparse.csr_matrix(rows)
+        shape = (rows.shape[0], self.dimension)
+        return sparse.csr_matrix(
+            (rows.data, rows.indices + int(self.starts[place]), rows.indptr), shape=shape
+        )

@@ -1,0 +1,180 @@
+"""What the parameters and attributes of the estimators mean, each said once.
+
+`documented` writes them into the docstrings of the classes, with the defaults of their
+constructors.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import TypeVar
+
+Class = TypeVar("Class")
+Described = tuple[str, str]  # the type and the meaning
+WIDTH = 92
+
+LATTICE_PARAMETERS: dict[str, Described] = {
+    "categorical_features": (
+        "str, int or sequence of them, or mask",
+        "Names or positions of columns to treat as categories although they hold numbers. "
+        "Columns of text always are categories.",
+    ),
+    "keypoints": ("int", "The most keypoints of a column's curve; they lie at quantiles."),
+    "lattices": (
+        '{"auto", "random", "single"}, int, None or list of column subsets',
+        'Which columns share a lattice: those that interact ("auto"), pairs drawn at random, all '
+        'columns in one ("single"), that many pairs, none, or the given subsets.',
+    ),
+    "lattice_size": (
+        'int or "auto"',
+        'Vertices along each axis of a lattice. "auto" makes lattices finer the more examples '
+        "there are.",
+    ),
+    "columns_per_lattice": (
+        "int",
+        "How many columns share a lattice, unless subsets are given.",
+    ),
+    "interpolation": (
+        '{"auto", "simplex", "hypercube"}',
+        'How a lattice interpolates. "auto" is hypercube for up to three columns.',
+    ),
+    "smoothing": (
+        '"auto", float or pair of floats',
+        "How strongly roughness is punished, or a pair for (curves, lattices). "
+        '"auto" chooses by generalised cross-validation.',
+    ),
+    "random_state": (
+        "int, RandomState or None",
+        'The seed of what is random: subsets with lattices="random", and pairs of a ranker.',
+    ),
+    "verbose": ("int", "Whether to show a progress bar."),
+    "shape_constraints": (
+        "shape constraint or list of them",
+        'Rules such as lt.Convex("age") or lt.EdgeworthTrust("rating", "n_reviews").',
+    ),
+}
+
+LINEAR_PARAMETERS: dict[str, Described] = {
+    "alpha": (
+        "float",
+        "The ridge: how many examples' worth of pull towards 0 the coefficients of standardised "
+        "columns feel.",
+    ),
+    "shape_constraints": (
+        "shape constraint or list of them",
+        "lt.Dominates(a, b): coef[a] >= coef[b] >= 0. lt.RangeDominates(a, b): the same, times "
+        "the columns' ranges. lt.JointlyMonotonic(a, b): coef[a] + coef[b] >= 0. "
+        "lt.SlopeBound(a, limit): abs(coef[a]) <= limit.",
+    ),
+    "constraints": (
+        "pair (A, b) or LinearConstraints",
+        "Rows A @ coef <= b, in the units of the columns.",
+    ),
+}
+
+COMMON_PARAMETERS: dict[str, Described] = {
+    "monotonic_cst": (
+        "dict or sequence of int",
+        "Column names (or positions) with 1 for increasing, -1 for decreasing, 0 for neither; or "
+        "one such number per column.",
+    ),
+    "max_iter": ("int", "The most quadratic steps of training."),
+    "tol": ("float", "Training ends when a step gains less than this, relatively."),
+    "time_limit": ("float", "Seconds after which training ends; None for no limit."),
+}
+
+REGRESSION_PARAMETERS: dict[str, Described] = {
+    "loss": (
+        '{"squared", "absolute", "huber", "quantile"} or Quantile',
+        'What is minimised. The threshold of "huber" is one standard deviation of y.',
+    ),
+    "quantile": ("float", 'The level of loss="quantile", between 0 and 1.'),
+    "canonical_examples": (
+        "pair (X, y)",
+        "The prediction for each of these rows must lie within `canonical_margin` of y.",
+    ),
+    "canonical_margin": (
+        "float",
+        "In units of y; None for a tenth of the standard deviation of y.",
+    ),
+}
+
+CLASSIFICATION_PARAMETERS: dict[str, Described] = {
+    "loss": (
+        '{"logistic", "hinge"}',
+        "What is minimised. Only the logistic loss gives probabilities.",
+    ),
+    "canonical_examples": (
+        "pair (X, y)",
+        "Rows with labels that the model must classify right, by `canonical_margin`.",
+    ),
+    "canonical_margin": (
+        "float",
+        "The least score on the right side of 0; None for 0.001.",
+    ),
+}
+
+RANKING_PARAMETERS: dict[str, Described] = {
+    "loss": ('{"logistic", "hinge"}', "Of the difference of the scores of a pair."),
+    "pairs_per_query": ("int", "The most pairs per query to learn from, drawn at random."),
+    "canonical_examples": (
+        "pair (better, worse)",
+        "Row i of `better` must score above row i of `worse`, by `canonical_margin`.",
+    ),
+    "canonical_margin": ("float", "The least difference of scores; None for 0.001."),
+}
+
+COMMON_ATTRIBUTES: dict[str, Described] = {
+    "constraint_report_": (
+        "ConstraintReport",
+        "Rows, violation (0) and binding rows of every rule, and what the rules cost.",
+    ),
+    "n_iter_": ("int", "Quadratic steps taken."),
+    "status_": ("str", 'How training ended: "converged", or why it did not.'),
+    "history_": ("History", "The objective while training."),
+    "n_features_in_": ("int", "The number of columns."),
+    "feature_names_in_": ("array of str", "Their names, where the training table had any."),
+}
+
+LATTICE_ATTRIBUTES: dict[str, Described] = {
+    "model_": ("AdditiveModel", "The terms of the model: curves and lattices."),
+    "parameters_": ("array", "The parameters: the intercept, then those of each term."),
+    "columns_": ("Columns", "Names and kinds of the columns."),
+    "smoothing_": ("pair of floats", "The smoothing used, for (curves, lattices)."),
+} | COMMON_ATTRIBUTES
+
+LINEAR_ATTRIBUTES: dict[str, Described] = {
+    "coef_": ("array", "One coefficient per column."),
+    "intercept_": ("float", "What is added to every prediction."),
+} | COMMON_ATTRIBUTES
+
+CLASSES: dict[str, Described] = {"classes_": ("array of two labels", "The two classes, in order.")}
+
+
+def documented(
+    parameters: dict[str, Described], attributes: dict[str, Described]
+) -> Callable[[type[Class]], type[Class]]:
+    """A class decorator: {parameters} and {attributes} in the docstring become sections."""
+
+    def decorate(cls: type[Class]) -> type[Class]:
+        signature = inspect.signature(cls)
+        defaults = [(name, each.default) for name, each in signature.parameters.items()]
+        listed = [
+            _entry(name, f"{parameters[name][0]}, default {default!r}", parameters[name][1])
+            for name, default in defaults
+        ]
+        told = [_entry(name, *described) for name, described in attributes.items()]
+        if cls.__doc__:
+            cls.__doc__ = cls.__doc__.replace("    {parameters}", "\n".join(listed)).replace(
+                "    {attributes}", "\n".join(told)
+            )
+        return cls
+
+    return decorate
+
+
+def _entry(name: str, kind: str, meaning: str) -> str:
+    wrapped = textwrap.wrap(meaning, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    return "\n".join([f"    {name} : {kind}", *wrapped])

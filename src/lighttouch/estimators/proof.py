@@ -1,0 +1,173 @@
+"""The proof: for every rule its rows, the largest violation, the rows that bind, and what the rules
+cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lighttouch.arrays import Floats, Indices
+from lighttouch.estimators.rules import RuleRows
+from lighttouch.text import printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BINDING = 1e-7  # slack below this share of the parameters' size counts as none
+SMALLEST = 1e-300  # keeps that share positive where all parameters are 0
+
+
+@dataclass(frozen=True)
+class RuleReport:
+    """One rule: its rows, how badly the worst is broken, and which hold with equality.
+
+    Attributes
+    ----------
+    rule : str
+        What the rule is called, such as "Convex(age)".
+    rows : int
+        How many rows about the parameters the rule is.
+    violation : float
+        The largest violation of any row; 0 where none is broken.
+    binding : array of int
+        The rows that hold with equality.
+    broken_without, violation_without : int, float or None
+        The same of the model trained without rules: rows broken and largest violation. None where
+        that was not computed.
+    about_order : bool
+        Whether the rule only compares predictions, so that it also holds for every increasing
+        function of them.
+    scale : str
+        What the rule holds for: "prediction"; in a classifier "log-odds", or "probability" (which
+        includes the log-odds); without probabilities "score".
+    """
+
+    rule: str
+    rows: int
+    violation: float
+    binding: Indices
+    broken_without: int | None = None
+    violation_without: float | None = None
+    about_order: bool = False
+    scale: str = "prediction"
+
+
+@dataclass(frozen=True)
+class ConstraintReport:
+    """Every rule, and the training objective with the rules and without them.
+
+    Attributes
+    ----------
+    rules : tuple of RuleReport
+        One report per rule.
+    objective : float
+        The training objective of the model.
+    objective_without_rules : float or None
+        That of the model trained without rules; None where that was not computed.
+    """
+
+    rules: tuple[RuleReport, ...]
+    objective: float
+    objective_without_rules: float | None
+
+    @property
+    def rows(self) -> int:
+        """The rows of all rules together."""
+        return sum(rule.rows for rule in self.rules)
+
+    @property
+    def violation(self) -> float:
+        """The largest violation of any row; 0 after the exact finish."""
+        return max((rule.violation for rule in self.rules), default=0.0)
+
+    @property
+    def price(self) -> float | None:
+        """How much the rules raise the training objective."""
+        return (
+            None
+            if self.objective_without_rules is None
+            else self.objective - self.objective_without_rules
+        )
+
+    def on_scores(self, score: str, image: str | None = None) -> ConstraintReport:
+        """The report of a model whose rules are about a score, such as log-odds.
+
+        Rules that are about order also hold for its increasing `image`, such as a probability.
+        """
+        scales = (image if image and rule.about_order else score for rule in self.rules)
+        rules = (replace(rule, scale=s) for rule, s in zip(self.rules, scales, strict=True))
+        return replace(self, rules=tuple(rules))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line per rule, as a pandas DataFrame."""
+        import pandas as pd
+
+        columns = ["rule", "rows", "violation", "binding", "scale"]
+        lines = [(r.rule, r.rows, r.violation, r.binding.size, r.scale) for r in self.rules]
+        return pd.DataFrame(lines, columns=columns)
+
+    def __str__(self) -> str:
+        width = max([len(printable(rule.rule)) for rule in self.rules] + [4])
+        scaled = any(rule.scale != "prediction" for rule in self.rules)
+        lines = [f"{'rule':<{width}}  {'rows':>8}  {'binding':>8}  violation"]
+        lines[0] += "  holds for" if scaled else ""
+        for rule in self.rules:
+            counts = f"{rule.rows:>8,}  {rule.binding.size:>8,}"
+            end = f"{rule.violation:<9g}  {rule.scale}" if scaled else f"{rule.violation:g}"
+            lines.append(f"{printable(rule.rule):<{width}}  {counts}  {end}")
+        return "\n".join([*lines, self._price_in_words()])
+
+    def _price_in_words(self) -> str:
+        if self.objective_without_rules is None:
+            return (
+                f"objective {self.objective:.6g} (without rules: not computed for a model "
+                "of this size)"
+            )
+        without = f"without rules {self.objective_without_rules:.6g}"
+        return f"objective {self.objective:.6g}, {without}: the rules cost {self.price:.3g}"
+
+
+def make_report(
+    rules: list[RuleRows],
+    w: Floats,
+    objective: float,
+    without: float | None,
+    free: Floats | None = None,
+) -> ConstraintReport:
+    """`without` and `free` are the objective and the parameters of the model trained without
+    rules.
+    """
+    checked = tuple(check_rule(rule, w, free) for rule in rules)
+    return ConstraintReport(checked, float(objective), None if without is None else float(without))
+
+
+def check_rule(rule: RuleRows, w: Floats, free: Floats | None = None) -> RuleReport:
+    """A rule checked on the parameters w, and on `free`, those trained without rules."""
+    if rule.count == 0:
+        none = np.zeros(0, dtype=np.int64)
+        return RuleReport(rule.label, 0, 0.0, none, about_order=rule.about_order)
+    values = _excess(rule, w)
+    found = RuleReport(
+        rule.label,
+        rule.count,
+        max(0.0, float(values.max())),
+        np.flatnonzero(values >= -_slack(w)),
+        about_order=rule.about_order,
+    )
+    if free is None:
+        return found
+    values = _excess(rule, free)
+    broken = int((values > _slack(free)).sum())
+    return replace(found, broken_without=broken, violation_without=max(0.0, float(values.max())))
+
+
+def _excess(rule: RuleRows, w: Floats) -> Floats:
+    return np.asarray(rule.A @ w) - rule.b
+
+
+def _slack(w: Floats) -> float:
+    """The slack that counts as none, given parameters whose first is the intercept."""
+    return BINDING * max(float(np.abs(w[1:]).max(initial=0.0)), SMALLEST)

@@ -1,0 +1,215 @@
+"""Ranking with curves and lattices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lighttouch.arrays import Floats, Indices
+from lighttouch.estimators.fitting import Examples
+from lighttouch.estimators.lattice_base import LatticeBase
+from lighttouch.estimators.losses import margin_loss
+from lighttouch.estimators.pairs import pairs_of_the_same_query, pairs_within_queries
+from lighttouch.estimators.parameters import (
+    COMMON_PARAMETERS,
+    LATTICE_ATTRIBUTES,
+    LATTICE_PARAMETERS,
+    RANKING_PARAMETERS,
+    documented,
+)
+from lighttouch.estimators.rules.canonical import (
+    SMALLEST_MARGIN,
+    CanonicalRules,
+    Ordered,
+    margin_of,
+)
+from lighttouch.estimators.structure import Plan
+from lighttouch.estimators.tables import as_table
+from lighttouch.estimators.targets import read_targets, read_weights, same_length
+
+Source = tuple[Floats, list[Indices]]
+"""Rows that pairs repeat, and which of them the better and the worse of every pair are."""
+
+
+@documented(COMMON_PARAMETERS | LATTICE_PARAMETERS | RANKING_PARAMETERS, LATTICE_ATTRIBUTES)
+class LatticeRanker(LatticeBase):
+    """Scores that order rows within queries, under rules about columns.
+
+    `fit(X, y, qid=...)` learns from pairs of rows of a query whose labels differ; every query
+    counts the same, however many pairs it has. `fit_pairs(better, worse)` learns from given pairs.
+    Rules are about the score.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import lighttouch as lt
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((100, 2))
+    >>> relevance = np.round(3.0 * X[:, 0])
+    >>> model = lt.LatticeRanker(monotonic_cst={0: 1})
+    >>> scores = model.fit(X, relevance, qid=np.repeat(np.arange(10), 10)).predict(X)
+    >>> bool(scores[np.argmax(X[:, 0])] > scores[np.argmin(X[:, 0])])
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str = "logistic",
+        pairs_per_query: int = 500,
+        monotonic_cst: Any = None,
+        shape_constraints: Any = None,
+        canonical_examples: Any = None,
+        canonical_margin: float | None = None,
+        categorical_features: Any = None,
+        keypoints: int = 20,
+        lattices: Any = "auto",
+        lattice_size: Any = "auto",
+        columns_per_lattice: int = 2,
+        interpolation: str = "auto",
+        smoothing: Any = "auto",
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.pairs_per_query = pairs_per_query
+        self.monotonic_cst = monotonic_cst
+        self.shape_constraints = shape_constraints
+        self.canonical_examples = canonical_examples
+        self.canonical_margin = canonical_margin
+        self.categorical_features = categorical_features
+        self.keypoints = keypoints
+        self.lattices = lattices
+        self.lattice_size = lattice_size
+        self.columns_per_lattice = columns_per_lattice
+        self.interpolation = interpolation
+        self.smoothing = smoothing
+        self.max_iter = max_iter
+        self.tol = tol
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> LatticeRanker:
+        """Learn from rows X with relevance y.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            A NumPy array or a pandas or polars frame; missing cells and text are allowed.
+        y : array of shape (n,)
+            The relevance of every row, the more the better.
+        sample_weight : array of shape (n,), optional
+            The weight of every row; all equal by default.
+        qid : array of shape (n,), optional
+            The query of every row; only rows of the same query are compared. By default all rows
+            are one query.
+
+        Returns
+        -------
+        LatticeRanker
+            The estimator itself.
+
+        Raises
+        ------
+        DataError
+            If X, y, the weights or the queries cannot be read.
+        ConstraintError
+            If a rule does not fit the columns.
+        InfeasibleConstraintsError
+            If the rules contradict each other.
+        """
+        plan = self._plan(X)
+        relevance = read_targets(y, self)
+        same_length(X, relevance)
+        weights = read_weights(sample_weight, X, relevance.size)
+        table = plan.columns.read(as_table(X))
+        better, worse = pairs_within_queries(
+            relevance, qid, self.pairs_per_query, self.random_state
+        )
+        pair_weights = (
+            weights[better] * weights[worse] / pairs_of_the_same_query(better, qid, relevance.size)
+        )
+        total = float(pair_weights.sum())
+        if better.size == 0 or total == 0.0:
+            return self._train_pairs(plan, table[:1], table[:1], np.ones(1))
+        used, place = np.unique(np.concatenate([better, worse]), return_inverse=True)
+        source = table[used], [place[: better.size], place[better.size :]]
+        return self._train_pairs(plan, table[better], table[worse], pair_weights / total, source)
+
+    def fit_pairs(self, better: Any, worse: Any, sample_weight: Any = None) -> LatticeRanker:
+        """Learn from pairs of rows.
+
+        Parameters
+        ----------
+        better, worse : tables of shape (n, columns)
+            Row i of `better` should score above row i of `worse`.
+        sample_weight : array of shape (n,), optional
+            The weight of every pair; all equal by default.
+
+        Returns
+        -------
+        LatticeRanker
+            The estimator itself.
+        """
+        plan = self._plan(better)
+        same_length(better, worse)
+        first, second = plan.columns.read(as_table(better)), plan.columns.read(as_table(worse))
+        return self._train_pairs(
+            plan, first, second, read_weights(sample_weight, better, first.shape[0])
+        )
+
+    def _train_pairs(
+        self,
+        plan: Plan,
+        better: Floats,
+        worse: Floats,
+        weights: Floats,
+        source: tuple[Floats, list[Indices]] | None = None,
+    ) -> LatticeRanker:
+        rows = None if source is None else source[0].shape[0]
+        examples = Examples(
+            [(better, 1.0), (worse, -1.0)],
+            np.ones(better.shape[0]),
+            weights,
+            independent=rows,
+            source=source,
+        )
+        self._train(plan, examples, margin_loss(self.loss), self._canonical(plan))
+        return self
+
+    def _canonical(self, plan: Plan) -> CanonicalRules | None:
+        if self.canonical_examples is None:
+            return None
+        label = "canonical examples"
+        better, worse = (self._canonical_rows(plan, X, label)[0] for X in self.canonical_examples)
+        same_length(better, worse)
+        margin = margin_of(self.canonical_margin, SMALLEST_MARGIN)
+        return CanonicalRules((Ordered(label, better, worse, margin),))
+
+    def predict(self, X: Any) -> Floats:
+        """Score rows of X.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        array of shape (n,)
+            Scores; only their order within a query matters.
+        """
+        return self._scores(X)

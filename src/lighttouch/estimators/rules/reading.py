@@ -1,0 +1,133 @@
+"""What the user asked for, read and checked: monotone columns and shape constraints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lighttouch.errors import ConstraintError
+from lighttouch.estimators.model import AdditiveModel
+from lighttouch.estimators.rules.base import BoundShape, ShapeConstraint
+from lighttouch.estimators.rules.lattice_rows import monotone
+from lighttouch.estimators.rules.rows import RuleRows, joined
+from lighttouch.estimators.tables import Column, Columns
+
+
+def read_monotonic(monotonic_cst: Any, columns: Columns) -> dict[int, int]:
+    """Column positions and signs, from a dict by name (or position) or one number per column."""
+    if monotonic_cst is None:
+        return {}
+    if isinstance(monotonic_cst, dict):
+        given = [
+            (columns.place(name, "monotonic_cst"), sign, name)
+            for name, sign in monotonic_cst.items()
+        ]
+    else:
+        signs = np.asarray(monotonic_cst)
+        if signs.shape != (len(columns),):
+            raise ConstraintError(
+                f"monotonic_cst must hold -1, 0 or 1 for each of the {len(columns)} "
+                f"columns, got shape {signs.shape}"
+            )
+        given = [(place, sign, columns[place].name) for place, sign in enumerate(signs.tolist())]
+    found = {}
+    for place, sign, name in given:
+        _check_sign(sign, name, columns[place])
+        if sign:
+            found[place] = int(sign)
+    return found
+
+
+def _check_sign(sign: Any, name: Any, column: Column) -> None:
+    if isinstance(sign, bool) or sign not in (-1, 0, 1):
+        raise ConstraintError(
+            f"monotonic_cst must be -1, 0 or 1 for every column, got {sign!r} for {name!r}"
+        )
+    if sign and column.categorical:
+        first = column.categories or ("?",)
+        raise ConstraintError(
+            f"monotonic_cst for {name!r} needs a column of numbers; it holds text such "
+            f"as {first[0]!r}. Give numbers, or order its categories with CategoryOrder"
+        )
+
+
+def read_shapes(
+    shape_constraints: Any, columns: Columns, monotonic: dict[int, int]
+) -> list[BoundShape]:
+    """Shape constraints with their columns found; those that ask for increasing columns add to
+    `monotonic`.
+    """
+    if shape_constraints is None:
+        return []
+    single = isinstance(shape_constraints, ShapeConstraint)
+    bound = []
+    for shape in [shape_constraints] if single else shape_constraints:
+        if not isinstance(shape, ShapeConstraint):
+            raise ConstraintError(
+                f"shape_constraints must hold rules such as lt.Convex('age'), got {shape!r}"
+            )
+        places = tuple(columns.place(name, str(shape)) for name in shape.columns)
+        bound.append(BoundShape(shape, places, shape.category_codes(columns[places[0]])))
+        _check_places(bound[-1], columns)
+        if shape.both_increasing:
+            _make_increasing(shape, places, columns, monotonic)
+    return bound
+
+
+def all_rules(
+    model: AdditiveModel, names: list[str], monotonic: dict[int, int], shapes: list[BoundShape]
+) -> list[RuleRows]:
+    """Every rule the user asked for, as rows about the parameters of a lattice model."""
+    found = [
+        joined(
+            monotone_label(names[column], sign),
+            monotone(model, column, sign),
+            model.dimension,
+            about_order=True,
+        )
+        for column, sign in monotonic.items()
+    ]
+    return found + [
+        joined(
+            bound.label(names),
+            bound.lattice_rows(model),
+            model.dimension,
+            bound.shape.about_order,
+        )
+        for bound in shapes
+    ]
+
+
+def monotone_label(name: str, sign: int) -> str:
+    """What reports call a monotone column."""
+    return f"{'increasing' if sign > 0 else 'decreasing'} in {name}"
+
+
+def _check_places(bound: BoundShape, columns: Columns) -> None:
+    """Rules about amounts need numbers; rules about categories need categories."""
+    for place in bound.places:
+        if columns[place].categorical != bound.shape.of_categories:
+            given = "categories" if columns[place].categorical else "numbers"
+            wanted = (
+                "categories (see categorical_features)" if bound.shape.of_categories else "numbers"
+            )
+            raise ConstraintError(
+                f"{bound.shape} needs a column of {wanted}; column {columns[place].name!r} holds "
+                f"{given}"
+            )
+    if len(set(bound.places)) < len(bound.places):
+        raise ConstraintError(f"{bound.shape} must name two different columns")
+
+
+def _make_increasing(
+    shape: ShapeConstraint, places: tuple[int, ...], columns: Columns, monotonic: dict[int, int]
+) -> None:
+    for place in places:
+        if monotonic.get(place, 1) < 0:
+            name = columns[place].name
+            raise ConstraintError(
+                f"{shape} speaks of increasing columns, but monotonic_cst makes {name!r} "
+                "decreasing; negate the column"
+            )
+        monotonic[place] = 1

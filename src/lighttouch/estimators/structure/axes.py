@@ -1,0 +1,144 @@
+"""The inputs of calibrators and lattices: which values of a column lie at which vertices."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lighttouch.estimators.model import InputMap, Term, quantile_keypoints, whole_positions
+from lighttouch.estimators.structure.plan import Plan
+from lighttouch.lattice import Lattice
+
+Floats = NDArray[np.float64]
+
+
+def calibrators(plan: Plan, table: Floats, weights: Floats) -> list[Term]:
+    return [
+        _calibrator(plan, column, table[:, column], weights) for column in range(len(plan.columns))
+    ]
+
+
+def _calibrator(plan: Plan, column: int, values: Floats, weights: Floats) -> Term:
+    categories = plan.columns[column].categories
+    if categories is not None:
+        keypoints = np.arange(max(1, len(categories)), dtype=np.float64)
+    elif plan.without_curve(column):
+        keypoints = quantile_keypoints(values, weights, 2)[:1]
+    else:
+        keypoints = _keypoints(plan, column, values, weights, plan.affordable_keypoints)
+    return Term((column,), (whole_positions(keypoints),), Lattice((keypoints.size + 1,)))
+
+
+def _keypoints(plan: Plan, column: int, values: Floats, weights: Floats, count: int) -> Floats:
+    """Quantiles, and the vertices that rules need, where they lie inside the column's range."""
+    ends = quantile_keypoints(values, weights, 2)
+    inside = tuple(value for value in plan.fixed_vertices(column) if ends[0] < value < ends[-1])
+    return quantile_keypoints(values, weights, count, inside)
+
+
+def lattice_piece(
+    plan: Plan,
+    subset: tuple[int, ...],
+    size: int,
+    table: Floats,
+    weights: Floats,
+    curves: dict[int, Floats],
+) -> Term:
+    """A lattice over some columns; `curves` holds each column's own calibrator at its vertices."""
+    maps, sizes = [], []
+    for column in subset:
+        axis, count = _axis(plan, column, size, table, weights, curves[column])
+        maps.append(axis)
+        sizes.append(count)
+    interpolation = plan.interpolation
+    if interpolation == "auto":
+        interpolation = "hypercube" if len(subset) <= 3 else "simplex"
+    return Term(subset, tuple(maps), Lattice(tuple(sizes), interpolation))
+
+
+def _axis(
+    plan: Plan, column: int, size: int, table: Floats, weights: Floats, curve: Floats
+) -> tuple[InputMap, int]:
+    values = table[:, column]
+    if plan.columns[column].categorical:
+        return _categories_axis(curve, size)
+    if plan.has_axis_kind(column, "common unit"):
+        return _common_unit_axis(plan, column, size, table), size
+    turns = bool(plan.fixed_vertices(column))
+    if plan.single and size == 2 and not turns:
+        return _one_cell_axis(plan, column, values, weights, curve), 2
+    keypoints = _keypoints(plan, column, values, weights, max(size, 3) if turns else size)
+    if keypoints.size < 2:
+        return InputMap(keypoints, np.zeros(1), 0.0), 2
+    return whole_positions(keypoints, missing=0.5 * (keypoints.size - 1)), int(keypoints.size)
+
+
+def _categories_axis(curve: Floats, size: int) -> tuple[InputMap, int]:
+    """Categories in the order of their own effects, equal ones at the same place; others (missing,
+    unseen) where their effect puts them.
+    """
+    effects = curve[:-1]
+    levels, rank = np.unique(effects, return_inverse=True)
+    count = max(2, min(size, levels.size))
+    positions = rank * ((count - 1) / max(1, levels.size - 1))
+    elsewhere = (
+        float(np.interp(curve[-1], levels, np.linspace(0.0, count - 1, levels.size)))
+        if levels.size > 1
+        else 0.0
+    )
+    return InputMap(
+        np.arange(effects.size, dtype=np.float64), positions.astype(np.float64), elsewhere
+    ), count
+
+
+def _common_unit_axis(plan: Plan, column: int, size: int, table: Floats) -> InputMap:
+    """Straight, with one lattice unit worth the same amount for all columns that are compared with
+    this one.
+    """
+    group = {column}
+    while True:
+        more = {
+            c
+            for bound in plan.shapes
+            if bound.shape.axis_kind == "common unit" and group & set(bound.places)
+            for c in bound.places
+        } | group
+        if more == group:
+            break
+        group = more
+    width = max(_range(table[:, c])[1] - _range(table[:, c])[0] for c in group)
+    low = _range(table[:, column])[0]
+    return InputMap(
+        np.array([low, low + (width if width > 0.0 else 1.0)]), np.array([0.0, size - 1.0]), 0.0
+    )
+
+
+def _range(values: Floats) -> tuple[float, float]:
+    present = values[~np.isnan(values)]
+    return (float(present.min()), float(present.max())) if present.size else (0.0, 1.0)
+
+
+def _one_cell_axis(
+    plan: Plan, column: int, values: Floats, weights: Floats, curve: Floats
+) -> InputMap:
+    """From 0 to 1 along a whole column: straight where a rule is about amounts, otherwise bent as
+    the column's own effect bends.
+    """
+    low, high = _range(values)
+    if plan.has_axis_kind(column, "straight"):
+        return InputMap(
+            np.array([low, high if high > low else low + 1.0]), np.array([0.0, 1.0]), 0.5
+        )
+    keypoints = _keypoints(plan, column, values, weights, plan.affordable_keypoints)
+    if keypoints.size < 2:
+        return InputMap(keypoints, np.zeros(1), 0.0)
+    rank = np.linspace(0.0, 1.0, keypoints.size)
+    free = column not in plan.monotonic and not any(column in bound.places for bound in plan.shapes)
+    effect = curve[:-1] if curve.size == keypoints.size + 1 else rank
+    if not free:
+        ascending = np.maximum.accumulate(effect * (plan.monotonic.get(column) or 1))
+        effect = ascending if column in plan.monotonic else rank
+    spread = float(effect.max() - effect.min())
+    shaped = (effect - effect.min()) / spread if spread > 0.0 else rank
+    positions = shaped if free else 0.5 * (shaped + rank)
+    return InputMap(keypoints, np.clip(positions, 0.0, 1.0), float(np.mean(positions)))

@@ -1,0 +1,59 @@
+"""What the user asked for, checked: the plan that the structure of a model is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lighttouch.estimators.rules.base import AxisKind, BoundShape
+from lighttouch.estimators.tables import Columns
+
+ALL_KEYPOINTS = 1500  # of all curves together
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the user asked for, checked."""
+
+    columns: Columns
+    monotonic: dict[int, int]
+    shapes: list[BoundShape]
+    keypoints: int
+    lattices: Any  # "auto", "single", a number, or subsets
+    lattice_size: Any  # "auto" or a number
+    columns_per_lattice: int
+    interpolation: str
+
+    @property
+    def categorical(self) -> list[bool]:
+        return [column.categorical for column in self.columns.columns]
+
+    @property
+    def single(self) -> bool:
+        return isinstance(self.lattices, str) and self.lattices == "single"
+
+    def shapes_of(self, column: int) -> list[BoundShape]:
+        """The shape constraints about a column."""
+        return [bound for bound in self.shapes if column in bound.places]
+
+    def has_axis_kind(self, column: int, kind: AxisKind) -> bool:
+        """Whether a shape constraint wants the column to lie along lattice axes in this way."""
+        return any(bound.shape.axis_kind == kind for bound in self.shapes_of(column))
+
+    def fixed_vertices(self, column: int) -> list[float]:
+        """Values of the column that shape constraints need as vertices."""
+        return [value for bound in self.shapes_of(column) for value in bound.shape.vertices]
+
+    def without_curve(self, column: int) -> bool:
+        """Whether a column acts through lattices only, for the sake of a shape constraint."""
+        return any(
+            column in bound.shape.columns_without_curve(bound.places, self.single)
+            for bound in self.shapes
+        )
+
+    @property
+    def affordable_keypoints(self) -> int:
+        """Fewer keypoints per column where columns are many, so that all curves together stay of a
+        size that can be factored.
+        """
+        return max(2, min(self.keypoints, ALL_KEYPOINTS // max(1, len(self.columns))))

@@ -1,0 +1,359 @@
+"""Tables of any kind (NumPy, pandas, polars) as one table of numbers: values as they are,
+categories as codes, missing cells as NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from lighttouch.errors import ConstraintError, DataError
+from lighttouch.text import one_of_the_columns
+
+Floats = NDArray[np.float64]
+LARGEST_VALUE = 1e150  # beyond it differences and products of cells overflow
+NOT_NUMBERS = "Mmc"  # dates, durations and complex numbers
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's name and, if it holds categories, the categories seen in training."""
+
+    name: str
+    categories: tuple[Any, ...] | None = None
+
+    @property
+    def categorical(self) -> bool:
+        return self.categories is not None
+
+
+class Columns:
+    """The columns of a training table, and how further tables are read."""
+
+    def __init__(self, columns: tuple[Column, ...], named: bool) -> None:
+        self.columns, self.named = columns, named
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, place: int) -> Column:
+        return self.columns[place]
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @classmethod
+    def learn(cls, X: Any, categorical: Any = None) -> Columns:
+        """Decide for every column of a training table whether it holds numbers or categories."""
+        names, cells = split(X)
+        named = hasattr(X, "columns")
+        forced = (
+            set()
+            if categorical is None
+            else {
+                place_of(column, names, named, "categorical_features")
+                for column in _listed(categorical)
+            }
+        )
+        columns = []
+        for place, (name, values) in enumerate(zip(names, cells, strict=True)):
+            if place in forced or _is_text(values, name):
+                columns.append(Column(name, _categories(values)))
+            else:
+                columns.append(Column(name))
+        return cls(tuple(columns), named)
+
+    def read(self, X: Any) -> Floats:
+        """One column of doubles each: numbers, or codes of categories; NaN for a missing cell or an
+        unseen category.
+        """
+        _, cells = split(X)
+        table = np.empty((_row_count(X), len(self.columns)))
+        for place, (column, values) in enumerate(zip(self.columns, cells, strict=True)):
+            table[:, place] = (
+                _codes(values, column.categories)
+                if column.categories is not None
+                else numbers(values, column.name)
+            )
+        return table
+
+    def place(self, column: Any, where: str) -> int:
+        return place_of(column, self.names, self.named, where)
+
+
+def split(X: Any) -> tuple[list[str], list[NDArray[Any]]]:
+    """Names and columns."""
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        names = [str(name) for name in X.columns]
+        refuse_same_names(names)
+        return names, [_frame_column(X, place) for place in range(len(names))]
+    table = np.asarray(X)
+    if table.ndim != 2:
+        hint = (
+            "Reshape your data: X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a "
+            "single row."
+        )
+        raise DataError(
+            f"Expected 2D array, got {'scalar' if table.ndim == 0 else f'{table.ndim}D'} "
+            f"array instead. {hint}"
+        )
+    if np.iscomplexobj(table):
+        raise DataError(
+            "Complex data not supported: every column must hold real numbers or categories"
+        )
+    return [f"x{place}" for place in range(table.shape[1])], [
+        table[:, place] for place in range(table.shape[1])
+    ]
+
+
+def _frame_column(X: Any, place: int) -> NDArray[Any]:
+    series = (
+        X.iloc[:, place]
+        if hasattr(X, "iloc")
+        else X[:, place]
+        if not hasattr(X, "to_series")
+        else X.to_series(place)
+    )
+    kind = str(getattr(series, "dtype", ""))
+    if kind == "category" or kind.startswith(("Categorical", "Enum", "String", "str", "string")):
+        return _objects(series)
+    if hasattr(series, "to_numpy"):
+        values = series.to_numpy()
+        if (
+            values.dtype == object and kind[:1] in "IUFb" and kind != "object"
+        ):  # pandas' nullable numbers
+            return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+        return np.asarray(values)
+    return np.asarray(series)
+
+
+def _objects(series: Any) -> NDArray[Any]:
+    values = series.astype(object) if hasattr(series, "iloc") else series
+    cells = np.empty(len(series), dtype=object)
+    cells[:] = values.to_list() if hasattr(values, "to_list") else list(values)
+    return cells
+
+
+def _row_count(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def refuse_same_names(names: list[str]) -> None:
+    seen: dict[str, int] = {}
+    for place, name in enumerate(names):
+        if name in seen:
+            raise DataError(
+                f"column names must differ: {name!r} is the name of columns {seen[name]} "
+                f"and {place}"
+            )
+        seen[name] = place
+
+
+def missing_cell(cell: Any) -> bool:
+    return (
+        cell is None
+        or (isinstance(cell, float) and math.isnan(cell))
+        or type(cell).__name__ in ("NAType", "NaTType")
+    )
+
+
+def _is_text(values: NDArray[Any], name: str) -> bool:
+    """Whether a column holds categories; text and numbers mixed are refused."""
+    if values.dtype.kind in NOT_NUMBERS:
+        raise DataError(
+            f"column {name!r} holds {values.dtype} data, which is neither numbers nor "
+            "categories; turn it into numbers first"
+        )
+    if values.dtype.kind in "US":
+        return True
+    if values.dtype.kind != "O":
+        return False
+    number = text = None
+    for row, cell in enumerate(values):
+        if missing_cell(cell):
+            continue
+        if isinstance(cell, str | bytes):
+            text = (row, cell) if text is None else text
+        elif isinstance(cell, int | float | np.number | np.bool_):
+            number = (row, cell) if number is None else number
+        else:
+            raise TypeError(
+                f"column {name!r}, row {row}: argument must be a string or a number, got {cell!r}"
+            )
+    if number is not None and text is not None:
+        raise DataError(
+            f"column {name!r} mixes numbers and text: row {text[0]} holds {text[1]!r}, row "
+            f"{number[0]} holds {number[1]!r}"
+        )
+    return text is not None
+
+
+def _categories(values: NDArray[Any]) -> tuple[Any, ...]:
+    found = {_plain(cell) for cell in values if not missing_cell(cell)}
+    return tuple(sorted(found, key=lambda cell: (type(cell).__name__, cell)))
+
+
+def _plain(cell: Any) -> Any:
+    value = cell.item() if isinstance(cell, np.generic) else cell
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _codes(values: NDArray[Any], categories: tuple[Any, ...]) -> Floats:
+    codes = {category: float(code) for code, category in enumerate(categories)}
+    return np.array(
+        [np.nan if missing_cell(cell) else codes.get(_plain(cell), np.nan) for cell in values],
+        dtype=np.float64,
+    )
+
+
+def numbers(values: NDArray[Any], name: str) -> Floats:
+    """A column of finite doubles or NaN."""
+    if values.dtype.kind in NOT_NUMBERS:
+        raise DataError(f"column {name!r} must hold numbers, got {values.dtype} data")
+    try:
+        with np.errstate(over="ignore"):
+            column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        column = _cell_by_cell(values, name)
+    bad = np.isinf(column)
+    if bad.any():
+        row = int(bad.argmax())
+        given = values[row]
+        cast = (
+            " once cast to float64" if isinstance(given, np.floating) and np.isfinite(given) else ""
+        )
+        raise DataError(
+            f"column {name!r} holds infinity (inf){cast} in {int(bad.sum())} row(s), first "
+            f"at row {row}; drop or cap it"
+        )
+    with np.errstate(invalid="ignore"):
+        large = np.abs(column) > LARGEST_VALUE
+    if large.any():
+        row = int(large.argmax())
+        raise DataError(
+            f"column {name!r} must lie within ±{LARGEST_VALUE:g}, got {column[row]:g} in "
+            f"row {row}; rescale the column"
+        )
+    return column
+
+
+def _cell_by_cell(values: NDArray[Any], name: str) -> Floats:
+    column = np.empty(values.size)
+    for row, cell in enumerate(values):
+        try:
+            column[row] = np.nan if missing_cell(cell) else float(cell)
+        except (TypeError, ValueError):
+            kind = TypeError if not isinstance(cell, str) else DataError
+            raise kind(f"column {name!r} must hold numbers, got {cell!r} in row {row}") from None
+    return column
+
+
+def place_of(column: Any, names: list[str], named: bool, where: str) -> int:
+    """A column's position, given its name or position; `where` it was named, for messages."""
+    if isinstance(column, str):
+        if column in names and (named or column.startswith("x")):
+            return names.index(column)
+        raise ConstraintError(
+            f"{where} must name columns of X, but {column!r} is not a column"
+            f"{one_of_the_columns(column, names)}"
+        )
+    if isinstance(column, bool) or not isinstance(column, int | np.integer):
+        raise ConstraintError(f"{where} must name columns of X or their positions, got {column!r}")
+    if not 0 <= column < len(names):
+        raise ConstraintError(
+            f"{where} must name columns of X, but column {column} does not exist: "
+            f"the positions are 0 .. {len(names) - 1}"
+        )
+    return int(column)
+
+
+def _listed(columns: Any) -> list[Any]:
+    if isinstance(columns, str | int | np.integer):
+        return [columns]
+    chosen = np.asarray(columns)
+    if chosen.dtype == bool:
+        return [int(place) for place in np.flatnonzero(chosen)]
+    return list(columns)
+
+
+def refuse_other_columns(X: Any, fitted: Columns) -> None:
+    """Before prediction: the same names in the same order, or a message with the nearest match."""
+    if not (fitted.named and hasattr(X, "columns")):
+        return
+    given = [str(name) for name in X.columns]
+    refuse_same_names(given)
+    missing = [name for name in fitted.names if name not in given]
+    extra = [name for name in given if name not in fitted.names]
+    if not missing and not extra:
+        return
+    parts = ["The feature names should match those that were passed during fit."]
+    if extra:
+        parts.append(
+            "Feature names unseen at fit time:\n" + "".join(f"- {name}\n" for name in extra[:5])
+        )
+    if missing:
+        close = [
+            f"- {name}{one_of_the_columns(name, extra) if extra else ''}\n" for name in missing[:5]
+        ]
+        parts.append("Feature names seen at fit time, yet now missing:\n" + "".join(close))
+    raise DataError("\n".join(parts))
+
+
+def learn_columns(estimator: Any, X: Any, categorical: Any) -> Columns:
+    """Names and kinds of the columns of a training table; sets n_features_in_ and
+    feature_names_in_.
+    """
+    X = as_table(X)
+    validate_data(estimator, X=X, skip_check_array=True)
+    rows, count = np.shape(X) if not hasattr(X, "columns") else X.shape
+    if rows == 0:
+        raise DataError(
+            f"Found array with 0 sample(s) (shape=({rows}, {count})) while a minimum of 1 "
+            "is required."
+        )
+    if count == 0:
+        raise DataError(
+            f"Found array with 0 feature(s) (shape=({rows}, {count})) while a minimum of 1 "
+            "is required."
+        )
+    return Columns.learn(X, categorical)
+
+
+def as_table(X: Any) -> Any:
+    """Frames as they are, everything else as an array of two dimensions."""
+    if sparse.issparse(X):
+        raise TypeError(
+            "Sparse data was passed, but dense data is required. Use '.toarray()' to "
+            "convert to a dense numpy array."
+        )
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        refuse_same_names([str(name) for name in X.columns])
+        return X
+    table = np.asarray(X)
+    if table.ndim != 2:
+        got = "a scalar" if table.ndim == 0 else f"{table.ndim}D array"
+        hint = (
+            "Reshape your data: X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a "
+            "single row."
+        )
+        raise DataError(f"Expected 2D array, got {got} instead. {hint}")
+    if np.iscomplexobj(table):
+        raise DataError(
+            "Complex data not supported: every column must hold real numbers or categories"
+        )
+    return table
+
+
+def read_table(estimator: Any, X: Any, columns: Columns) -> Floats:
+    """A table to predict from."""
+    X = as_table(X)
+    refuse_other_columns(X, columns)
+    validate_data(estimator, X=X, reset=False, skip_check_array=True)
+    return columns.read(X)

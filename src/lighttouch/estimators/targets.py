@@ -1,0 +1,176 @@
+"""Targets, labels and weights of examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    column_or_1d,
+)
+
+from lighttouch.errors import DataError
+from lighttouch.estimators.tables import missing_cell
+
+Floats = NDArray[np.float64]
+
+
+def read_labels(
+    y: Any, estimator: Any, sample_weight: Any = None
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """The two classes in order, and -1 or +1 for every row."""
+    name = type(estimator).__name__
+    if y is None:
+        raise DataError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    labels = _labels(y)
+    check_classification_targets(labels)
+    classes = np.unique(labels)
+    kept = classes
+    weights = None if sample_weight is None else np.asarray(sample_weight)
+    if weights is not None and weights.shape == labels.shape:
+        kept = np.unique(labels[weights != 0])
+    if kept.size < 2:
+        raise DataError(
+            f"{name} needs samples of 2 classes; y (where its weights are not zero) holds "
+            f"{kept.size} class: {list(kept)}"
+        )
+    if classes.size > 2:
+        raise DataError(
+            "Only binary classification is supported. The type of the target is "
+            f"{type_of_target(labels)}: y holds {classes.size} classes. "
+            f"Rules on probabilities of more classes are not convex; fit one {name} for "
+            "each class against the rest"
+        )
+    return classes, np.where(labels == classes[1], 1.0, -1.0)
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    """Labels as an array of one dimension without a missing cell."""
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        row = int(np.argmax(~np.isfinite(labels)))
+        raise DataError(f"y must not contain NaN or infinity: first at row {row} ({labels[row]})")
+    if labels.dtype.kind in "OT":
+        missing = [row for row, cell in enumerate(labels) if missing_cell(cell)]
+        if missing:
+            raise DataError(
+                f"y must hold a label in every row: {len(missing)} are missing (NaN, None or NA), "
+                f"first at row {missing[0]}; drop those rows"
+            )
+    return np.asarray(labels)
+
+
+def positive_labels(y: Any, classes: NDArray[Any], table: Any) -> NDArray[np.bool_]:
+    """Which canonical examples are of the second class."""
+    labels = np.asarray(y)
+    same_length(table, labels)
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        raise DataError(
+            f"canonical examples: {labels[unknown][0]!r} is not one of the classes {list(classes)}"
+        )
+    return np.asarray(labels == classes[1])
+
+
+def read_classes(classes: Any, known: Any, estimator: Any) -> NDArray[Any]:
+    """The two classes that partial_fit is told on its first call; later calls may repeat them."""
+    name = type(estimator).__name__
+    if classes is None:
+        if known is None:
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: a batch need not "
+                "hold both"
+            )
+        return np.asarray(known)
+    given = np.unique(np.asarray(classes))
+    if given.size != 2:
+        raise DataError(
+            f"{name} needs exactly 2 classes, got {given.size}: {given.tolist()[:8]}. Only "
+            "binary classification is supported"
+        )
+    if known is not None and not np.array_equal(given, known):
+        raise ValueError(
+            f"classes={given.tolist()} is not the same as on the first call to "
+            f"partial_fit: {np.asarray(known).tolist()}"
+        )
+    return given
+
+
+def signs_of(y: Any, classes: NDArray[Any], estimator: Any) -> NDArray[np.float64]:
+    """-1 or +1 for every row of a batch."""
+    if y is None:
+        raise DataError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the "
+            "target y is None."
+        )
+    labels = _labels(y)
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        row = int(unknown.argmax())
+        raise DataError(
+            f"y holds {labels[row : row + 1].tolist()[0]!r} in row {row}, which is not one "
+            f"of the classes {classes.tolist()}"
+        )
+    return np.where(labels == classes[1], 1.0, -1.0)
+
+
+def centre_and_scale(targets: Floats, weights: Floats) -> tuple[float, float]:
+    """The weighted mean of the targets, and their spread about it; 1 where they are all the
+    same.
+    """
+    shift = float(weights @ targets)
+    spread = float(np.sqrt(weights @ np.square(targets - shift)))
+    return shift, spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
+
+
+def read_targets(y: Any, estimator: Any) -> Floats:
+    """Numbers, finite, one a row."""
+    if y is None:
+        name = type(estimator).__name__
+        raise DataError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    targets = column_or_1d(y, warn=True)
+    if np.iscomplexobj(targets):
+        raise DataError("Complex data not supported: y must hold real numbers")
+    try:
+        numbers = np.asarray(targets, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"y must hold numbers: {error}") from None
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(
+            f"y must be finite (no NaN, no infinity): {int(bad.sum())} entries are not, "
+            f"first at row {row} ({numbers[row]})"
+        )
+    return numbers
+
+
+def read_weights(sample_weight: Any, X: Any, rows: int) -> Floats:
+    """Weights that add up to 1."""
+    if sample_weight is None:
+        return np.full(rows, 1.0 / rows)
+    given = np.asarray(sample_weight)
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        row = int(np.argmax(~np.isfinite(given)))
+        raise DataError(
+            "sample_weight must be finite (no NaN, no infinity): first bad entry at row "
+            f"{row} ({given.flat[row]})"
+        )
+    if given.size and given.dtype.kind in "iufb" and not given.any():
+        raise DataError(
+            "sample_weight must not be zero everywhere: give at least one example a positive weight"
+        )
+    weights = np.asarray(_check_sample_weight(sample_weight, np.empty((rows, 1)), dtype=np.float64))
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
+        raise DataError(f"sample_weight must not be negative, got {weights[row]} in row {row}")
+    relative = weights / weights.max()
+    return np.asarray(relative / relative.sum())
+
+
+def same_length(*arrays: Any) -> None:
+    check_consistent_length(*arrays)

@@ -1,0 +1,150 @@
+"""How estimators train: `solve` with the solver that fits the size, and its ending in words."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from lighttouch.constraints import LinearConstraints
+from lighttouch.interfaces import AnySolver
+from lighttouch.losses import Loss
+from lighttouch.objectives import EmpiricalRisk
+from lighttouch.problem import Problem
+from lighttouch.result import Result, Status
+from lighttouch.running.interrupts import Interrupts
+from lighttouch.solve import Progress, solve
+from lighttouch.solvers import Automatic, QuadraticSteps
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TrainingCosts:
+    """Which solver trains which model."""
+
+    largest_gram: int = 3000
+    """Parameters up to which the smoothing is judged by a factor of a dense matrix."""
+    sampled_entries: float = 5e6
+    """Entries of the feature matrix from which examples are sampled where the model is too large to
+    factor: a step of conjugate gradients passes over all of them hundreds of times."""
+
+
+COSTS = TrainingCosts()
+ENDINGS = {
+    Status.CONVERGED: "converged",
+    Status.STALLED: "stalled",
+    Status.ITERATION_LIMIT: "iteration limit",
+    Status.TIME_LIMIT: "time limit",
+    Status.INTERRUPTED: "interrupted",
+}
+NORMAL = ("converged", "stalled")  # endings within the tolerance, proven or not
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train."""
+
+    loss: Loss
+    tolerance: float
+    max_iter: int
+    time_limit: float | None
+    rng: np.random.Generator
+    interrupts: Interrupts
+    verbose: bool = False
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """One clock for the whole fit; a little time is always left, so that a model comes out."""
+        if self.time_limit is None:
+            return None
+        return max(1e-3, self.time_limit - (time.perf_counter() - self.began))
+
+    @property
+    def over(self) -> bool:
+        late = self.time_limit is not None and (time.perf_counter() - self.began >= self.time_limit)
+        return late or self.interrupts.raised
+
+
+def train(
+    objective: EmpiricalRisk, rules: LinearConstraints | None, start: Floats, settings: Settings
+) -> Result:
+    """The parameters that minimise the objective under the rules; `Result.w` obeys them to rounding
+    errors of the solver.
+    """
+    return _solved(objective, rules, start, settings)
+
+
+def train_without_rules(
+    objective: EmpiricalRisk, trained: Result, settings: Settings
+) -> Result | None:
+    """The same without rules, from where training under them ended; None where time is up."""
+    if settings.over:
+        return None
+    return _solved(objective, None, trained.w, replace(settings, verbose=False))
+
+
+def _solved(
+    objective: EmpiricalRisk,
+    rules: LinearConstraints | None,
+    start: Floats,
+    settings: Settings,
+) -> Result:
+    solver = solver_for(objective, settings.tolerance)
+    quadratic = isinstance(solver, QuadraticSteps)
+
+    def interrupted(progress: Progress) -> bool:
+        return settings.interrupts.raised
+
+    return solve(
+        Problem(objective, rules),
+        solver,
+        iterations=settings.max_iter if quadratic else None,
+        time_limit=settings.seconds_left,
+        start=start,
+        seed=int(settings.rng.integers(2**31)),
+        callback=interrupted,
+        progress=settings.verbose,
+        record_every=1 if quadratic else None,
+        project=not quadratic,
+    )
+
+
+def solver_for(objective: EmpiricalRisk, tolerance: float) -> AnySolver:
+    """Quadratic steps, or sampled examples where there are many of them."""
+    entries = objective.examples * objective.cost
+    large = objective.dimension > COSTS.largest_gram
+    if large and entries > COSTS.sampled_entries:
+        return Automatic()
+    return QuadraticSteps(tolerance)
+
+
+def ending(result: Result) -> str:
+    """How training ended, in the words of `status_`."""
+    return ENDINGS.get(result.status, result.status.name.lower().replace("_", " "))
+
+
+def warn_about(status: str) -> None:
+    """Warn, at the user's line, of an ending that asks for more time."""
+    if status in NORMAL:
+        return
+    text = (
+        "training was interrupted; the model obeys its rules but could fit better"
+        if status == "interrupted"
+        else f"training ended at its {status}; raise max_iter or time_limit"
+    )
+    warnings.warn(text, ConvergenceWarning, stacklevel=_frames_of_this_package())
+
+
+def _frames_of_this_package() -> int:
+    """The stack level of the first caller that is not part of lighttouch."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("lighttouch."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -1,0 +1,350 @@
+"""Every threshold, tolerance and budget of the projections, in one record.
+
+Fields that choose between two methods say where both take the same time; `python -m
+benchmarks.thresholds` measures these places again. Fields without such a place are tolerances and
+budgets: they say what they buy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+EPSILON = float(np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny)  # keeps quotients of lengths finite; never decides anything
+
+
+@dataclass(frozen=True)
+class ProjectionCosts:
+    """All numbers of the projections that are not 0, 1, 2, a half, or a multiple of EPSILON."""
+
+    # -- which method takes general rows (rows/portfolio.py) --
+
+    very_few_violated: int = 30
+    """Violated rows that the active-set method takes one by one in any case."""
+
+    few_violated: int = 120
+    """Violated rows that it takes one by one unless the interior point is nearly free."""
+
+    tiny_dimension: int = 150
+    """Parameters up to which few violated rows go to the active-set method in any case."""
+
+    small_dimension: int = 1000
+    """Parameters up to which many violated rows go to Newton and the active-set method rather than
+    to the interior point, unless that is nearly free."""
+
+    warm_rows: int = 500
+    """Active rows of an earlier answer that the active-set method starts from; more go to the
+    augmented Lagrangian."""
+
+    trifling_factor: float = 2e6
+    """Multiplications of a factorisation that is nearly free beside any other method."""
+
+    cheap_factor: float = 3e8
+    """Multiplications of a factorisation up to which the interior point is tried at all."""
+
+    most_factor_entries: int = 500_000
+    """Entries of a sparse system up to which its factorisation is looked at."""
+
+    dense_line: float = 10.0
+    """Entries of a line, in roots of the size of the system, from which it counts as dense."""
+
+    largest_dense: float = 1e7
+    """Entries of dense rows that may be copied to a sparse matrix to ask what its factor costs."""
+
+    largest_gram: int = 6000
+    """Active rows whose Gram matrix is still formed (288 MB)."""
+
+    # -- nested rows (rows/nested.py) --
+
+    fewest_nested_rows: int = 4000
+    """Nested rows from which splitting pays; fewer are as fast one by one."""
+
+    splitting_tolerance: float = 1e-8
+    """Relative residuals of alternating directions that count as settled."""
+
+    splitting_steps: int = 1000
+    """Steps of alternating directions before the rows are taken one by one."""
+
+    room: float = 1e-4
+    """By how much the strictly feasible point obeys the rows, relative to the largest parameter."""
+
+    room_per_excess: float = 100.0
+    """The same, relative to the excess that it has to make up for."""
+
+    tightened_tolerance: float = 1e-6
+    """Relative residuals for the strictly feasible point: a hundredth of its room."""
+
+    rounding_share: float = 1e-15
+    """Added to that share, in largest parameters per room: what rounding may take back."""
+
+    most_room_taken: float = 0.02
+    """The largest share of the strictly feasible point in the answer."""
+
+    # -- accuracy of general rows --
+
+    tolerance: float = 1e-12
+    """Excess of a row of length one, relative to the worst at the start, that methods aim at."""
+
+    accepted_excess: float = 1e-10
+    """The same, for an answer to be certified."""
+
+    accepted_gap: float = 1e-9
+    """Duality gap, relative to the squared distance, for an answer to be certified."""
+
+    certified_tolerances: float = 4.0
+    """The same in tolerances, where rounding of large points makes these larger."""
+
+    close_excess: float = 1e-3
+    """Excess from which further projections, from there, remove what is left."""
+
+    close_gap: float = 1e-6
+    """The gap that such an answer may have."""
+
+    suspicious_excess: float = 1e-2
+    """Excess of the first method's answer from which a contradiction is looked for."""
+
+    repeats: int = 3
+    """Projections of the answer itself, while they reduce its violation."""
+
+    halfspace_steps: int = 3
+    """Steps onto one half-space: those after the first only remove rounding."""
+
+    # -- the lazy active set (rows/portfolio.py, rows/active_set.py) --
+
+    lazy_rounds: int = 500
+    """Rounds in which violated rows join the working set."""
+
+    least_batch: int = 64
+    """Rows that may join in one round, at least ..."""
+
+    batch_share: int = 4
+    """... and at most the dimension divided by this."""
+
+    active_set_operations: float = 2e8
+    """Multiplications of the active-set method between two looks at the clock (about 0.1 s)."""
+
+    active_set_least_steps: int = 8
+    """Steps between two looks at the clock, at least."""
+
+    active_set_steps_per_row: int = 50
+    """Steps per row before the method gives up; well-posed problems need a few."""
+
+    active_set_spare_rows: int = 10
+    """Rows added to the budget, so that one row has one too."""
+
+    dependent_row: float = 1e-12
+    """Squared length left of a row, outside the span of the active ones, that counts as none."""
+
+    dependent_start: float = 1e-9
+    """The same for rows that a warm start proposes, whose factor is made at once."""
+
+    # -- the augmented Lagrangian (rows/newton.py) --
+
+    rough_rounds: int = 2
+    """Rounds of the augmented Lagrangian before the active-set method takes over ..."""
+
+    rough_goal: float = 1e-3
+    """... and the excess it aims at: enough to tell the active rows."""
+
+    full_rounds: int = 60
+    """Rounds of the augmented Lagrangian on its own."""
+
+    full_goal: float = 1e-11
+    """The excess it aims at then, relative to the worst at the start."""
+
+    sparse_batch: int = 50
+    """Sparse rows that may join in one round, per parameter."""
+
+    dense_batch: int = 2
+    """Dense rows that may join in one round, per parameter: each costs a row of the Gram matrix."""
+
+    kept_slack: float = 1e-4
+    """Slack up to which a row without multiplier stays for the next round."""
+
+    round_shrink: float = 1e-3
+    """The excess that a round aims at, relative to the worst row that joins it."""
+
+    first_penalty: float = 1.0
+    """The penalty of the first round; rows have length one."""
+
+    penalty_growth: float = 3.0
+    """Growth of the penalty per round."""
+
+    largest_penalty: float = 1e5
+    """Beyond, the condition of Newton's matrix costs more digits than the penalty gains."""
+
+    penalty_rounds: int = 30
+    """Rounds of multipliers."""
+
+    newton_steps: int = 400
+    """Newton steps of one run; well-posed problems need a quarter of that."""
+
+    first_goal: float = 0.1
+    """Length of the gradient at which the first minimisation ends."""
+
+    newton_forcing: float = 0.1
+    """Residual of a Newton step, relative to the gradient (Dembo, Eisenstat and Steihaug 1982)."""
+
+    conjugate_price: float = 400.0
+    """Multiplications per entry of a run of conjugate gradients; it is tried where this is less
+    than the factor of the smaller square matrix, n^3 / 3."""
+
+    conjugate_steps: int = 300
+    """Steps of conjugate gradients before a factorisation is due."""
+
+    largest_dense_factor: int = 2500
+    """Rows or columns of a dense factor for sparse rows."""
+
+    line_search_steps: int = 30
+    """Steps of the exact line search."""
+
+    line_search_slope: float = 1e-3
+    """Slope at which it ends, relative to that at the start."""
+
+    # -- the interior point (rows/interior_point.py) --
+
+    interior_steps: int = 150
+    """Steps of the path; ill-conditioned rows need up to 80."""
+
+    interior_patience: int = 3
+    """Steps without a better point once there is a feasible one."""
+
+    interior_enough: float = 1e-13
+    """Gap, relative to the squared distance, at which no further step is taken."""
+
+    interior_start: float = 1e4
+    """Slack and multipliers begin this many times larger than the rows are broken: ill-conditioned
+    rows end with large ones."""
+
+    least_start: float = 1e-3
+    """What counts as broken where nothing is."""
+
+    share_of_step: float = 0.995
+    """Of the way to where a slack or a multiplier would turn negative (Mehrotra 1992)."""
+
+    refinements: int = 4
+    """Iterative refinements of a solve, while they help."""
+
+    diagonal_shift: float = 1e-14
+    """Keeps the factorisation going where P or the equalities are singular; refinement removes its
+    effect."""
+
+    negligible_weight: float = 1e-13
+    """Multipliers, relative to the largest, that count as zero."""
+
+    less_by: float = 0.9
+    """A number this many times smaller counts as better."""
+
+    # -- contradictions (rows/conflicts.py) --
+
+    proof_reach: float = 1e9
+    """A proof must cover points this many times further away than the worst row is."""
+
+    sharp_proof_reach: float = 1e12
+    """The same, to replace a proof with more rows."""
+
+    proof_rounds: int = 2
+    """Corrections of the weights by least squares."""
+
+    negligible_proof: float = 1e-10
+    """Weights of a proof, relative to the largest, that count as zero."""
+
+    priced_row: float = 1e-9
+    """Prices of a linear program that count as positive (HiGHS is accurate to 1e-7)."""
+
+    largest_filtered: int = 400
+    """Rows of a conflict that are tried one by one for being dispensable."""
+
+    least_seconds: float = 0.01
+    """The time limit that HiGHS gets at least."""
+
+    most_rows_in_words: int = 6
+    """Constraints of a conflict that an error writes out."""
+
+    # -- orders (orders/) --
+
+    first_sweeps: int = 10
+    """Dykstra sweeps before the first attempt at a certificate."""
+
+    first_sweeps_warm: int = 4
+    """The same from the multipliers of an earlier answer."""
+
+    most_sweeps: int = 160
+    """Sweeps before maximum flow divides and conquers."""
+
+    order_repairs: int = 8
+    """Attempts of maximum flow to repair the blocks that the sweeps suggest."""
+
+    order_rounding: float = 1e-13
+    """Excess that a block may keep, relative to the largest coordinate."""
+
+    margin_repairs: int = 64
+    """Rounds that lift upper ends by the last bits, where margins were subtracted and added."""
+
+    shortest_run: int = 8
+    """Mean edges per run from which sweeps by runs pay."""
+
+    bytes_per_edge: int = 100
+    """Of graph, multipliers and scratch at the peak."""
+
+    most_rows_of_cycle: int = 8
+    """Orders of a contradictory cycle that an error writes out."""
+
+    # -- curved constraints (curved/) --
+
+    cutting_rounds: int = 300
+    """Rounds of cutting planes."""
+
+    cuts_per_round: int = 64
+    """Constraints linearised per round and family."""
+
+    idle_rounds: int = 10
+    """Rounds after which a cut that holds nothing in place is forgotten."""
+
+    cutting_tolerance: float = 1e-11
+    """Excess over the length of the gradient, relative to the size of the point, aimed at."""
+
+    cutting_accepted: float = 1e-9
+    """The same, for an answer to be certified."""
+
+    cutting_patience: int = 20
+    """Rounds after which an accepted answer that does not improve is taken."""
+
+    ball_sweeps: tuple[int, ...] = (3, 6, 12, 25, 50, 100, 200)
+    """Sweeps over balls between attempts to finish with Newton."""
+
+    ball_excess: float = 10.0
+    """Excess over balls, in tolerances, for an answer to be certified."""
+
+    ball_newton_steps: int = 40
+    """Newton steps of an attempt."""
+
+    newton_shrink: float = 0.7
+    """An attempt ends where the error shrinks by less than this."""
+
+    gram_rank: float = 1e-13
+    """Singular values of a Gram matrix of balls, relative to the largest, that count as zero."""
+
+    clarabel_tolerance: float = 1e-11
+    """The tightest at which Clarabel usually succeeds."""
+
+    clarabel_steps: int = 200
+    """Steps of Clarabel."""
+
+    path_steps: int = 200
+    """Projections along the path to a ball's centre."""
+
+    path_tolerance: float = 1e-13
+    """Distance to the ball's surface, relative to the radius, at which the search ends."""
+
+    rows_at_once: int = 1024
+    """Dense rows whose length is computed at once, so that no second copy of all is made."""
+
+    def active_set_budget(self, rows: int) -> int:
+        """Steps of the active-set method on so many rows."""
+        return self.active_set_steps_per_row * (rows + self.active_set_spare_rows)
+
+
+COSTS = ProjectionCosts()

@@ -1,0 +1,1 @@
+"""Nearest points under norm, quadratic and other convex constraints."""

@@ -1,0 +1,1 @@
+"""Nearest points under orders w[i] <= w[j], on any graph and on lattices."""

@@ -1,0 +1,176 @@
+"""Nearest points under orders: pool adjacent violators on chains, Dykstra's sweeps and maximum flow
+on every other graph.
+
+Chains: M. Ayer and others, "An empirical distribution function for sampling with incomplete
+information", Annals of Mathematical Statistics 26, 1955. Sweeps: R. Dykstra, "An algorithm for
+restricted least squares regression", JASA 78, 1983. Flow: push-relabel (A. Goldberg and R. Tarjan,
+Journal of the ACM 35, 1988), which certifies the blocks that the sweeps suggest, or divides and
+conquers (Q. Stout, "Isotonic regression via partitioning", Algorithmica 66, 2013).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from lighttouch.arrays import Floats, Vector
+from lighttouch.errors import InfeasibleConstraintsError
+from lighttouch.kernels.orders.chain import pool_adjacent_violators
+from lighttouch.kernels.orders.cycles import rising_cycle
+from lighttouch.kernels.orders.graph import OrderGraph
+from lighttouch.kernels.orders.project import project_order
+from lighttouch.kernels.orders.sweeps import Runs
+from lighttouch.projections.costs import COSTS
+from lighttouch.projections.orders.graphs import PreparedOrder, prepare_order
+from lighttouch.projections.result import EXACT, Certificate, Nearest, certified
+from lighttouch.projections.rows.kinds import LinearSet
+
+
+@dataclass(frozen=True)
+class GraphOrders:
+    """Orders that a potential turns into plain ones, and bounds that are the same all over each
+    connected part.
+    """
+
+    rows: LinearSet
+    order: PreparedOrder
+
+    def nearest(self, v: Vector, warm: object = None) -> Nearest:
+        potential = self.order.potential
+        shifted = v if potential is None else v - potential
+        if self.order.chains is not None:
+            w, method, sure, ties = self._on_chains(shifted)
+        else:
+            w, method, sure, ties = self._on_graph(shifted, warm)
+        if potential is not None:
+            w = self._with_margins(w + potential)
+            method += ", margins as potentials"
+        bounds = self.rows.bounds
+        if not bounds.trivial:
+            np.clip(w, bounds.lower, bounds.upper, out=w)
+            method += ", then clipped to bounds"
+        multipliers = None if ties is None else partial(self._multipliers, ties)
+        return Nearest(w, method, sure, multipliers, ties)
+
+    def _on_chains(self, v: Vector) -> tuple[Vector, str, Certificate, Vector | None]:
+        assert self.order.chains is not None
+        w = np.empty_like(v)
+        pool_adjacent_violators(v, self.order.chains[0], self.order.chains[1], w)
+        return w, "pool adjacent violators", EXACT, None
+
+    def _on_graph(self, v: Vector, warm: object) -> tuple[Vector, str, Certificate, Vector | None]:
+        w, method, gap, ties = on_graph(self.order.graph, self.order.runs, v, warm)
+        if self.order.tied_nodes:
+            method += f", {self.order.tied_nodes} coordinates on cycles merged to equalities"
+        return w, method, certified(gap), ties
+
+    def _multipliers(self, ties: Vector) -> Vector:
+        """Multipliers of the rows as given: of repeated rows the first carries all."""
+        multipliers = np.zeros(self.rows.count)
+        multipliers[self.rows.orders.source[self.order.row_of_edge]] = (
+            ties / self.rows.orders.scale[self.order.row_of_edge]
+        )
+        return multipliers
+
+    def _with_margins(self, w: Vector) -> Vector:
+        """Rounding in w - t + t can break an order by the last bits; lift the upper ends by that
+        much, from the bottom up.
+        """
+        orders = self.rows.orders
+        for _ in range(COSTS.margin_repairs):
+            short = w[orders.lower] - w[orders.upper] + orders.margin
+            bad = short > 0
+            if not bad.any():
+                break
+            raised = np.nextafter(w[orders.upper[bad]] + short[bad], np.inf)
+            np.maximum.at(w, orders.upper[bad], raised)
+        return w
+
+
+def on_graph(
+    graph: OrderGraph, runs: Runs, v: Vector, warm: object
+) -> tuple[Vector, str, float, Vector]:
+    """The nearest point under plain orders, how it was found, its gap, and the multipliers of the
+    edges.
+    """
+    known = isinstance(warm, np.ndarray) and warm.shape == graph.lower.shape
+    ties = np.array(warm) if known else np.zeros(graph.lower.size)
+    tolerance = COSTS.order_rounding * float(np.abs(v).max(initial=0.0))
+    first = COSTS.first_sweeps_warm if known else COSTS.first_sweeps
+    w, gap, _, _, guessed = project_order(
+        graph, runs, v, ties, first, COSTS.most_sweeps, COSTS.order_repairs, tolerance
+    )
+    how = "certified by maximum flow" if guessed else "then divide and conquer by maximum flow"
+    return w, f"Dykstra sweeps {'by dimension ' if runs.first.size else ''}{how}", float(gap), ties
+
+
+def graph_orders(rows: LinearSet) -> GraphOrders | None:
+    """The method for rows that are orders and bounds only, or None where it would not be exact."""
+    orders = rows.orders
+    if rows.source.size or not orders.source.size:
+        return None
+    prepared = prepare_order(rows.dimension, orders.lower, orders.upper, orders.margin)
+    if prepared is None:
+        refuse_rising_cycle(rows)
+    if prepared is None or not bounds_fit(rows, prepared.potential is not None):
+        return None
+    return GraphOrders(rows, prepared)
+
+
+def refuse_rising_cycle(rows: LinearSet) -> None:
+    """Raise if margins add up to more than zero around a cycle, with the cycle in words."""
+    orders = rows.orders
+    cycle = rising_cycle(rows.dimension, orders.lower, orders.upper, orders.margin)[::-1]
+    if not cycle.size:
+        return
+    shown = COSTS.most_rows_of_cycle
+    around = [
+        f"w[{orders.lower[e]}]{orders.margin[e]:+.6g} <= w[{orders.upper[e]}]"
+        for e in cycle[:shown]
+    ]
+    more = "" if cycle.size <= shown else f" and {cycle.size - shown} more"
+    raise InfeasibleConstraintsError(
+        (
+            "no point satisfies rows "
+            f"{', '.join(str(orders.source[e]) for e in cycle[:shown])}{more}: they order "
+            "parameters in a cycle, "
+            f"{', '.join(around)}{more}, whose margins add up to "
+            f"{float(orders.margin[cycle].sum()):.6g} > 0"
+        ),
+        orders.source[cycle].tolist(),
+    )
+
+
+def bounds_fit(rows: LinearSet, margins: bool) -> bool:
+    """Clipping afterwards is exact where a connected part has one lower and one upper bound, and no
+    margins shift them.
+    """
+    if rows.bounds.trivial:
+        return True
+    linked = np.zeros(rows.dimension, dtype=bool)
+    linked[rows.orders.lower] = True
+    linked[rows.orders.upper] = True
+    low, high = rows.bounds.lower[linked], rows.bounds.upper[linked]
+    if margins:
+        return bool(np.all(np.isneginf(low)) and np.all(np.isposinf(high)))
+    if np.all(low == low[0]) and np.all(high == high[0]):
+        return True
+    return same_within_parts(rows.bounds.lower, rows) and same_within_parts(rows.bounds.upper, rows)
+
+
+def same_within_parts(values: Floats, rows: LinearSet) -> bool:
+    orders = rows.orders
+    links = sparse.coo_matrix(
+        (np.ones(orders.lower.size), (orders.lower, orders.upper)),
+        shape=(rows.dimension, rows.dimension),
+    )
+    _, part = csgraph.connected_components(links, directed=False)
+    low = np.full(part.max() + 1, np.inf)
+    high = np.full(part.max() + 1, -np.inf)
+    np.minimum.at(low, part, values)
+    np.maximum.at(high, part, values)
+    return bool(np.all(low == high))

@@ -1,0 +1,144 @@
+"""Nearest points under monotonicity of a lattice, without a row of it: graph and sweeps are written
+down from the sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from lighttouch.arrays import Indices, Vector
+from lighttouch.constraints.base import LatticeAxes
+from lighttouch.errors import ConstraintError
+from lighttouch.kernels.orders.graph import OrderGraph
+from lighttouch.kernels.orders.lattice_graph import lattice_arcs, lattice_edges
+from lighttouch.kernels.orders.sweeps import Runs
+from lighttouch.projections.costs import COSTS
+from lighttouch.projections.orders.graphs import vector_runs
+from lighttouch.projections.orders.on_graphs import on_graph
+from lighttouch.projections.result import Nearest, certified
+from lighttouch.validation import refuse_if_too_large
+
+LARGEST = 2**30  # edges that 32-bit numbers can hold twice
+
+
+@dataclass(frozen=True)
+class AxesByStride:
+    """The constrained axes, short strides first, and where the edges of each begin."""
+
+    strides: Indices
+    lengths: Indices
+    first: Indices
+    count: int
+
+
+@dataclass(frozen=True)
+class LatticeOrders:
+    """Increasing along some axes, decreasing along the `mirrored` ones, and one interval for all
+    vertices.
+    """
+
+    axes: LatticeAxes
+    graph: OrderGraph
+    runs: Runs
+    mirrored: tuple[int, ...]
+    lower: float
+    upper: float
+
+    def nearest(self, v: Vector, warm: object = None) -> Nearest:
+        w, method, gap, ties = on_graph(self.graph, self.runs, self._mirror(v), warm)
+        w = self._mirror(w)
+        if np.isfinite(self.lower) or np.isfinite(self.upper):
+            np.clip(w, self.lower, self.upper, out=w)
+            method += ", then clipped to bounds"
+        return Nearest(w, method, certified(gap), partial(self._multipliers, ties), ties)
+
+    def _mirror(self, v: Vector) -> Vector:
+        if not self.mirrored:
+            return v
+        return np.ascontiguousarray(np.flip(v.reshape(self.axes.sizes), self.mirrored)).ravel()
+
+    def _multipliers(self, ties: Vector) -> Vector:
+        """Edges are sorted by stride and mirrored; rows are grouped by feature in the order they
+        were given.
+        """
+        sizes, given = self.axes.sizes, self.axes
+        multipliers = np.empty(self.axes.count)
+        axes = by_stride(self.axes)
+        for row, feature in enumerate(self.axes.features):
+            axis = int(np.flatnonzero(axes.strides == given.strides[row])[0])
+            shape = [size - (k == feature) for k, size in enumerate(sizes)]
+            mine = ties[axes.first[axis] : axes.first[axis] + int(np.prod(shape))].reshape(shape)
+            multipliers[given.starts[row] : given.starts[row + 1]] = np.flip(
+                mine, self.mirrored
+            ).ravel()
+        return multipliers
+
+
+def by_stride(axes: LatticeAxes) -> AxesByStride:
+    features = sorted(axes.features, reverse=True)
+    lengths = np.array([axes.sizes[f] for f in features], np.int64)
+    strides = np.array(
+        [int(np.prod(axes.sizes[f + 1 :], dtype=np.int64)) for f in features], np.int64
+    )
+    counts = axes.dimension // lengths * (lengths - 1)
+    return AxesByStride(
+        strides,
+        lengths,
+        np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64),
+        int(counts.sum()),
+    )
+
+
+def lattice_orders(axes: LatticeAxes, lower: Any, upper: Any) -> LatticeOrders | None:
+    """None where one of its premises fails: one interval for all, two constrained axes at least
+    (one makes chains), each once.
+    """
+    low, high = np.unique(lower), np.unique(upper)
+    features = axes.features
+    longer = [f for f in features if axes.sizes[f] > 1]
+    if (
+        low.size > 1
+        or high.size > 1
+        or len(longer) < 2
+        or len(longer) < len(features)
+        or len(set(features)) < len(features)
+    ):
+        return None
+    if axes.count > LARGEST:
+        return None
+    advice = "use a smaller lattice, or solve with project=False"
+    refuse_if_too_large(
+        COSTS.bytes_per_edge * axes.count,
+        f"projecting onto {axes.count:,} orders",
+        advice,
+        ConstraintError,
+    )
+    graph = graph_of(axes.dimension, by_stride(axes))
+    mirrored = tuple(f for f, sign in zip(features, axes.signs, strict=True) if sign < 0.0)
+    return LatticeOrders(
+        axes,
+        graph,
+        vector_runs(graph.lower, graph.upper),
+        mirrored,
+        float(low[0]),
+        float(high[0]),
+    )
+
+
+def graph_of(nodes: int, axes: AxesByStride) -> OrderGraph:
+    lower, upper = np.empty(axes.count, np.int32), np.empty(axes.count, np.int32)
+    lattice_edges(nodes, axes.strides, axes.lengths, axes.first, lower, upper)
+    start, arcs = np.empty(nodes + 1, np.int32), 2 * axes.count
+    neighbour, edge, upward = (
+        np.empty(arcs, np.int32),
+        np.empty(arcs, np.int32),
+        np.empty(arcs, np.int8),
+    )
+    lattice_arcs(nodes, axes.strides, axes.lengths, axes.first, start, neighbour, edge, upward)
+    return OrderGraph(
+        lower, upper, start, neighbour, edge, upward, np.arange(nodes, dtype=np.int32)
+    )

@@ -1,0 +1,251 @@
+"""Linear constraints sorted by kind: bounds on one coordinate, orders of two, and everything else
+scaled to rows of length one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from lighttouch.arrays import Booleans, Floats, Indices, Matrix
+from lighttouch.errors import InfeasibleConstraintsError
+from lighttouch.projections.costs import COSTS, EPSILON
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """lower <= w <= upper; a source is the row that says so, or -1 for the domain."""
+
+    lower: Floats
+    upper: Floats
+    lower_source: Indices
+    upper_source: Indices
+    lower_norm: Floats  # the absolute coefficient of that row
+    upper_norm: Floats
+
+    @property
+    def trivial(self) -> bool:
+        return bool(np.all(np.isneginf(self.lower)) and np.all(np.isposinf(self.upper)))
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Row source[k] reads scale[k] (w[lower[k]] + margin[k] - w[upper[k]]) <= 0."""
+
+    lower: Indices
+    upper: Indices
+    margin: Floats
+    scale: Floats
+    source: Indices
+
+
+@dataclass(frozen=True)
+class ScaledRows:
+    """Dense rows divided by their lengths as they are used: a divided copy of large ones would cost
+    more than many projections.
+    """
+
+    rows: Floats
+    length: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.shape[0], self.rows.shape[1]
+
+    def __matmul__(self, w: Floats) -> Floats:
+        return np.asarray(self.rows @ w) / self.length
+
+    def __getitem__(self, ids: Any) -> Floats:
+        return np.asarray(self.rows[ids] / self.length[ids][..., None])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        return self.rows / self.length[:, None]
+
+
+@dataclass(frozen=True)
+class LinearSet:
+    """Everything the linear constraints and a box say, by kind; multipliers refer to the `count`
+    rows as they were given.
+    """
+
+    dimension: int
+    count: int
+    bounds: Bounds
+    orders: Orders
+    matrix: (
+        Matrix | ScaledRows
+    )  # the rows that are neither bound nor order, of length one: CSR or ScaledRows
+    right: Floats
+    norm: Floats
+    source: Indices
+
+
+def read_rows(matrix: Matrix, right: Floats, lower: Any, upper: Any) -> LinearSet:
+    """Sort the rows of matrix @ w <= right and the box lower <= w <= upper by kind."""
+    count, dimension = matrix.shape
+    scale = row_scale(matrix)
+    refuse_impossible_zero_rows(scale, right)
+    nonzeros = (
+        np.diff(matrix.indptr) if sparse.issparse(matrix) else np.count_nonzero(matrix, axis=1)
+    )
+    if sparse.issparse(matrix) and np.any(matrix.data == 0.0):
+        matrix = matrix.copy()
+        matrix.eliminate_zeros()
+        nonzeros = np.diff(matrix.indptr)
+    bounds = read_bounds(matrix, right, np.flatnonzero(nonzeros == 1), scale, lower, upper)
+    pairs = np.flatnonzero(nonzeros == 2)
+    orders, rest = read_orders(matrix, right, pairs)
+    general = np.sort(np.concatenate([rest, np.flatnonzero(nonzeros > 2)]))
+    rows, norm = unit_rows(matrix, general, scale)
+    return LinearSet(dimension, count, bounds, orders, rows, right[general] / norm, norm, general)
+
+
+def row_scale(matrix: Matrix) -> Floats:
+    """The largest absolute entry of every row."""
+    if sparse.issparse(matrix):
+        return (
+            np.asarray(abs(matrix).max(axis=1).todense(), dtype=np.float64).ravel()
+            if matrix.nnz
+            else np.zeros(matrix.shape[0])
+        )
+    return np.asarray(
+        np.maximum(np.max(matrix, axis=1, initial=0.0), -np.min(matrix, axis=1, initial=0.0))
+    )
+
+
+def refuse_impossible_zero_rows(scale: Floats, right: Floats) -> None:
+    bad = np.flatnonzero((scale == 0.0) & (right < 0.0))
+    if bad.size:
+        row = int(bad[0])
+        message = (
+            f"no point satisfies row {row}: all its coefficients are zero and its right side "
+            f"is {right[row]:g}"
+        )
+        raise InfeasibleConstraintsError(message, [row])
+
+
+def unit_rows(matrix: Matrix, chosen: Indices, scale: Floats) -> tuple[Any, Floats]:
+    """The chosen rows divided by their lengths, and the lengths, taken of scaled rows so that no
+    square over- or underflows.
+    """
+    part = matrix if chosen.size == matrix.shape[0] else matrix[chosen]
+    if sparse.issparse(part):
+        part = sparse.csr_matrix(part)
+        owner = np.repeat(np.arange(chosen.size), np.diff(part.indptr))
+        data = part.data / scale[chosen][owner]
+        length = np.sqrt(np.bincount(owner, data * data, minlength=chosen.size))
+        rows = sparse.csr_matrix(
+            (data / length[owner], part.indices, part.indptr), shape=part.shape
+        )
+        return rows, length * scale[chosen]
+    length = scale[chosen].copy()
+    for first in range(0, chosen.size, COSTS.rows_at_once):
+        block = slice(first, first + COSTS.rows_at_once)
+        length[block] *= np.linalg.norm(part[block] / length[block, None], axis=1)
+    return ScaledRows(part, length), length
+
+
+def entries(matrix: Matrix, rows: Indices, each: int) -> tuple[Indices, Floats]:
+    """Columns and values of rows with exactly `each` nonzeros, one row per line."""
+    if sparse.issparse(matrix):
+        place = matrix.indptr[rows][:, None] + np.arange(each)
+        return matrix.indices[place].astype(np.int64), matrix.data[place]
+    part = matrix[rows]
+    columns = np.nonzero(part)[1].reshape(rows.size, each)
+    return columns, np.take_along_axis(part, columns, axis=1)
+
+
+def read_bounds(
+    matrix: Matrix, right: Floats, rows: Indices, scale: Floats, lower: Any, upper: Any
+) -> Bounds:
+    """The box narrowed by every row with a single nonzero; a coordinate left no room is
+    infeasible.
+    """
+    dimension = matrix.shape[1]
+    low = np.array(np.broadcast_to(np.asarray(lower, dtype=np.float64), dimension))
+    high = np.array(np.broadcast_to(np.asarray(upper, dtype=np.float64), dimension))
+    low_source = np.full(dimension, -1, dtype=np.int64)
+    high_source = np.full(dimension, -1, dtype=np.int64)
+    if rows.size:
+        columns, values = entries(matrix, rows, 1)
+        limit = right[rows] / values[:, 0]
+        tighten(high, high_source, rows, columns[:, 0], limit, values[:, 0] > 0, 1.0)
+        tighten(low, low_source, rows, columns[:, 0], limit, values[:, 0] < 0, -1.0)
+    meet_within_rounding(low, high)
+    bounds = Bounds(
+        low,
+        high,
+        low_source,
+        high_source,
+        scale_of(low_source, scale),
+        scale_of(high_source, scale),
+    )
+    refuse_empty_bounds(bounds)
+    return bounds
+
+
+def meet_within_rounding(low: Floats, high: Floats) -> None:
+    """Bounds that cross by the last bits only are one value: equalities written as two rows come
+    out like that.
+    """
+    with np.errstate(invalid="ignore"):
+        crossed = (low > high) & (low - high <= 8 * EPSILON * np.abs(low))
+    low[crossed] = high[crossed] = 0.5 * (low[crossed] + high[crossed])
+
+
+def scale_of(source: Indices, scale: Floats) -> Floats:
+    """The scale of each source row; 1 for the domain."""
+    return np.where(source >= 0, scale[source], 1.0) if scale.size else np.ones(source.size)
+
+
+def tighten(
+    bound: Floats,
+    source: Indices,
+    rows: Indices,
+    columns: Indices,
+    limit: Floats,
+    chosen: Booleans,
+    sign: float,
+) -> None:
+    """Keep the tightest limit of each coordinate; sign 1 for upper bounds, -1 for lower ones."""
+    rows, columns, limit = rows[chosen], columns[chosen], sign * limit[chosen]
+    tightest = np.lexsort((rows, limit, columns))
+    columns, first = np.unique(columns[tightest], return_index=True)
+    rows, limit = rows[tightest][first], limit[tightest][first]
+    better = limit < sign * bound[columns]
+    bound[columns[better]] = sign * limit[better]
+    source[columns[better]] = rows[better]
+
+
+def refuse_empty_bounds(bounds: Bounds) -> None:
+    bad = np.flatnonzero(bounds.lower > bounds.upper)
+    if not bad.size:
+        return
+    i = int(bad[np.argmax(bounds.lower[bad] - bounds.upper[bad])])
+    rows = [int(r) for r in (bounds.lower_source[i], bounds.upper_source[i]) if r >= 0]
+    says = " and ".join([f"row {r}" for r in rows] + (["the domain"] if len(rows) < 2 else []))
+    least, most = float(bounds.lower[i]), float(bounds.upper[i])
+    message = (
+        f"no point satisfies {says}: coordinate {i} must be at least {least!r} and at most {most!r}"
+    )
+    raise InfeasibleConstraintsError(message, rows)
+
+
+def read_orders(matrix: Matrix, right: Floats, rows: Indices) -> tuple[Orders, Indices]:
+    """Rows c w_i - c w_j <= -c margin as orders, and the rows of two nonzeros that are not of that
+    form.
+    """
+    nothing = np.empty(0, dtype=np.int64)
+    if not rows.size:
+        return Orders(nothing, nothing, np.empty(0), np.empty(0), nothing), rows
+    columns, values = entries(matrix, rows, 2)
+    opposite = values[:, 0] == -values[:, 1]
+    source, columns, values = rows[opposite], columns[opposite], values[opposite]
+    first_is_lower = values[:, 0] > 0
+    lower = np.where(first_is_lower, columns[:, 0], columns[:, 1])
+    upper = np.where(first_is_lower, columns[:, 1], columns[:, 0])
+    scale = np.abs(values[:, 0])
+    return Orders(lower, upper, 0.0 - right[source] / scale, scale, source), rows[~opposite]

@@ -1,0 +1,314 @@
+"""Nearest points under any linear rows: solve on the rows that matter, look for violated ones,
+repeat; end with an exact active set.
+
+Few violated rows go straight to the dual active-set method. Many are first sorted out by the
+augmented Lagrangian, whose multipliers say which rows are active; the active-set method then starts
+there and corrects what is left. An answer counts only if its violation and its duality gap are both
+small; otherwise the next method is tried. Many violated sparse rows that a factorisation keeps
+sparse go to an interior point at once: they may be too ill conditioned for everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from lighttouch.arrays import Floats, Indices, Vector
+from lighttouch.kernels.numerics.dual_active_set import CONTRADICTION, SOLVED
+from lighttouch.projections.costs import COSTS, EPSILON
+from lighttouch.projections.result import EXACT, Nearest, certified, not_certified
+from lighttouch.projections.rows import conflicts
+from lighttouch.projections.rows.active_set import WorkingSet
+from lighttouch.projections.rows.kinds import LinearSet
+from lighttouch.projections.rows.nearest_interior import nearest_by_interior
+from lighttouch.projections.rows.newton import IllConditionedError, augmented_lagrangian
+from lighttouch.projections.rows.unit import Centred, UnitRows, all_unit_rows, worst_rows
+from lighttouch.running import deadline
+from lighttouch.running.threads import one_blas_thread
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A point, the rows that hold it in place with their multipliers, and what was verified about
+    it.
+    """
+
+    ids: Indices
+    weights: Floats
+    z: Floats
+    worst: float
+    gap: float
+    how: str
+
+    def certified(self, rounding: float) -> bool:
+        """Whether violation and gap are as small as was asked for, or as rounding allows."""
+        return self.worst <= max(COSTS.accepted_excess, rounding) and self.gap <= max(
+            COSTS.accepted_gap, rounding
+        ) * float(self.z @ self.z)
+
+    @property
+    def close(self) -> bool:
+        """Near enough for further projections, from there, to remove the violation that is left."""
+        square = float(self.z @ self.z)
+        return self.worst <= COSTS.close_excess and self.gap <= COSTS.close_gap * square
+
+
+@dataclass(frozen=True)
+class WarmRows:
+    """The active rows of an earlier answer and their multipliers."""
+
+    ids: Indices
+    weights: Floats
+
+    @classmethod
+    def none(cls) -> WarmRows:
+        return cls(np.empty(0, dtype=np.int64), np.empty(0))
+
+
+@dataclass(frozen=True)
+class GeneralRows:
+    """Any linear rows and bounds."""
+
+    rows: LinearSet
+    unit: UnitRows
+
+    @classmethod
+    def of(cls, rows: LinearSet) -> GeneralRows:
+        return cls(rows, all_unit_rows(rows))
+
+    def nearest(self, v: Vector, warm: Any = None) -> Nearest:
+        rounding = 64.0 * EPSILON * max(1.0, float(np.abs(v).max(initial=0.0)))
+        with one_blas_thread():
+            found, worst = self._once(v, warm, rounding)
+            for _ in range(COSTS.repeats):
+                if worst <= rounding:
+                    break
+                found, worst = self._closer(v, found, worst, rounding)
+            return found
+
+    def _once(self, v: Vector, warm: Any, rounding: float) -> tuple[Nearest, float]:
+        problem = Centred(self.unit, v)
+        if problem.feasible or problem.scale <= rounding:
+            w = np.clip(v, self.unit.lower, self.unit.upper)
+            return Nearest(w, "inside already", EXACT, warm=warm), 0.0
+        answer, sure = solve(problem, warm)
+        w = np.clip(v + problem.scale * answer.z, self.unit.lower, self.unit.upper)
+        weights = problem.scale * answer.weights
+        multipliers = partial(self.unit.multipliers, self.rows.count, answer.ids, weights)
+        gap = answer.gap * problem.scale**2
+        certificate = certified(gap) if sure else not_certified(gap)
+        found = Nearest(w, answer.how, certificate, multipliers, WarmRows(answer.ids, weights))
+        return found, answer.worst * problem.scale
+
+    def _closer(
+        self, v: Vector, found: Nearest, worst: float, rounding: float
+    ) -> tuple[Nearest, float]:
+        """Project the answer once more: from close by, tolerances are tighter, and a set that is
+        empty by little more than rounding is found out.
+
+        The point does not move away from the true answer by that, and the multipliers found before
+        still bound its distance.
+        """
+        try:
+            again, left = self._once(found.w, None, rounding)
+        except deadline.OutOfTimeError:
+            return found, 0.0
+        if left >= worst:
+            return found, 0.0
+        before, now = float((found.w - v) @ (found.w - v)), float((again.w - v) @ (again.w - v))
+        gap = None if found.gap is None else found.gap + max(0.0, 0.5 * (now - before))
+        return replace(found, w=again.w, certificate=replace(found.certificate, gap=gap)), left
+
+
+def solve(problem: Centred, warm: Any) -> tuple[Answer, bool]:
+    """The first certified answer; where there is none the best one, and whether it is close enough
+    to be called certified.
+    """
+    best: Answer | None = None
+    for k, method in enumerate(methods_for(problem, warm)):
+        try:
+            answer = method()
+        except deadline.OutOfTimeError:
+            if best is None:
+                raise
+            break
+        if answer is not None and answer.certified(COSTS.certified_tolerances * problem.tolerance):
+            return answer, True
+        if answer is not None and (best is None or answer.worst < best.worst):
+            best = answer
+        if best is not None and best.close and k > 0:
+            return best, True
+        if k == 0 and (best is None or best.worst > COSTS.suspicious_excess):
+            refuse_if_contradictory(problem)
+    if best is None:
+        raise RuntimeError("no method came near the feasible set")
+    return best, False
+
+
+def methods_for(problem: Centred, warm: Any) -> Iterator[Callable[[], Answer | None]]:
+    """What to try, in order: exact steps for few rows or small dimensions, an interior point or
+    Newton for large ones.
+    """
+    known = (
+        isinstance(warm, WarmRows)
+        and warm.ids.size > 0
+        and int(warm.ids.max()) < problem.right.size
+    )
+    start = WarmRows(warm.ids, warm.weights / problem.scale) if known else WarmRows.none()
+    exact = partial(by_lagrangian_and_active_set, problem)
+    few = few_rows(problem, start)
+    small = (
+        not few
+        and problem.dimension <= COSTS.small_dimension
+        and problem.unit.factor_cost > COSTS.trifling_factor
+    )
+    if few:
+        yield partial(by_active_set, problem, start.ids)
+    elif small:
+        yield exact
+    if problem.unit.factor_cost <= COSTS.cheap_factor:
+        yield partial(by_interior, problem)
+    yield partial(by_lagrangian, problem, start)
+    if not few and not small:
+        yield exact
+
+
+def few_rows(problem: Centred, start: WarmRows) -> bool:
+    """Whether the active-set method should take the violated rows one by one."""
+    violated = int(np.count_nonzero(problem.right < 0.0))
+    tiny = problem.dimension <= COSTS.tiny_dimension
+    if violated <= COSTS.very_few_violated or (violated <= COSTS.few_violated and tiny):
+        return True
+    if violated <= COSTS.few_violated:
+        return problem.unit.factor_cost > COSTS.trifling_factor
+    return 0 < start.ids.size <= COSTS.warm_rows and (
+        violated <= COSTS.warm_rows or problem.unit.factor_cost > COSTS.cheap_factor
+    )
+
+
+def refuse_if_contradictory(problem: Centred) -> None:
+    deadline.check()
+    conflict = conflicts.find_conflict(problem)
+    if conflict is not None:
+        conflicts.refuse(problem, conflict)
+
+
+def measured(problem: Centred, ids: Indices, weights: Floats, how: str) -> Answer:
+    """Violation over all rows and duality gap of z = -rows.T @ weights."""
+    rows = problem.unit.take(ids)
+    z = -np.asarray(rows.T @ weights)
+    worst = float(np.max(problem.excess(z), initial=0.0))
+    gap = abs(float(weights @ (np.asarray(rows @ z) - problem.right[ids])))
+    return Answer(ids, weights, z, worst, gap, how)
+
+
+def by_active_set(problem: Centred, start: Indices) -> Answer | None:
+    found = finish(problem, start)
+    return None if found is None else measured(problem, *found, "dual active set on violated rows")
+
+
+def by_lagrangian_and_active_set(problem: Centred) -> Answer | None:
+    """Approximate multipliers first, then exact ones."""
+    start = approach(problem, WarmRows.none(), COSTS.rough_rounds, COSTS.rough_goal)
+    ids = WarmRows.none().ids if start is None else start.ids
+    if ids.size > COSTS.largest_gram:
+        return None
+    found = finish(problem, ids)
+    return (
+        None
+        if found is None
+        else measured(
+            problem, *found, "augmented Lagrangian on violated rows, then dual active set"
+        )
+    )
+
+
+def by_lagrangian(problem: Centred, start: WarmRows) -> Answer | None:
+    """Newton steps to the end: large sparse problems, where a factor of all active rows would cost
+    more than everything else.
+    """
+    found = approach(problem, start, COSTS.full_rounds, max(problem.tolerance, COSTS.full_goal))
+    return (
+        None
+        if found is None
+        else measured(problem, found.ids, found.weights, "augmented Lagrangian on violated rows")
+    )
+
+
+def by_interior(problem: Centred) -> Answer | None:
+    found = nearest_by_interior(problem, max(COSTS.accepted_excess, problem.tolerance))
+    if found is None:
+        return None
+    worst = float(np.max(problem.excess(found.z), initial=0.0))
+    return Answer(found.ids, found.weights, found.z, worst, found.gap, "interior point")
+
+
+def approach(problem: Centred, start: WarmRows, rounds: int, goal: float) -> WarmRows | None:
+    """Multipliers from the augmented Lagrangian on a growing and shrinking set of rows, until no
+    row is beyond the goal; None if lost.
+    """
+    ids, weights = start.ids, start.weights
+    z = -np.asarray(problem.unit.take(ids).T @ weights)
+    worst, reached = 1.0, np.inf
+    batch = COSTS.sparse_batch if sparse.issparse(problem.unit.matrix) else COSTS.dense_batch
+    batch *= problem.dimension
+    for _ in range(rounds):
+        excess = problem.excess(z)
+        mine = excess[ids]
+        excess[ids] = -np.inf
+        fresh = worst_rows(excess, goal, batch)
+        if not fresh.size and reached <= goal:
+            break
+        worst = min(worst, float(excess[fresh[0]])) if fresh.size else 0.0
+        kept = (weights > 0.0) | (mine > -max(worst, COSTS.kept_slack))
+        ids, weights = (
+            np.concatenate([ids[kept], fresh]),
+            np.concatenate([weights[kept], np.zeros(fresh.size)]),
+        )
+        reached = max(goal, COSTS.round_shrink * worst)
+        try:
+            found = augmented_lagrangian(
+                problem.unit.take(ids), problem.right[ids], weights, reached
+            )
+        except IllConditionedError:
+            return None
+        z, weights = found.z, found.u
+        if not found.settled:
+            break
+    return WarmRows(ids[weights > 0.0], weights[weights > 0.0])
+
+
+def finish(problem: Centred, start: Indices) -> tuple[Indices, Floats] | None:
+    """The exact active rows: the dual active-set method from the rows given, with violated rows
+    joining until none is left.
+    """
+    working = WorkingSet.empty(problem.unit.take(start[:0]))
+    if start.size:
+        working.add(problem.unit.take(start), start, problem.right[start])
+        working.start_from(np.arange(start.size))
+    for _ in range(COSTS.lazy_rounds):
+        deadline.check()
+        excess = problem.excess(working.point())
+        excess[working.ids] = -np.inf
+        fresh = worst_rows(
+            excess,
+            problem.tolerance,
+            batch=max(COSTS.least_batch, problem.dimension // COSTS.batch_share),
+        )
+        if not fresh.size:
+            return working.ids[working.active], working.weights
+        working.keep(np.sort(working.active))
+        working.add(problem.unit.take(fresh), fresh, problem.right[fresh])
+        outcome, proof = working.solve(problem.tolerance, COSTS.active_set_budget(working.ids.size))
+        if outcome == CONTRADICTION:
+            conflict = conflicts.prove(problem, working.ids, proof)
+            if conflict is not None:
+                conflicts.refuse(problem, conflict)
+        if outcome != SOLVED:
+            return None
+    return None

@@ -1,0 +1,362 @@
+"""A feasible set {w in W: g_j(w) <= 0} in one normal form, with the facts that choose a method.
+
+`feasible_set(constraints, domain)` is made once per pair and kept as long as the constraints live.
+The constraints are asked for their parts, their rows, their lattice and their balls; nobody else
+needs to know of which class they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
+from lighttouch.constraints.base import RecordConstraints
+from lighttouch.constraints.nested import NestedForms
+from lighttouch.constraints.stacked import stacked_rows
+from lighttouch.domains import Ball, Box, Domain, Everywhere, checked_domain
+from lighttouch.errors import ConstraintError, InfeasibleConstraintsError
+from lighttouch.projections.costs import COSTS
+from lighttouch.projections.curved.parts import BallDomain, Part
+from lighttouch.projections.methods import Method, choose
+from lighttouch.projections.orders.on_graphs import GraphOrders, graph_orders
+from lighttouch.projections.orders.on_lattices import LatticeOrders, lattice_orders
+from lighttouch.projections.result import Nearest
+from lighttouch.projections.rows.factor_cost import factor_cost
+from lighttouch.projections.rows.kinds import LinearSet, read_rows
+from lighttouch.projections.rows.nested import SplitRows, split_by_kind, split_rows, without_nested
+from lighttouch.projections.rows.unit import UnitRows, all_unit_rows
+from lighttouch.projections.splitting import Splitting
+from lighttouch.running.prepared import prepared
+
+Answer = TypeVar("Answer")
+
+
+def feasible_set(constraints: RecordConstraints, domain: Domain) -> FeasibleSet:
+    """The set of the constraints and the domain, prepared once.
+
+    Parameters
+    ----------
+    constraints : constraint family
+        Any, also stacked or aggregated.
+    domain : Box, Ball or Everywhere
+        The simple set W.
+
+    Returns
+    -------
+    FeasibleSet
+        The same object for the same pair.
+
+    Raises
+    ------
+    InfeasibleConstraintsError
+        Where bounds or orders alone leave no point.
+    DataError
+        Where the domain is none of the three.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> from lighttouch.projections.sets import feasible_set
+    >>> feasible_set(lt.ordering(4), lt.Everywhere()).is_order
+    True
+    """
+    if not isinstance(constraints, RecordConstraints):
+        raise ConstraintError(
+            "constraints must be constraints such as LinearConstraints(A, b), got "
+            f"{type(constraints).__name__}"
+        )
+    checked_domain(domain, constraints.dimension)
+    return in_words(
+        constraints,
+        lambda: prepared(
+            constraints,
+            ("feasible set", _key(domain)),
+            lambda: FeasibleSet(constraints, domain).ready(),
+        ),
+    )
+
+
+def _key(domain: Domain) -> Hashable:
+    """Boxes with the same two numbers are the same; everything with arrays is compared by
+    identity.
+    """
+    if isinstance(domain, Box) and np.ndim(domain.lower) == 0 == np.ndim(domain.upper):
+        return "box", domain.lower, domain.upper
+    return domain
+
+
+class FeasibleSet:
+    """A set in normal form; everything is computed when it is first asked for, and once.
+
+    Attributes
+    ----------
+    constraints, domain
+        As they were given.
+    dimension : int
+        The number of parameters.
+    families : tuple of constraint families
+        The constraints by kind, in order; `firsts` holds the number of the first constraint of
+        each, and after the last the count of all.
+    """
+
+    def __init__(self, constraints: RecordConstraints, domain: Domain) -> None:
+        self.constraints = constraints
+        self.domain = domain
+        self.dimension = int(constraints.dimension)
+        self.families = constraints.parts
+        self.firsts: Indices = np.cumsum([0, *(family.count for family in self.families)])
+
+    def ready(self) -> FeasibleSet:
+        """The same set, with its method prepared: bounds and orders that contradict each other are
+        found here.
+        """
+        assert self.method is not None
+        return self
+
+    # -- nearest points ---------------------------------------------------------------------
+
+    @cached_property
+    def method(self) -> Method:
+        """The first method of `methods.METHODS` that takes the set."""
+        return choose(self)
+
+    def nearest(self, v: Vector, warm: Any = None) -> Nearest:
+        """The nearest point to v; `warm` takes the `warm` of an earlier answer."""
+        return in_words(self.constraints, lambda: self.method.nearest(v, warm))
+
+    # -- what kind of set it is -------------------------------------------------------------
+
+    @cached_property
+    def _only_rows(self) -> bool:
+        """Whether every family is linear (without making rows that are never stored)."""
+        return self._linear.size == len(self.families)
+
+    @cached_property
+    def _linear(self) -> Indices:
+        known = [k for k, family in enumerate(self.families) if family.is_linear]
+        return np.array(known, dtype=np.int64)
+
+    @property
+    def is_linear(self) -> bool:
+        """Linear constraints in a box or everywhere."""
+        return self._only_rows and self.ball is None
+
+    @property
+    def is_curved(self) -> bool:
+        return not self.is_linear
+
+    @property
+    def has_curved_families(self) -> bool:
+        """Whether some constraints are not linear, whatever the domain."""
+        return not self._only_rows
+
+    @property
+    def ball(self) -> Ball | None:
+        """The domain, where it is a ball."""
+        return self.domain if isinstance(self.domain, Ball) else None
+
+    @property
+    def is_box(self) -> bool:
+        """Only bounds on single coordinates, or nothing at all."""
+        return self._are_stored_rows and not self._count_of_rows
+
+    @property
+    def is_halfspace(self) -> bool:
+        """One row and nothing else."""
+        return self._are_stored_rows and self._count_of_rows == 1 and self.rows.bounds.trivial
+
+    @property
+    def is_order(self) -> bool:
+        """Bounds and orders that one of the order methods takes."""
+        return self.lattice_orders is not None or self.graph_orders is not None
+
+    @property
+    def has_nested(self) -> bool:
+        """Nested rows, so many that splitting them pays."""
+        return self.is_linear and self._nested is not None
+
+    @property
+    def is_general(self) -> bool:
+        """Linear rows that need the active-set method, Newton's or the interior point."""
+        return self._are_stored_rows and not (self.is_box or self.is_halfspace or self.is_order)
+
+    @property
+    def _are_stored_rows(self) -> bool:
+        return self.is_linear and self.lattice_orders is None and self._nested is None
+
+    @property
+    def _count_of_rows(self) -> int:
+        """Rows that are not bounds."""
+        return int(self.rows.orders.source.size + self.rows.source.size)
+
+    # -- its rows ---------------------------------------------------------------------------
+
+    @cached_property
+    def _stacked(self) -> tuple[Matrix, Vector] | None:
+        return stacked_rows(self.families) if self._only_rows else None
+
+    @property
+    def matrix(self) -> Matrix | None:
+        """All linear rows as they were given; None where a family is not linear."""
+        return None if self._stacked is None else self._stacked[0]
+
+    @property
+    def right(self) -> Vector | None:
+        return None if self._stacked is None else self._stacked[1]
+
+    @cached_property
+    def _box(self) -> tuple[Any, Any]:
+        """The sides of the domain if it is a box; a ball is no part of the rows."""
+        domain = self.domain
+        return (domain.lower, domain.upper) if isinstance(domain, Box) else (-np.inf, np.inf)
+
+    @cached_property
+    def rows(self) -> LinearSet:
+        """The rows of the linear families and the box, by kind: bounds, orders, general rows."""
+        found = self._stacked or stacked_rows([self.families[k] for k in self._linear])
+        matrix, right = found or (np.zeros((0, self.dimension)), np.zeros(0))
+        return read_rows(matrix, right, *self._box)
+
+    @cached_property
+    def constraint_of_row(self) -> Indices:
+        """The number, among all constraints, of each row of the linear families."""
+        numbers = [np.arange(self.firsts[k], self.firsts[k + 1]) for k in self._linear]
+        return np.concatenate([np.empty(0, dtype=np.int64), *numbers])
+
+    @cached_property
+    def unit(self) -> UnitRows:
+        """Orders and general rows in one matrix of rows of length one, bounds apart."""
+        return all_unit_rows(self.rows)
+
+    @cached_property
+    def _bounds(self) -> tuple[Floats, Floats]:
+        if self.lattice_orders is not None:
+            return self.domain.bounds(self.dimension)
+        if self.is_linear and self._nested is not None:  # without a copy of the many nested rows
+            rest = self._nested[0]
+            bounds = read_rows(self.matrix[rest], self.right[rest], *self._box).bounds  # type: ignore[index]
+        else:
+            bounds = self.rows.bounds
+        return bounds.lower, bounds.upper
+
+    @property
+    def lower(self) -> Floats:
+        """The box, narrowed by every constraint that bounds one coordinate; -inf without."""
+        return self._bounds[0]
+
+    @property
+    def upper(self) -> Floats:
+        return self._bounds[1]
+
+    def diameter(self) -> Floats:
+        """How far apart two points of the set can be in each coordinate, as far as bounds say."""
+        lower, upper = self.domain.bounds(self.dimension)
+        return np.asarray(np.minimum(self.upper, upper) - np.maximum(self.lower, lower))
+
+    # -- what a factorisation would cost ------------------------------------------------------
+
+    @property
+    def factor_cost(self) -> float:
+        """Multiplications of one factorisation of [I A'; A D]; infinite for dense rows, which have
+        better methods.
+        """
+        return self.unit.factor_cost
+
+    def factor_cost_with(self, P: Matrix) -> float:
+        """The same with P in place of I; dense rows count as sparse ones unless they are many."""
+        matrix = self.unit.matrix
+        if not sparse.issparse(matrix) and np.prod(matrix.shape) > COSTS.largest_dense:
+            return np.inf  # even to ask would cost a copy
+        return factor_cost(sparse.csr_matrix(P), sparse.csr_matrix(matrix))
+
+    # -- its parts for the single methods -----------------------------------------------------
+
+    @cached_property
+    def lattice_orders(self) -> LatticeOrders | None:
+        """Orders along the axes of a lattice, in a box: no row of them is stored."""
+        if not self.is_linear or len(self.families) > 1:
+            return None
+        axes = self.families[0].lattice_axes()
+        return None if axes is None else lattice_orders(axes, *self._box)
+
+    @cached_property
+    def graph_orders(self) -> GraphOrders | None:
+        return graph_orders(self.rows) if self._are_stored_rows else None
+
+    @cached_property
+    def _nested(self) -> tuple[Booleans, list[tuple[NestedForms, float]]] | None:
+        """Which rows are not nested, and the forms of those that are."""
+        if not self._only_rows:
+            return None
+        return without_nested(self.families, COSTS.fewest_nested_rows)
+
+    @cached_property
+    def split(self) -> SplitRows:
+        """Nested rows split for alternating directions; only where `has_nested`."""
+        assert self._nested is not None and self.matrix is not None and self.right is not None
+        return split_rows(self.matrix, self.right, *self._nested, *self._box)
+
+    @cached_property
+    def by_kind(self) -> Splitting:
+        """One piece per kind of rule, for ADMM; only where `is_linear`."""
+        assert self.matrix is not None and self.right is not None
+        return split_by_kind(self.families, self.matrix, self.right, *self._box)
+
+    @cached_property
+    def curved(self) -> list[Part]:
+        """The families that are not linear, and a ball."""
+        parts = [
+            Part(family, int(first))
+            for family, first in zip(self.families, self.firsts[:-1], strict=True)
+            if not family.is_linear
+        ]
+        if self.ball is not None:
+            center = self.ball.center_in(self.dimension)
+            parts.append(Part(BallDomain(center, self.ball.radius), -1))
+        return parts
+
+    @cached_property
+    def without_ball(self) -> FeasibleSet:
+        """The same constraints everywhere."""
+        return FeasibleSet(self.constraints, Everywhere())
+
+    def __repr__(self) -> str:
+        return f"FeasibleSet({self.constraints!r}, {self.domain!r})"
+
+
+def in_words(constraints: RecordConstraints, ask: Callable[[], Answer]) -> Answer:
+    """The answer, or its InfeasibleConstraintsError with the first constraints written out."""
+    try:
+        return ask()
+    except InfeasibleConstraintsError as error:
+        shown = COSTS.most_rows_in_words
+        words = [_described(constraints, row) for row in error.rows[:shown]]
+        more = f"; and {len(error.rows) - shown} more" if len(error.rows) > shown else ""
+        message = f"{error} [{'; '.join(words)}{more}]" if words else str(error)
+        raise InfeasibleConstraintsError(message, error.rows) from None
+
+
+def _described(constraints: RecordConstraints, row: int) -> str:
+    """A single constraint in words, also where they are aggregated."""
+    first = 0
+    for family in constraints.parts:
+        if row < first + family.count:
+            return family.describe(row - first)
+        first += family.count
+    return f"constraint {row}"
+
+
+def largest_violation(constraints: RecordConstraints, w: Vector) -> float:
+    """The largest g_j(w), at least 0. Rows that are stored are multiplied as users would do it:
+    their sums round like those of A @ w - b.
+    """
+    if constraints.lattice_axes() is not None or not constraints.count:
+        return max(0.0, constraints.largest(w)) if constraints.count else 0.0
+    rows = constraints.linear_rows()
+    values = constraints.values(w) if rows is None else rows[0] @ w - rows[1]
+    return max(0.0, float(np.max(values, initial=0.0)))

@@ -1,0 +1,187 @@
+"""Lower bounds on the optimum that are theorems: valid for every feasible point.
+
+Let x be any point, f convex, g a (sub)gradient of f or of a convex function below f with value c at
+x, and p the projection of x - L g onto the feasible set C. Then q = x - L g - p is normal to C at
+p, so that every v in C has <q, v - p> <= 0, and with rho = (x - p) / L
+
+    f(v) >= c + <g, v - x> = c + <g, p - x> + <rho, v - p> - <q, v - p> / L
+         >= c + <g, p - x> + <rho, v - p>.
+
+What is left, <rho, v - p>, tends to 0 at an optimum and must be bounded over C: by the box or ball
+that C lies in, or by the curvature of f (an l2 term, a quadratic form, the data's Gram matrix).
+Where neither is there, the bound is minus infinity: nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import scipy.linalg
+from scipy import sparse
+
+from lighttouch.arrays import Floats, Vector, dense
+from lighttouch.domains import Ball
+from lighttouch.losses import conjugate_values, quadratic
+from lighttouch.objectives import EmpiricalRisk, Quadratic
+from lighttouch.problem import Problem
+from lighttouch.running.prepared import prepared
+from lighttouch.solvers.costs import COSTS, EPSILON
+
+Factor = tuple[Floats, bool]  # as scipy.linalg.cho_factor gives it
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """A convex minorant's value and gradient at x, and p, the projection of x - length gradient.
+
+    `scale` holds the units in which the projection was made; it differs from 1 only on boxes.
+    """
+
+    x: Vector
+    value: float
+    gradient: Vector
+    p: Vector
+    length: float
+    scale: Vector
+
+    @property
+    def rest(self) -> Vector:
+        """rho, in units of the parameters."""
+        return np.asarray((self.x - self.p) / (self.length * np.square(self.scale)))
+
+    @property
+    def base(self) -> float:
+        return self.value + float(self.gradient @ (self.p - self.x))
+
+
+def lower_bound(problem: Problem, at: Tangent) -> float:
+    """The best bound on the objective of every feasible point; -inf where none is known."""
+    return max(_by_domain(problem, at), _by_curvature(problem, at)) - _rounding(at)
+
+
+def bound_within(radius: Vector, at: Tangent) -> float:
+    """A bound for the feasible points that differ from p by at most `radius` per coordinate.
+
+    Good for deciding when to stop; no proof, unless the radius is one.
+    """
+    return at.base - float(np.abs(at.rest) @ radius)
+
+
+def _rounding(at: Tangent) -> float:
+    """What adding up the terms may have rounded away."""
+    terms = abs(at.value) + float(np.abs(at.gradient) @ (np.abs(at.p) + np.abs(at.x)))
+    return 4.0 * EPSILON * math.sqrt(at.x.size) * terms
+
+
+def _by_domain(problem: Problem, at: Tangent) -> float:
+    """<rho, v - p> over the box or ball, coordinate by coordinate with an l2 term's help."""
+    rest, domain = at.rest, problem.domain
+    if isinstance(domain, Ball):
+        center = np.zeros(rest.size) if domain.center is None else domain.center
+        return at.base + float(rest @ (center - at.p)) - domain.radius * float(np.linalg.norm(rest))
+    lower, upper = domain.bounds(problem.dimension)
+    l2 = problem.objective.l2
+    if l2 > 0.0:  # f(v) is larger by l2/2 |v - x|^2 than its tangent
+        v = np.clip(at.x - rest / l2, lower, upper)
+        return at.base + float(rest @ (v - at.p)) + 0.5 * l2 * float((v - at.x) @ (v - at.x))
+    ends = np.where(rest > 0.0, lower, upper)
+    moved = rest != 0.0
+    if np.isinf(ends[moved]).any():
+        return -math.inf
+    return at.base + float(rest[moved] @ (ends[moved] - at.p[moved]))
+
+
+def _by_curvature(problem: Problem, at: Tangent) -> float:
+    """A quadratic f exceeds its tangent by (v - x)'P(v - x)/2: the sum is least at x - P^-1 rho."""
+    if not isinstance(problem.objective, Quadratic):
+        return -math.inf
+    factor = prepared(problem, "factor of P", lambda: _factor_of_P(problem))
+    if factor is None:
+        return -math.inf
+    rest = at.rest
+    less = 0.5 * float(rest @ scipy.linalg.cho_solve(factor, rest, check_finite=False))
+    return at.base + float(rest @ (at.x - at.p)) - less * (1.0 + math.sqrt(EPSILON))
+
+
+def _factor_of_P(problem: Problem) -> Factor | None:
+    assert isinstance(problem.objective, Quadratic)
+    if float(problem.dimension) ** 3 / 3.0 > COSTS.largest_gram:
+        return None
+    return _factor(np.array(dense(problem.objective.P)))
+
+
+def _factor(H: Floats) -> Factor | None:
+    """A Cholesky factor of a little less than H (outward rounding); None where H is singular."""
+    d = H.shape[0]
+    H.flat[:: d + 1] -= COSTS.outward * EPSILON * d * float(np.abs(H).max(initial=0.0))
+    try:
+        return cast(Factor, scipy.linalg.cho_factor(H, lower=True, check_finite=False))
+    except scipy.linalg.LinAlgError:
+        return None
+
+
+def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:
+    """A bound from dual variables, one slope s_i per example: Fenchel's inequality.
+
+    phi(z) >= s z - phi*(s) for every slope s in the domain of phi*, so that with shares a_i
+
+        f(v) >= sum_i a_i (s_i x_i.v - phi*(s_i)) + penalty(u) + <penalty'(u), v - u>
+
+    for every v and u. The slopes at x leave rho over (see above). They are moved by -k_i x_i.h, and
+    u by -h, where (X'diag(a k)X + R) h = rho and R is the penalty's Hessian: what is linear in v is
+    then exactly normal to the feasible set at p. The weights k_i shrink to 0 where a slope has no
+    room to move.
+    """
+    objective = problem.objective
+    if not isinstance(objective, EmpiricalRisk) or not _affordable(problem):
+        return -math.inf
+    X, shares = objective.X, objective.shares
+    z = np.asarray(X @ at.x)
+    slopes, _ = quadratic(objective.loss_row, z, objective.y, width)
+    room = _room(objective, slopes)
+    factor = _factor(_curvature(objective, shares * room))
+    if factor is None:
+        return -math.inf
+    h = scipy.linalg.cho_solve(factor, at.rest, check_finite=False)
+    wanted = slopes - room * np.asarray(X @ h)
+    slopes, conjugates = conjugate_values(objective.loss_row, wanted, objective.y)
+    u = at.x - h
+    pull = objective.penalty_matrix @ u - objective.roughness.T @ objective.roughness_target
+    linear = np.asarray(X.T @ (shares * slopes)) + pull
+    rest = linear - (at.gradient - at.rest)
+    if _more_than_rounding(objective, shares * slopes, pull, rest):
+        return -math.inf
+    constant = objective.penalty_value(u) - float(pull @ u) - float(shares @ conjugates)
+    return constant + float(linear @ at.p) - _rounding(at)
+
+
+def _affordable(problem: Problem) -> bool:
+    objective, d = problem.objective, problem.dimension
+    return float(d) ** 3 / 3.0 + objective.examples * objective.cost * d <= COSTS.largest_gram
+
+
+def _room(objective: EmpiricalRisk, slopes: Vector) -> Vector:
+    """(most - s)(s - least) / (most - least); for the logistic loss that is its curvature."""
+    far = np.full(slopes.size, COSTS.unbounded_slope)
+    least, _ = conjugate_values(objective.loss_row, -far, objective.y)
+    most, _ = conjugate_values(objective.loss_row, far, objective.y)
+    bounded = most - least < COSTS.unbounded_slope
+    least, most = np.where(bounded, least, -1.0), np.where(bounded, most, 1.0)
+    inside = np.maximum(0.0, most - slopes) * np.maximum(0.0, slopes - least)
+    return np.where(bounded, inside / (most - least), 1.0)
+
+
+def _curvature(objective: EmpiricalRisk, weights: Vector) -> Floats:
+    X = objective.X
+    weighted = X.multiply(weights[:, None]).tocsr() if sparse.issparse(X) else weights[:, None] * X
+    return np.array(dense(X.T @ weighted) + dense(objective.penalty_matrix))
+
+
+def _more_than_rounding(
+    objective: EmpiricalRisk, weights: Vector, pull: Vector, rest: Vector
+) -> bool:
+    size = np.asarray(abs(objective.X).T @ np.abs(weights)) + np.abs(pull)
+    return bool(np.any(np.abs(rest) > COSTS.linear_rounding * EPSILON * (size + size.max())))

@@ -1,0 +1,423 @@
+"""Quadratic steps: losses of a linear model under linear rules, one quadratic model after another.
+
+Majorise-minimise (Hunter and Lange 2004), which for the logistic loss is proximal Newton (Lee, Sun
+and Saunders 2014): every step replaces the loss of each example by a quadratic that touches it at
+the present prediction,
+
+    phi(z) ~ phi(z_i) + s_i (z - z_i) + k_i / 2 (z - z_i)^2      (the rows of `losses`),
+
+minimises the sum, the penalty included, over the feasible set by ADMM (`projections.splitting`),
+and goes to the minimum, or part of the way where the objective would not fall. Losses with kinks
+are rounded over a width that narrows whenever the steps have stopped gaining.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg
+from scipy import sparse
+
+from lighttouch import losses
+from lighttouch.arrays import Vector
+from lighttouch.domains import Box
+from lighttouch.kernels.numerics.gram import weighted_gram
+from lighttouch.kernels.state.counters import CHECKS, ITERATION, SAMPLES, new_counters
+from lighttouch.objectives import EmpiricalRisk
+from lighttouch.problem import Problem
+from lighttouch.projections import project
+from lighttouch.projections.sets import feasible_set
+from lighttouch.projections.splitting import (
+    Splitting,
+    SplittingState,
+    cholesky_solver,
+    conjugate_gradients,
+    whole_set_splitting,
+)
+from lighttouch.result import Status
+from lighttouch.running import deadline
+from lighttouch.running.prepared import prepared
+from lighttouch.running.threads import one_blas_thread
+from lighttouch.solvers.base import BaseSolver, SolverState
+from lighttouch.validation import positive
+
+
+@dataclass(frozen=True)
+class QuadraticCosts:
+    """The constants of quadratic steps."""
+
+    largest_factored: int = 3000
+    """Parameters up to which a dense matrix is factored; beyond it conjugate gradients are faster:
+    a factor takes d^3 / 3 multiplications, 9e9 at 3,000 (about a second)."""
+    inner_steps: int = 400
+    """Of ADMM on a quadratic that is the objective itself (squared loss): no other follows."""
+    inner_steps_of_many: int = 80
+    """Of ADMM on a quadratic that another one follows, which goes on from there."""
+    first_width: float = 0.3
+    """Of rounded kinks, in mean residuals of the start."""
+    narrowing: float = 0.25
+    """Factor of the width when steps have stopped gaining."""
+    narrowest: float = 1e-3
+    """The last width, as a share of the first: the objective is then off by less than 1e-4 of it."""
+    least_share: float = 1e-4
+    """Of the way to the model's minimum; shorter steps are not tried."""
+    free_residual: float = 1e-7
+    """Of conjugate gradients without rules, relative to that of the start."""
+    free_steps: int = 500
+    """Of conjugate gradients without rules."""
+    large_tolerance: float = 0.01
+    """Residuals of ADMM by pieces, relative to those by whole projections: its copies satisfy the
+    rules together only in the limit."""
+    slice_seconds: float = 0.1
+    """After which `advance` returns, so that the driver can look at its clock."""
+
+
+COSTS = QuadraticCosts()
+
+
+@dataclass
+class QuadraticState(SolverState):
+    """The point, the width of rounded kinks, the best point so far and where ADMM stands."""
+
+    w: Vector
+    width: float
+    narrowest: float
+    value: float  # of the rounded objective at w
+    best: Vector
+    best_objective: float
+    splitting: SplittingState
+    examples: int
+    gap: float = math.inf  # proven: the best objective lies so far above the optimum at most
+    ended: bool = False
+
+
+@dataclass(frozen=True)
+class QuadraticModel:
+    """The quadratic w'Hw / 2 - c.w with H = X' diag(curvatures) X + penalty."""
+
+    X: Any
+    transposed: Any
+    curvatures: Vector
+    penalty: Any
+    c: Vector
+    dense: bool
+
+    @cached_property
+    def matrix(self) -> Vector | None:
+        if not self.dense:
+            return None
+        return np.asarray(gram(self.X, self.curvatures) + self.penalty.todense())
+
+    @cached_property
+    def diagonal(self) -> Vector:
+        if self.matrix is not None:
+            return self.matrix.diagonal()
+        squares = self.X.multiply(self.X) if sparse.issparse(self.X) else np.square(self.X)
+        squared = np.asarray(squares.T @ self.curvatures).ravel()
+        return np.asarray(squared + self.penalty.diagonal())
+
+    def apply(self, w: Vector) -> Vector:
+        return np.asarray(self.hessian_of_losses(w) + self.penalty @ w)
+
+    def hessian_of_losses(self, w: Vector) -> Vector:
+        return np.asarray(self.transposed @ (self.curvatures * np.asarray(self.X @ w)))
+
+
+def quadratic_model(risk: EmpiricalRisk, w: Vector, z: Vector, width: float) -> QuadraticModel:
+    """The model at w, where the predictions are z.
+
+    Its gradient at w is that of the rounded objective, so that c = H w - gradient. With the penalty
+    ||D w - t||^2 / 2 this is X'(k z - s) + D't: the penalty's own curvature cancels.
+    """
+    slopes, curvatures = losses.quadratic(risk.loss_row, z, risk.y, width)
+    transposed = prepared(risk, "transposed X", lambda: _transposed(risk.X))
+    curved = risk.shares * curvatures
+    c = np.asarray(transposed @ (curved * z - risk.shares * slopes))
+    if risk.roughness.shape[0]:
+        c = c + risk.roughness.T @ risk.roughness_target
+    dense = risk.dimension <= COSTS.largest_factored
+    return QuadraticModel(risk.X, transposed, curved, risk.penalty_matrix, c, dense)
+
+
+def gram(X: Any, weights: Vector) -> Vector:
+    """X' diag(weights) X, symmetric and dense."""
+    if not sparse.issparse(X):
+        return np.asarray(X.T @ (weights[:, None] * X))
+    out = np.zeros((X.shape[1], X.shape[1]))
+    weighted_gram(X.data, X.indices, X.indptr, weights, out)
+    return np.asarray(out + np.tril(out, -1).T)
+
+
+def _transposed(X: Any) -> Any:
+    return X.T.tocsr() if sparse.issparse(X) else X.T
+
+
+@dataclass(frozen=True)
+class QuadraticSteps(BaseSolver[QuadraticState]):
+    """One quadratic model of the objective after another, each minimised under the rules by ADMM.
+
+    For mean losses of a linear model under linear constraints; the fastest method of this library
+    where a pass over all examples is affordable. It is deterministic. It ends when a step gains
+    less than `tolerance` relative to the objective: as CONVERGED where a dual bound proves that no
+    feasible point is better by more than that, otherwise as STALLED. No bound is known for more
+    than 3,000 parameters.
+
+    Parameters
+    ----------
+    tolerance : float, default 1e-6
+        Relative gain of a step below which the kinks' rounding is narrowed, or the run ends.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> risk = lt.EmpiricalRisk([[1.0, 0.0], [0.0, 1.0]], [3.0, 1.0])
+    >>> result = lt.solve(lt.Problem(risk, lt.ordering(2)), lt.QuadraticSteps())
+    >>> result.w.round(6)
+    array([2., 2.])
+    """
+
+    tolerance: float = 1e-6
+    stops_itself: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        positive(self.tolerance, "tolerance")
+
+    def objection_to(self, problem: Problem) -> str | None:
+        if not isinstance(problem.objective, EmpiricalRisk):
+            return "it needs the mean loss of a linear model (EmpiricalRisk); use Automatic"
+        if not feasible_set(problem.constraints, problem.domain).is_linear:
+            return "it needs linear constraints in a box or everywhere; use Automatic"
+        return None
+
+    def init(self, problem: Problem, start: Vector) -> QuadraticState:
+        risk = _risk(problem)
+        w = start.copy() if problem.violation(start) == 0.0 else feasible(problem, start)
+        z = np.asarray(risk.X @ w)
+        row = risk.loss_row
+        first = COSTS.first_width * losses.typical_residual(row, z, risk.y) if row.kinked else 0.0
+        width = max(1e-9, first) if row.kinked else 0.0
+        splitting = splitting_of(problem)
+        return QuadraticState(
+            new_counters(),
+            w,
+            width,
+            COSTS.narrowest * width,
+            value_at(risk, z, w, width),
+            w.copy(),
+            value_at(risk, z, w, 0.0),
+            splitting.begin(np.zeros(w.size)),
+            risk.examples,
+        )
+
+    def advance(
+        self, problem: Problem, state: QuadraticState, steps: int, rng: np.random.Generator
+    ) -> None:
+        """At most `steps` models. It returns early after a slice of time, which changes nothing."""
+        until = time.perf_counter() + COSTS.slice_seconds
+        with one_blas_thread():
+            for _ in range(steps):
+                if state.ended:
+                    return
+                self._step(problem, state)
+                if time.perf_counter() > until:
+                    return
+
+    def _step(self, problem: Problem, state: QuadraticState) -> None:
+        risk = _risk(problem)
+        z = np.asarray(risk.X @ state.w)
+        model = quadratic_model(risk, state.w, z, state.width)
+        proposed = minimum_under_rules(problem, model, state, self.inner_tolerance)
+        value = backtracked(risk, state, z, proposed)
+        gain, state.value = state.value - value, value
+        objective = value_at(risk, np.asarray(risk.X @ state.w), state.w, 0.0)
+        if objective < state.best_objective:
+            state.best, state.best_objective = state.w.copy(), objective
+        state.counters[ITERATION] += 1
+        state.counters[SAMPLES] += 2 * risk.examples
+        exact = risk.loss_row.name == "squared" and state.splitting.settled
+        if exact or gain <= self.tolerance * max(abs(value), 1e-12):
+            self._narrow_or_end(risk, state, model, z)
+
+    def _narrow_or_end(
+        self, risk: EmpiricalRisk, state: QuadraticState, model: QuadraticModel, z: Vector
+    ) -> None:
+        if state.width <= state.narrowest:
+            state.gap = state.best_objective - lower_bound(risk, state, model, z)
+            state.ended = True
+            return
+        state.width = max(state.narrowest, state.width * COSTS.narrowing)
+        z = np.asarray(risk.X @ state.w)
+        state.value = value_at(risk, z, state.w, state.width)
+
+    @property
+    def inner_tolerance(self) -> float:
+        """Residuals of ADMM, relative: an error there changes the objective by its square."""
+        return float(min(1e-4, 0.1 * self.tolerance**0.5))
+
+    def finished(self, state: QuadraticState) -> Status | None:
+        if not state.ended:
+            return None
+        proven = state.gap <= self.tolerance * max(abs(state.best_objective), 1e-12)
+        return Status.CONVERGED if proven else Status.STALLED
+
+    def solution(self, state: QuadraticState) -> Vector:
+        return state.best.copy()
+
+    def batch_sizes(self, state: QuadraticState) -> tuple[int, int, int]:
+        return (state.examples, 0, 0)
+
+    def notes(self, state: QuadraticState) -> list[str]:
+        if not math.isfinite(state.gap):
+            return []
+        gap = max(0.0, state.gap)
+        return [f"quadratic steps: objective proven within {gap:.3g} of the optimum"]
+
+
+def lower_bound(
+    risk: EmpiricalRisk, state: QuadraticState, model: QuadraticModel, z: Vector
+) -> float:
+    """No feasible point has a smaller objective.
+
+    ADMM's multipliers v are normal to the feasible set at its copies z_c, so that every feasible w
+    has v.(w - z_c) <= 0. With slopes s in the domain of the conjugate phi* every loss has
+    phi(x.w) >= s x.w - phi*(s) (Fenchel 1949). Together, with the penalty w'Pw / 2 - p.w + const,
+
+        f(w) >= -mean phi*(s) - v.z_c + min over w of (X's + v - p).w + w'Pw / 2 + const.
+
+    The slopes are those of the model at its minimum under the force v: there the gradient of the
+    last minimum is that of the penalty alone. The bound is -inf where P cannot be factored.
+    """
+    if model.matrix is None:
+        return -math.inf
+    v, at = state.splitting.multipliers, state.splitting.z
+    pull = risk.roughness.T @ risk.roughness_target
+    try:
+        w = cholesky_solver(model.matrix.copy())(model.c - v, v)
+        penalty = cholesky_solver(np.asarray(model.penalty.todense()))
+    except scipy.linalg.LinAlgError:
+        return -math.inf
+    slopes, curvatures = losses.quadratic(risk.loss_row, z, risk.y, state.width)
+    slopes += curvatures * (np.asarray(risk.X @ w) - z)
+    allowed, conjugates = losses.conjugate_values(risk.loss_row, slopes, risk.y)
+    force = np.asarray(model.transposed @ (risk.shares * allowed)) + v - pull
+    least = -0.5 * float(force @ penalty(force, force))
+    constant = 0.5 * float(risk.roughness_target @ risk.roughness_target)
+    return -float(risk.shares @ conjugates) - float(v @ at) + least + constant
+
+
+def value_at(risk: EmpiricalRisk, z: Vector, w: Vector, width: float) -> float:
+    """The objective with its kinks rounded, at w, where the predictions are z."""
+    mean = float(risk.shares @ losses.values(risk.loss_row, z, risk.y, width))
+    return mean + risk.penalty_value(w)
+
+
+def backtracked(risk: EmpiricalRisk, state: QuadraticState, z: Vector, proposed: Vector) -> float:
+    """Move to the proposed point, or halfway and so on until the objective does not rise; its
+    value there.
+    """
+    change = proposed - state.w
+    predicted = np.asarray(risk.X @ change)
+    share = 1.0
+    while share > COSTS.least_share:
+        w = proposed if share == 1.0 else state.w + share * change
+        value = value_at(risk, z + share * predicted, w, state.width)
+        if value <= state.value:
+            state.w = w
+            return value
+        share *= 0.5
+    return state.value
+
+
+def minimum_under_rules(
+    problem: Problem, model: QuadraticModel, state: QuadraticState, tolerance: float
+) -> Vector:
+    """The model's minimum over the feasible set."""
+    if model.matrix is not None:
+        free = free_minimum(model.matrix, model.c)
+        if is_feasible(problem, free):
+            state.counters[CHECKS] += problem.constraints.members
+            state.splitting.z, state.splitting.settled = free, True
+            state.splitting.multipliers = np.zeros(free.size)
+            return free
+    elif unconstrained(problem):
+        state.splitting.settled = True
+        return conjugate_gradients(
+            model.apply, model.c, state.w, model.diagonal, COSTS.free_residual, COSTS.free_steps
+        )
+    else:
+        tolerance *= COSTS.large_tolerance
+    return _alternated(problem, model, state, tolerance)
+
+
+def _alternated(
+    problem: Problem, model: QuadraticModel, state: QuadraticState, tolerance: float
+) -> Vector:
+    splitting, at = splitting_of(problem), state.splitting
+    only = _risk(problem).loss_row.name == "squared"
+    most = COSTS.inner_steps if only else COSTS.inner_steps_of_many
+    before = at.steps
+    splitting.minimise(model, at, tolerance, most, lambda: deadline.seconds_left() <= 0.0)
+    at.warm = (None,) * len(at.warm)  # a state is arrays and numbers; one cold start per model
+    state.counters[CHECKS] += problem.constraints.members * (at.steps - before)
+    return splitting.ordered(at)
+
+
+def free_minimum(H: Vector, c: Vector) -> Vector:
+    """Of w'Hw / 2 - c.w."""
+    try:
+        return cholesky_solver(H.copy())(c, c)
+    except scipy.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(H, c, rcond=None)[0])
+
+
+def is_feasible(problem: Problem, w: Vector) -> bool:
+    inside = np.array_equal(problem.domain.project(w), w)
+    return inside and problem.violation(w) <= 0.0
+
+
+def unconstrained(problem: Problem) -> bool:
+    return problem.constraints.count == 0 and not isinstance(problem.domain, Box)
+
+
+def feasible(problem: Problem, start: Vector) -> Vector:
+    """The nearest feasible point; where that is expensive, 0 if it is feasible: a start that breaks
+    the rules is rarely better.
+    """
+    nothing = np.zeros(start.size)
+    if start.size > COSTS.largest_factored and is_feasible(problem, nothing):
+        return nothing
+    return np.asarray(project(start, problem.constraints, problem.domain).w)
+
+
+def splitting_of(problem: Problem) -> Splitting:
+    """Prepared once: one piece for the whole feasible set where a matrix of all parameters is
+    factored, one piece per kind of rule beyond.
+    """
+    return prepared(problem, "splitting", lambda: _new_splitting(problem))
+
+
+def _new_splitting(problem: Problem) -> Splitting:
+    if problem.dimension <= COSTS.largest_factored:
+        return whole_set_splitting(problem.dimension, _projection(problem))
+    return feasible_set(problem.constraints, problem.domain).by_kind
+
+
+def _projection(problem: Problem) -> Callable[[Vector, Any], tuple[Vector, Any]]:
+    constraints, domain = problem.constraints, problem.domain
+
+    def nearest(w: Vector, warm: Any) -> tuple[Vector, Any]:
+        found = project(w, constraints, domain, warm=warm)
+        return found.w, found.warm
+
+    return nearest
+
+
+def _risk(problem: Problem) -> EmpiricalRisk:
+    assert isinstance(problem.objective, EmpiricalRisk)  # `objection_to` has seen to that
+    return problem.objective

@@ -1,0 +1,94 @@
+"""What a problem says about itself before it is solved: sizes, kinks, and the cost of a pass."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from lighttouch.arrays import Vector
+from lighttouch.objectives import EmpiricalRisk, Quadratic
+from lighttouch.problem import Problem
+from lighttouch.solvers.costs import COSTS
+
+TINY = 1e-300  # keeps quotients of zeros finite
+
+
+def has_kinks(problem: Problem) -> bool:
+    """Whether the objective may have kinks: losses that do, and functions of the user's own."""
+    objective = problem.objective
+    if isinstance(objective, EmpiricalRisk):
+        return objective.loss_row.kinked
+    return not isinstance(objective, Quadratic)
+
+
+def pass_operations(problem: Problem) -> float:
+    """Operations of one full gradient."""
+    return float(problem.objective.examples * problem.objective.cost)
+
+
+def check_operations(problem: Problem) -> float:
+    """Operations of checking every constraint once."""
+    constraints = problem.constraints
+    return float(constraints.members * constraints.cost / constraints.group_size)
+
+
+def column_sizes(problem: Problem) -> Vector:
+    """The root mean square of every column of the data; 0 where it is unknown.
+
+    For a quadratic form it is the root of the diagonal.
+    """
+    objective = problem.objective
+    if isinstance(objective, Quadratic):
+        diagonal = objective.P.diagonal() if sparse.issparse(objective.P) else np.diag(objective.P)
+        return np.asarray(np.sqrt(np.maximum(0.0, diagonal)))
+    if not isinstance(objective, EmpiricalRisk):
+        return np.zeros(problem.dimension)
+    X = objective.X
+    squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
+    return np.sqrt(np.asarray(squares.mean(axis=0)).ravel() + objective.l2)
+
+
+def coordinate_scales(sizes: Vector) -> Vector:
+    """Units in which all columns have the same size; 1 where a column is too small to tell."""
+    largest = float(sizes.max(initial=0.0))
+    known = sizes > COSTS.known_scale * max(TINY, largest)
+    return np.where(known, max(largest, TINY) / np.where(known, sizes, 1.0), 1.0)
+
+
+def natural_reach(problem: Problem, w: Vector, sizes: Vector) -> Vector:
+    """How far each coordinate may plausibly be from an optimum: a guess, never a proof.
+
+    What changes predictions by a few typical targets; where the objective does not curve, nothing
+    says how far, and a multiple of everything else is taken.
+    """
+    known = sizes > COSTS.known_column * max(TINY, float(sizes.max(initial=0.0)))
+    typical = _typical_target(problem, w, sizes)
+    reach = np.where(known, COSTS.targets_away * typical / np.where(known, sizes, 1.0), 0.0)
+    size = max(float(reach.max(initial=0.0)), float(np.abs(w).max(initial=0.0)), 1.0)
+    return np.where(known, reach, COSTS.flat_reach * size)
+
+
+def _typical_target(problem: Problem, w: Vector, sizes: Vector) -> float:
+    objective = problem.objective
+    if isinstance(objective, EmpiricalRisk):
+        return max(_root_mean_square(objective.y), _root_mean_square(objective.X @ w))
+    if isinstance(objective, Quadratic):
+        known = sizes > 0.0
+        return float(np.max(np.abs(objective.q[known]) / sizes[known], initial=0.0))
+    return 1.0
+
+
+def first_step_size(problem: Problem) -> float:
+    """A step that changes a typical prediction by about the size of a typical target."""
+    objective = problem.objective
+    if not isinstance(objective, EmpiricalRisk):
+        return 1.0
+    X = objective.X
+    some = X.data[: COSTS.scale_sample] if sparse.issparse(X) else X[: COSTS.scale_rows]
+    entry = _root_mean_square(some) if some.size else 1.0
+    target = max(TINY, _root_mean_square(objective.y[: COSTS.scale_sample]))
+    return target / max(TINY, entry * float(np.sqrt(objective.cost)))
+
+
+def _root_mean_square(values: Vector) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
