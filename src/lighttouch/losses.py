@@ -80,7 +80,7 @@ def typical_residual(row: LossRow, z: Vector, y: Vector) -> float:
 
 
 def conjugate_values(row: LossRow, slopes: Vector, y: Vector) -> tuple[Vector, Vector]:
-    """The nearest slopes in the domain of phi*, and phi* there: phi(z) >= s z - phi*(s) for all z."""
+    """The nearest slopes in the domain of phi*, and phi* there: phi(z) >= s z - phi*(s)."""
     allowed, out = np.array(slopes, dtype=np.float64), np.empty(slopes.size)
     kernels.conjugates(row.number, row.level, allowed, y, out)
     return allowed, out

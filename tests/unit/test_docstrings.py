@@ -22,28 +22,12 @@ import lighttouch as lt
 NOT_YET: set[str] = {
     "lighttouch.ApproxSGD",
     "lighttouch.CustomObjective",
-    "lighttouch.Lattice",
     "lighttouch.LocalFrankWolfe",
     "lighttouch.OnlineFrankWolfe",
     "lighttouch.Problem",
     "lighttouch.Projected",
     "lighttouch.ProjectedSGD",
     "lighttouch.Quadratic",
-    "lighttouch.lattice.Lattice",
-    "lighttouch.lattice.bounds",
-    "lighttouch.lattice.concave",
-    "lighttouch.lattice.convex",
-    "lighttouch.lattice.decreasing",
-    "lighttouch.lattice.dominance",
-    "lighttouch.lattice.edgeworth",
-    "lighttouch.lattice.increasing",
-    "lighttouch.lattice.joint_monotonicity",
-    "lighttouch.lattice.range_dominance",
-    "lighttouch.lattice.slope",
-    "lighttouch.lattice.submodular",
-    "lighttouch.lattice.supermodular",
-    "lighttouch.lattice.trapezoid",
-    "lighttouch.lattice.unimodal",
 }
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from lighttouch.estimators.endings import warn_unless_converged
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import lighttouch as lt
 
@@ -208,3 +212,30 @@ def test_thousands_of_sparse_columns_need_no_factor_and_long_rows_hold_exactly(l
         "the row over all coefficients should bind"
     )
     assert model.score(X, y if loss == "squared" else y > 0) > 0.9
+
+
+def test_both_classifiers_give_the_same_kinds_of_scores():
+    X, y = table()
+    for kind in (lt.ConstrainedLinearClassifier, lt.LatticeClassifier):
+        model = kind(monotonic_cst={"a": 1}).fit(X, y > y.mean())
+        scores, chances = model.decision_function(X), model.predict_proba(X)
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), chances, atol=1e-9)
+        np.testing.assert_array_equal(model.predict(X), scores > 0.0)
+        np.testing.assert_array_equal(model.scores_of(model.read_rows(X)), scores)
+        assert model.fitted_columns.names == list("abcd")
+        assert model.constraint_report_.rules[0].scale == "probability"
+        with pytest.raises(AttributeError, match="has no attribute"):
+            kind(loss="hinge").fit(X, y > y.mean()).predict_log_proba(X)
+
+
+def test_unfinished_training_is_told_at_the_users_line():
+    X, y = table()
+    model = lt.ConstrainedLinearRegressor(loss="absolute", max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="iteration limit; raise max_iter") as told:
+        model.fit(X, y)
+    assert told[0].filename == __file__
+    with pytest.warns(ConvergenceWarning, match="interrupted; the model obeys its rules"):
+        warn_unless_converged("interrupted")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_unless_converged("converged")

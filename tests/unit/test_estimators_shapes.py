@@ -179,3 +179,37 @@ def test_classifier_and_ranker_take_shapes_too():
     )
     for model in (classifier, ranker):
         assert model.constraint_report_.violation == 0.0
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_classifier_says_on_which_scale_a_shape_holds(name):
+    rule, least = CHECKS[name]
+    X, y = table()
+    model = lt.LatticeClassifier(shape_constraints=[rule]).fit(X, y > np.median(y))
+    points = inside(table(3000, seed=5)[0], 0.16)
+    assert least(model.decision_function, points).min() >= -TOLERANCE
+    told = {line.rule.split("(")[0]: line.scale for line in model.constraint_report_.rules}
+    again = {line.rule.split("(")[0]: line.scale for line in model.check_constraints().rules}
+    assert told == again and told[type(rule).__name__] in ("log-odds", "probability")
+    if told[type(rule).__name__] == "probability":
+        assert least(lambda X: model.predict_proba(X)[:, 1], points).min() >= -TOLERANCE
+
+
+def test_concave_log_odds_are_not_called_a_concave_probability():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.uniform(18, 80, 1500), "z": rng.normal(size=1500)})
+    odds = np.exp(3 - ((X.age - 50) / 10) ** 2 + X.z)
+    y = np.where(rng.random(1500) < odds / (1 + odds), "good", "bad")
+    model = lt.LatticeClassifier(monotonic_cst={"z": 1}, shape_constraints=[lt.Concave("age")])
+    model.fit(X, y)
+    line = pd.DataFrame({"age": np.linspace(X.age.min(), X.age.max(), 200), "z": 0.0})
+    assert np.diff(model.decision_function(line), 2).max() < TOLERANCE
+    assert np.diff(model.predict_proba(line)[:, 1], 2).max() > 1e-4
+    assert [rule.scale for rule in model.constraint_report_.rules] == ["probability", "log-odds"]
+    assert "holds for" in str(model.constraint_report_)
+    assert model.constraint_report_.to_frame()["scale"].tolist() == ["probability", "log-odds"]
+    hinge = lt.LatticeClassifier(loss="hinge", monotonic_cst={"z": 1}).fit(X, y)
+    assert hinge.constraint_report_.rules[0].scale == "score"
+    regressor = lt.LatticeRegressor(monotonic_cst={"z": 1}).fit(X, odds)
+    assert regressor.constraint_report_.rules[0].scale == "prediction"
+    assert "holds for" not in str(regressor.constraint_report_)

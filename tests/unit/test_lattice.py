@@ -175,7 +175,7 @@ def test_sparse_inputs_are_refused_with_a_way_out():
 @pytest.mark.parametrize(
     ("theta", "message"),
     [
-        (np.zeros(3), "4 numbers, one a vertex, got shape"),
+        (np.zeros(3), "4 numbers, one per vertex, got shape"),
         ([0.0, np.nan, np.inf, 0.0], "got nan at vertex 1 and 2 such values"),
         ([0.0, 1e300, 0.0, 0.0], "1e\\+290"),
     ],

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from lighttouch.arrays import Floats
 from lighttouch.estimators.losses import chance
 from lighttouch.estimators.proof import ConstraintReport
+from lighttouch.estimators.tables import Table
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -23,7 +24,7 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 class BinaryScores(ClassifierMixin):  # type: ignore[misc]
-    """Two classes told apart by the sign of a score; with the logistic loss the score is the
+    """Two classes, by the sign of a score; with the logistic loss the score is the
     log-odds of the second class.
 
     A class offers `_scores(X)`. Stands before the class whose reports it labels.
@@ -46,7 +47,7 @@ class BinaryScores(ClassifierMixin):  # type: ignore[misc]
     def constraint_report_(self, report: ConstraintReport) -> None:
         self._labelled_report = self._labelled(report)
 
-    def check_constraints(self, X: Any = None) -> ConstraintReport:
+    def check_constraints(self, X: Table = None) -> ConstraintReport:
         """Check every rule again on the stored parameters.
 
         Parameters
@@ -66,7 +67,7 @@ class BinaryScores(ClassifierMixin):  # type: ignore[misc]
             return report.on_scores("log-odds", "probability")
         return report.on_scores("score")
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Table) -> Floats:
         """Score rows of X.
 
         Parameters
@@ -81,7 +82,7 @@ class BinaryScores(ClassifierMixin):  # type: ignore[misc]
         """
         return np.asarray(self._scores(X))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Table) -> NDArray[Any]:
         """Classify rows of X.
 
         Parameters
@@ -98,7 +99,7 @@ class BinaryScores(ClassifierMixin):  # type: ignore[misc]
         return np.asarray(self.classes_[(scores > 0.0).astype(int)])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Table) -> Floats:
         """Give the probabilities of the two classes.
 
         That of the second class is monotone to the last bit where the score is.
@@ -122,7 +123,7 @@ class BinaryScores(ClassifierMixin):  # type: ignore[misc]
         return np.column_stack([1.0 - second, second])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Table) -> Floats:
         """Give the logarithms of the probabilities, accurate also near 0.
 
         Parameters

@@ -134,8 +134,7 @@ def fit(
     _keep_category_orders(plan, curves)
     sizes = structure.lattice_sizes(plan, examples.count, chosen)
     lattices = [
-        structure.lattice_piece(plan, subset, size, table, weights, curves)
-        for subset, size in sizes
+        structure.lattice_term(plan, subset, size, table, weights, curves) for subset, size in sizes
     ]
     model = AdditiveModel(own + lattices)
     if lattices:
@@ -257,7 +256,7 @@ def _unseen_missing(model: AdditiveModel, w: Floats, table: Floats, weights: Flo
     average effect.
     """
     w = w.copy()
-    for place, piece in enumerate(model.pieces):
+    for place, piece in enumerate(model.terms):
         if piece.calibrator and not np.isnan(table[:, piece.columns[0]]).any():
             effect = piece.evaluate(table, w[model.part(place)])
             w[model.part(place)][-1] = float(np.average(effect, weights=weights))

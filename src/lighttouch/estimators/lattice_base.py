@@ -132,11 +132,18 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return self.model_.evaluate(table, self.parameters_)
 
     def check_constraints(self, X: Any = None) -> ConstraintReport:
-        """Check every rule again on the stored parameters; with X, also that predictions keep
-        monotonicity from row to row of X.
+        """Check every rule again on the stored parameters.
 
-        X's rows are each compared with the same row, one monotonic column raised to the column's
-        largest value in X.
+        Parameters
+        ----------
+        X : table, optional
+            Rows whose predictions are checked for monotonicity as well: each row is compared with
+            the same row, one monotonic column raised to the column's largest value in X.
+
+        Returns
+        -------
+        ConstraintReport
+            One line per rule, and one per monotonic column of X.
         """
         check_is_fitted(self, "parameters_")
         monotonic, shapes, canonical = self._rules
@@ -177,7 +184,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         monotonic, shapes, canonical = self._rules
         return {
             "columns": columns_state(self.columns_),
-            "pieces": [piece.state() for piece in self.model_.pieces],
+            "pieces": [piece.state() for piece in self.model_.terms],
             "parameters": self.parameters_,
             "smoothing": list(self.smoothing_),
             "monotonic": [[column, sign] for column, sign in monotonic.items()],

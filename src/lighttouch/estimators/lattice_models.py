@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from lighttouch.arrays import Floats
@@ -11,6 +10,7 @@ from lighttouch.estimators.binary import BinaryScores
 from lighttouch.estimators.fitting import Examples
 from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.losses import margin_loss, regression_loss
+from lighttouch.estimators.pairs import RandomState
 from lighttouch.estimators.parameters import (
     CLASSES,
     CLASSIFICATION_PARAMETERS,
@@ -18,8 +18,12 @@ from lighttouch.estimators.parameters import (
     LATTICE_ATTRIBUTES,
     LATTICE_PARAMETERS,
     REGRESSION_PARAMETERS,
+    CanonicalExamples,
+    Lattices,
+    Smoothing,
     documented,
 )
+from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
     SMALLEST_MARGIN,
     CanonicalRules,
@@ -28,7 +32,7 @@ from lighttouch.estimators.rules.canonical import (
     margin_of,
 )
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.tables import as_table
+from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import (
     centre_and_scale,
     positive_labels,
@@ -37,6 +41,7 @@ from lighttouch.estimators.targets import (
     read_weights,
     same_length,
 )
+from lighttouch.objectives import Quantile
 
 
 @documented(COMMON_PARAMETERS | LATTICE_PARAMETERS | REGRESSION_PARAMETERS, LATTICE_ATTRIBUTES)
@@ -71,23 +76,23 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        loss: Any = "squared",
+        loss: str | Quantile = "squared",
         quantile: float = 0.5,
-        monotonic_cst: Any = None,
-        shape_constraints: Any = None,
-        canonical_examples: Any = None,
+        monotonic_cst: MonotonicCst = None,
+        shape_constraints: Shapes = None,
+        canonical_examples: CanonicalExamples = None,
         canonical_margin: float | None = None,
-        categorical_features: Any = None,
+        categorical_features: ColumnNames | None = None,
         keypoints: int = 20,
-        lattices: Any = "auto",
-        lattice_size: Any = "auto",
+        lattices: Lattices = "auto",
+        lattice_size: int | str = "auto",
         columns_per_lattice: int = 2,
         interpolation: str = "auto",
-        smoothing: Any = "auto",
+        smoothing: Smoothing = "auto",
         max_iter: int = 100,
         tol: float = 1e-4,
         time_limit: float | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -109,7 +114,9 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LatticeRegressor:
+    def fit(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> LatticeRegressor:
         """Fit the model to rows X with targets y.
 
         Parameters
@@ -161,7 +168,7 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         margin = margin_of(self.canonical_margin, 0.1 * scale)
         return CanonicalRules((Limits(label, table, wanted - margin, wanted + margin),))
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Table) -> Floats:
         """Predict for rows of X.
 
         Parameters
@@ -221,21 +228,21 @@ class LatticeClassifier(BinaryScores, LatticeBase):
         self,
         *,
         loss: str = "logistic",
-        monotonic_cst: Any = None,
-        shape_constraints: Any = None,
-        canonical_examples: Any = None,
+        monotonic_cst: MonotonicCst = None,
+        shape_constraints: Shapes = None,
+        canonical_examples: CanonicalExamples = None,
         canonical_margin: float | None = None,
-        categorical_features: Any = None,
+        categorical_features: ColumnNames | None = None,
         keypoints: int = 20,
-        lattices: Any = "auto",
-        lattice_size: Any = "auto",
+        lattices: Lattices = "auto",
+        lattice_size: int | str = "auto",
         columns_per_lattice: int = 2,
         interpolation: str = "auto",
-        smoothing: Any = "auto",
+        smoothing: Smoothing = "auto",
         max_iter: int = 100,
         tol: float = 1e-4,
         time_limit: float | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -256,7 +263,9 @@ class LatticeClassifier(BinaryScores, LatticeBase):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LatticeClassifier:
+    def fit(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> LatticeClassifier:
         """Fit the model to rows X with two kinds of labels y.
 
         Parameters

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import RegressorMixin
 
@@ -19,16 +18,20 @@ from lighttouch.estimators.parameters import (
     LINEAR_ATTRIBUTES,
     LINEAR_PARAMETERS,
     REGRESSION_PARAMETERS,
+    CanonicalExamples,
     documented,
 )
 from lighttouch.estimators.rules import RuleRows
+from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
     SMALLEST_MARGIN,
     Limits,
     class_limits,
     margin_of,
 )
+from lighttouch.estimators.rules.linear_rows import Rows
 from lighttouch.estimators.scaling import worth
+from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import (
     centre_and_scale,
     positive_labels,
@@ -39,6 +42,7 @@ from lighttouch.estimators.targets import (
     same_length,
     signs_of,
 )
+from lighttouch.objectives import Quantile
 
 
 @documented(COMMON_PARAMETERS | LINEAR_PARAMETERS | REGRESSION_PARAMETERS, LINEAR_ATTRIBUTES)
@@ -71,13 +75,13 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
     def __init__(
         self,
         *,
-        loss: Any = "squared",
+        loss: str | Quantile = "squared",
         quantile: float = 0.5,
         alpha: float = 1e-3,
-        monotonic_cst: Any = None,
-        shape_constraints: Any = None,
-        constraints: Any = None,
-        canonical_examples: Any = None,
+        monotonic_cst: MonotonicCst = None,
+        shape_constraints: Shapes = None,
+        constraints: Rows | None = None,
+        canonical_examples: CanonicalExamples = None,
         canonical_margin: float | None = None,
         max_iter: int = 100,
         tol: float = 1e-6,
@@ -95,7 +99,9 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         self.tol = tol
         self.time_limit = time_limit
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedLinearRegressor:
+    def fit(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> ConstrainedLinearRegressor:
         """Fit coefficients to rows X with targets y.
 
         Parameters
@@ -139,7 +145,9 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         )
         return self
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedLinearRegressor:
+    def partial_fit(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> ConstrainedLinearRegressor:
         """Learn from some more rows; the model obeys every rule after every call.
 
         Earlier rows are remembered by the quadratic that their loss was where they were learnt:
@@ -192,7 +200,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         limits = Limits("canonical examples", table, wanted - margin, wanted + margin)
         return [limits.rows(_with_intercept)]
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Table) -> Floats:
         """Predict for rows of X.
 
         Parameters
@@ -244,10 +252,10 @@ class ConstrainedLinearClassifier(BinaryScores, LinearBase):
         *,
         loss: str = "logistic",
         alpha: float = 1.0,
-        monotonic_cst: Any = None,
-        shape_constraints: Any = None,
-        constraints: Any = None,
-        canonical_examples: Any = None,
+        monotonic_cst: MonotonicCst = None,
+        shape_constraints: Shapes = None,
+        constraints: Rows | None = None,
+        canonical_examples: CanonicalExamples = None,
         canonical_margin: float | None = None,
         max_iter: int = 100,
         tol: float = 1e-6,
@@ -264,7 +272,9 @@ class ConstrainedLinearClassifier(BinaryScores, LinearBase):
         self.tol = tol
         self.time_limit = time_limit
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstrainedLinearClassifier:
+    def fit(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> ConstrainedLinearClassifier:
         """Fit coefficients to rows X with two kinds of labels y.
 
         Parameters
@@ -307,7 +317,11 @@ class ConstrainedLinearClassifier(BinaryScores, LinearBase):
         return self
 
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+        self,
+        X: Table,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> ConstrainedLinearClassifier:
         """Learn from some more rows; the model obeys every rule after every call.
 

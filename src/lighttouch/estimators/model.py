@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from lighttouch.arrays import Floats, Matrix
 from lighttouch.lattice import Lattice
 
-Floats = NDArray[np.float64]
 CLOSEST = 1e-9  # of the median gap between keypoints; nearer ones are taken for one
 SMALLEST_GAP = float(np.finfo(np.float64).tiny)  # slopes over a smaller gap would overflow
 
@@ -121,8 +120,10 @@ def _well_apart(keypoints: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Term:
-    """A calibrator (one column, with one vertex past the last for missing cells) or a lattice over
-    several columns.
+    """A curve of one column, or a lattice over several.
+
+    A curve, also called a calibrator, is a lattice over one column, with one vertex past the last
+    for missing cells.
     """
 
     columns: tuple[int, ...]
@@ -184,46 +185,48 @@ class Term:
 
 
 class AdditiveModel:
-    """Parameters: the intercept, then each piece's, in order."""
+    """An intercept plus terms; parameters are the intercept's, then each term's, in order."""
 
-    def __init__(self, pieces: list[Term]) -> None:
-        self.pieces = pieces
-        self.starts = np.cumsum([1] + [piece.size for piece in pieces])
+    def __init__(self, terms: list[Term]) -> None:
+        self.terms = terms
+        self.starts = np.cumsum([1] + [term.size for term in terms])
 
     @property
     def dimension(self) -> int:
         return int(self.starts[-1])
 
     def part(self, place: int) -> slice:
-        """Where a piece's parameters lie."""
+        """Where a term's parameters lie."""
         return slice(int(self.starts[place]), int(self.starts[place + 1]))
 
     def features(self, table: Floats) -> sparse.csr_matrix:
-        """One row an example, one column a parameter."""
+        """One row per example, one column per parameter."""
         blocks = [sparse.csr_matrix(np.ones((table.shape[0], 1)))] + [
-            piece.features(table) for piece in self.pieces
+            term.features(table) for term in self.terms
         ]
         matrix = sparse.hstack(blocks, format="csr")
         matrix.sort_indices()
         return matrix
 
     def evaluate(self, table: Floats, w: Floats) -> Floats:
-        """Predictions: every piece to the last bit monotone where its parameters are, added up in
-        one order, so the sum is too.
+        """Predictions.
+
+        Every term is monotone to the last bit where its parameters are. Terms are added up in one
+        order, so the sum is monotone too.
         """
         total = np.full(table.shape[0], w[0])
-        for place, piece in enumerate(self.pieces):
-            total = total + piece.evaluate(table, w[self.part(place)])
+        for place, term in enumerate(self.terms):
+            total = total + term.evaluate(table, w[self.part(place)])
         return total
 
     def calibrator_of(self, column: int) -> int | None:
         """The place of a column's own calibrator."""
         return next(
-            (place for place, piece in enumerate(self.pieces) if piece.columns == (column,)), None
+            (place for place, term in enumerate(self.terms) if term.columns == (column,)), None
         )
 
-    def wide(self, place: int, rows: Any) -> sparse.csr_matrix:
-        """Rows about the first parameters of one piece as rows about all parameters."""
+    def wide(self, place: int, rows: Matrix) -> sparse.csr_matrix:
+        """Rows about the first parameters of one term as rows about all parameters."""
         rows = sparse.csr_matrix(rows)
         shape = (rows.shape[0], self.dimension)
         return sparse.csr_matrix(

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from lighttouch.arrays import Indices
+from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import DataError
 from lighttouch.validation import positive_int
 
+RandomState = int | np.random.RandomState | None
+
 
 def pairs_within_queries(
-    relevance: NDArray[np.float64], qid: Any, most: int, random_state: Any
+    relevance: Floats,
+    qid: ArrayLike | None,
+    most: int,
+    random_state: RandomState,
 ) -> tuple[Indices, Indices]:
     """Rows (better, worse) of the same query with different relevance; at most `most` pairs a
     query, drawn evenly.
@@ -36,13 +39,13 @@ def pairs_within_queries(
     return np.concatenate(better), np.concatenate(worse)
 
 
-def pairs_of_the_same_query(better: Indices, qid: Any, rows: int) -> Indices:
+def pairs_of_the_same_query(better: Indices, qid: ArrayLike | None, rows: int) -> Indices:
     """For every pair, how many pairs its query has."""
     queries = np.zeros(rows, dtype=np.int64) if qid is None else _query_numbers(qid, rows)
     return np.bincount(queries[better], minlength=1)[queries[better]]
 
 
-def _query_numbers(qid: Any, rows: int) -> Indices:
+def _query_numbers(qid: ArrayLike | None, rows: int) -> Indices:
     given = np.asarray(qid)
     if given.shape != (rows,):
         raise DataError(
@@ -52,7 +55,7 @@ def _query_numbers(qid: Any, rows: int) -> Indices:
 
 
 def _pairs_of(
-    rows: Indices, relevance: NDArray[np.float64], limit: int, rng: Any
+    rows: Indices, relevance: Floats, limit: int, rng: np.random.RandomState
 ) -> tuple[Indices, Indices]:
     count = rows.size
     if count * (count - 1) // 2 <= 20 * limit:

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from lighttouch.estimators.tables import Name, Table
+
+Lattices = str | int | Sequence[Sequence[Name]] | None
+Smoothing = str | float | tuple[float, float]
+CanonicalExamples = tuple[Table, Any] | None  # rows, and their targets, labels or worse rows
 
 Class = TypeVar("Class")
 Described = tuple[str, str]  # the type and the meaning

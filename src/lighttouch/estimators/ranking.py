@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.estimators.fitting import Examples
 from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.losses import margin_loss
-from lighttouch.estimators.pairs import pairs_of_the_same_query, pairs_within_queries
+from lighttouch.estimators.pairs import RandomState, pairs_of_the_same_query, pairs_within_queries
 from lighttouch.estimators.parameters import (
     COMMON_PARAMETERS,
     LATTICE_ATTRIBUTES,
     LATTICE_PARAMETERS,
     RANKING_PARAMETERS,
+    CanonicalExamples,
+    Lattices,
+    Smoothing,
     documented,
 )
+from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
     SMALLEST_MARGIN,
     CanonicalRules,
@@ -25,7 +28,7 @@ from lighttouch.estimators.rules.canonical import (
     margin_of,
 )
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.tables import as_table
+from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import read_targets, read_weights, same_length
 
 Source = tuple[Floats, list[Indices]]
@@ -66,21 +69,21 @@ class LatticeRanker(LatticeBase):
         *,
         loss: str = "logistic",
         pairs_per_query: int = 500,
-        monotonic_cst: Any = None,
-        shape_constraints: Any = None,
-        canonical_examples: Any = None,
+        monotonic_cst: MonotonicCst = None,
+        shape_constraints: Shapes = None,
+        canonical_examples: CanonicalExamples = None,
         canonical_margin: float | None = None,
-        categorical_features: Any = None,
+        categorical_features: ColumnNames | None = None,
         keypoints: int = 20,
-        lattices: Any = "auto",
-        lattice_size: Any = "auto",
+        lattices: Lattices = "auto",
+        lattice_size: int | str = "auto",
         columns_per_lattice: int = 2,
         interpolation: str = "auto",
-        smoothing: Any = "auto",
+        smoothing: Smoothing = "auto",
         max_iter: int = 100,
         tol: float = 1e-4,
         time_limit: float | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -102,7 +105,14 @@ class LatticeRanker(LatticeBase):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> LatticeRanker:
+    def fit(
+        self,
+        X: Table,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+    ) -> LatticeRanker:
         """Learn from rows X with relevance y.
 
         Parameters
@@ -149,7 +159,9 @@ class LatticeRanker(LatticeBase):
         source = table[used], [place[: better.size], place[better.size :]]
         return self._train_pairs(plan, table[better], table[worse], pair_weights / total, source)
 
-    def fit_pairs(self, better: Any, worse: Any, sample_weight: Any = None) -> LatticeRanker:
+    def fit_pairs(
+        self, better: Table, worse: Table, sample_weight: ArrayLike | None = None
+    ) -> LatticeRanker:
         """Learn from pairs of rows.
 
         Parameters
@@ -199,7 +211,7 @@ class LatticeRanker(LatticeBase):
         margin = margin_of(self.canonical_margin, SMALLEST_MARGIN)
         return CanonicalRules((Ordered(label, better, worse, margin),))
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Table) -> Floats:
         """Score rows of X.
 
         Parameters

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.constraints import LinearConstraints
@@ -24,8 +25,11 @@ from lighttouch.persistence import read_state, write_state
 _SAVEABLE: dict[str, type[Any]] = {}
 
 
-class SavedEstimator:
+class SavedEstimator(BaseEstimator):  # type: ignore[misc]
     """Adds `save`; a class offers `_fitted_state` and `_restore_fitted`."""
+
+    n_features_in_: int
+    constraint_report_: ConstraintReport
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -40,18 +44,18 @@ class SavedEstimator:
             The file to write; `lt.load` reads it.
         """
         check_is_fitted(self)
-        given = self.get_params(deep=False)  # type: ignore[attr-defined]
+        given = self.get_params(deep=False)
         params = {name: _parameter(name, value) for name, value in given.items()}
         common = {
             "params": params,
-            "n_features_in": int(self.n_features_in_),  # type: ignore[attr-defined]
+            "n_features_in": int(self.n_features_in_),
             "names": [str(name) for name in self.feature_names_in_]
             if hasattr(self, "feature_names_in_")
             else None,
             "classes": _classes(getattr(self, "classes_", None)),
             "n_iter": int(getattr(self, "n_iter_", 0)),
             "status": str(getattr(self, "status_", "")),
-            "report": report_state(self.constraint_report_),  # type: ignore[attr-defined]
+            "report": report_state(self.constraint_report_),
         }
         write_state(path, type(self).__name__, common | {"fitted": self._fitted_state()})
 

@@ -68,7 +68,7 @@ def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float)
     blank = sparse.csr_matrix((0, 1))
     corner = sparse.csr_matrix([[math.sqrt(CORNER)]])
     curves, lattices, ridge = [blank], [blank], [corner]
-    for piece in model.pieces:
+    for piece in model.terms:
         nothing = sparse.csr_matrix((0, piece.size))
         loose = piece.calibrator and categorical[piece.columns[0]]
         curves.append(_curve_rows(piece) if piece.calibrator and not loose else nothing)

@@ -5,6 +5,7 @@ categories as codes, missing cells as NaN.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError, DataError
 from lighttouch.text import one_of_the_columns
 
-Floats = NDArray[np.float64]
+Table = Any  # a NumPy array, a pandas or polars frame, or lists of rows
+Name = str | int
+ColumnNames = Name | Sequence[Name] | NDArray[np.bool_]  # or a mask
 LARGEST_VALUE = 1e150  # beyond it differences and products of cells overflow
 NOT_NUMBERS = "Mmc"  # dates, durations and complex numbers
 
@@ -50,10 +54,10 @@ class Columns:
         return [column.name for column in self.columns]
 
     @classmethod
-    def learn(cls, X: Any, categorical: Any = None) -> Columns:
+    def learn(cls, X: Table, categorical: ColumnNames | None = None) -> Columns:
         """Decide for every column of a training table whether it holds numbers or categories."""
         names, cells = split(X)
-        named = hasattr(X, "columns")
+        named = is_frame(X)
         forced = (
             set()
             if categorical is None
@@ -70,12 +74,12 @@ class Columns:
                 columns.append(Column(name))
         return cls(tuple(columns), named)
 
-    def read(self, X: Any) -> Floats:
+    def read(self, X: Table) -> Floats:
         """One column of doubles each: numbers, or codes of categories; NaN for a missing cell or an
         unseen category.
         """
         _, cells = split(X)
-        table = np.empty((_row_count(X), len(self.columns)))
+        table = np.empty((len(cells[0]) if cells else 0, len(self.columns)))
         for place, (column, values) in enumerate(zip(self.columns, cells, strict=True)):
             table[:, place] = (
                 _codes(values, column.categories)
@@ -84,36 +88,25 @@ class Columns:
             )
         return table
 
-    def place(self, column: Any, where: str) -> int:
+    def place(self, column: object, where: str) -> int:
         return place_of(column, self.names, self.named, where)
 
 
-def split(X: Any) -> tuple[list[str], list[NDArray[Any]]]:
+def split(X: Table) -> tuple[list[str], list[NDArray[Any]]]:
     """Names and columns."""
-    if hasattr(X, "columns") and hasattr(X, "shape"):
-        names = [str(name) for name in X.columns]
-        refuse_same_names(names)
-        return names, [_frame_column(X, place) for place in range(len(names))]
-    table = np.asarray(X)
-    if table.ndim != 2:
-        hint = (
-            "Reshape your data: X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a "
-            "single row."
-        )
-        raise DataError(
-            f"Expected 2D array, got {'scalar' if table.ndim == 0 else f'{table.ndim}D'} "
-            f"array instead. {hint}"
-        )
-    if np.iscomplexobj(table):
-        raise DataError(
-            "Complex data not supported: every column must hold real numbers or categories"
-        )
-    return [f"x{place}" for place in range(table.shape[1])], [
-        table[:, place] for place in range(table.shape[1])
-    ]
+    table = as_table(X)
+    places = range(table.shape[1])
+    if is_frame(table):
+        return [str(name) for name in table.columns], [_frame_column(table, p) for p in places]
+    return [f"x{place}" for place in places], [table[:, place] for place in places]
 
 
-def _frame_column(X: Any, place: int) -> NDArray[Any]:
+def is_frame(X: Table) -> bool:
+    """Whether a table is a pandas or polars frame, with named columns."""
+    return hasattr(X, "columns") and hasattr(X, "shape")
+
+
+def _frame_column(X: Table, place: int) -> NDArray[Any]:
     series = (
         X.iloc[:, place]
         if hasattr(X, "iloc")
@@ -141,10 +134,6 @@ def _objects(series: Any) -> NDArray[Any]:
     return cells
 
 
-def _row_count(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
 def refuse_same_names(names: list[str]) -> None:
     seen: dict[str, int] = {}
     for place, name in enumerate(names):
@@ -156,7 +145,7 @@ def refuse_same_names(names: list[str]) -> None:
         seen[name] = place
 
 
-def missing_cell(cell: Any) -> bool:
+def missing_cell(cell: object) -> bool:
     return (
         cell is None
         or (isinstance(cell, float) and math.isnan(cell))
@@ -200,7 +189,7 @@ def _categories(values: NDArray[Any]) -> tuple[Any, ...]:
     return tuple(sorted(found, key=lambda cell: (type(cell).__name__, cell)))
 
 
-def _plain(cell: Any) -> Any:
+def _plain(cell: object) -> Any:
     value = cell.item() if isinstance(cell, np.generic) else cell
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
@@ -255,7 +244,7 @@ def _cell_by_cell(values: NDArray[Any], name: str) -> Floats:
     return column
 
 
-def place_of(column: Any, names: list[str], named: bool, where: str) -> int:
+def place_of(column: object, names: list[str], named: bool, where: str) -> int:
     """A column's position, given its name or position; `where` it was named, for messages."""
     if isinstance(column, str):
         if column in names and (named or column.startswith("x")):
@@ -274,7 +263,7 @@ def place_of(column: Any, names: list[str], named: bool, where: str) -> int:
     return int(column)
 
 
-def _listed(columns: Any) -> list[Any]:
+def _listed(columns: ColumnNames) -> list[Any]:
     if isinstance(columns, str | int | np.integer):
         return [columns]
     chosen = np.asarray(columns)
@@ -283,9 +272,9 @@ def _listed(columns: Any) -> list[Any]:
     return list(columns)
 
 
-def refuse_other_columns(X: Any, fitted: Columns) -> None:
+def refuse_other_columns(X: Table, fitted: Columns) -> None:
     """Before prediction: the same names in the same order, or a message with the nearest match."""
-    if not (fitted.named and hasattr(X, "columns")):
+    if not (fitted.named and is_frame(X)):
         return
     given = [str(name) for name in X.columns]
     refuse_same_names(given)
@@ -306,34 +295,29 @@ def refuse_other_columns(X: Any, fitted: Columns) -> None:
     raise DataError("\n".join(parts))
 
 
-def learn_columns(estimator: Any, X: Any, categorical: Any) -> Columns:
+def learn_columns(estimator: object, X: Table, categorical: ColumnNames | None) -> Columns:
     """Names and kinds of the columns of a training table; sets n_features_in_ and
     feature_names_in_.
     """
     X = as_table(X)
     validate_data(estimator, X=X, skip_check_array=True)
-    rows, count = np.shape(X) if not hasattr(X, "columns") else X.shape
-    if rows == 0:
-        raise DataError(
-            f"Found array with 0 sample(s) (shape=({rows}, {count})) while a minimum of 1 "
-            "is required."
-        )
-    if count == 0:
-        raise DataError(
-            f"Found array with 0 feature(s) (shape=({rows}, {count})) while a minimum of 1 "
-            "is required."
-        )
+    for count, what in zip(X.shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise DataError(
+                f"Found array with 0 {what}(s) (shape={tuple(X.shape)}) while a minimum of 1 "
+                "is required."
+            )
     return Columns.learn(X, categorical)
 
 
-def as_table(X: Any) -> Any:
+def as_table(X: Table) -> Any:
     """Frames as they are, everything else as an array of two dimensions."""
     if sparse.issparse(X):
         raise TypeError(
             "Sparse data was passed, but dense data is required. Use '.toarray()' to "
             "convert to a dense numpy array."
         )
-    if hasattr(X, "columns") and hasattr(X, "shape"):
+    if is_frame(X):
         refuse_same_names([str(name) for name in X.columns])
         return X
     table = np.asarray(X)
@@ -351,7 +335,7 @@ def as_table(X: Any) -> Any:
     return table
 
 
-def read_table(estimator: Any, X: Any, columns: Columns) -> Floats:
+def read_table(estimator: object, X: Table, columns: Columns) -> Floats:
     """A table to predict from."""
     X = as_table(X)
     refuse_other_columns(X, columns)

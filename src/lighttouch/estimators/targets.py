@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -13,20 +13,17 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
-from lighttouch.estimators.tables import missing_cell
-
-Floats = NDArray[np.float64]
+from lighttouch.estimators.tables import Table, missing_cell
 
 
 def read_labels(
-    y: Any, estimator: Any, sample_weight: Any = None
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    y: ArrayLike | None, estimator: object, sample_weight: ArrayLike | None = None
+) -> tuple[NDArray[Any], Floats]:
     """The two classes in order, and -1 or +1 for every row."""
     name = type(estimator).__name__
-    if y is None:
-        raise DataError(f"This {name} estimator requires y to be passed, but the target y is None.")
-    labels = _labels(y)
+    labels = _labels(y, estimator)
     check_classification_targets(labels)
     classes = np.unique(labels)
     kept = classes
@@ -48,9 +45,16 @@ def read_labels(
     return classes, np.where(labels == classes[1], 1.0, -1.0)
 
 
-def _labels(y: Any) -> NDArray[Any]:
+def _one_dimensional(y: ArrayLike | None, estimator: object) -> NDArray[Any]:
+    if y is None:
+        name = type(estimator).__name__
+        raise DataError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    return np.asarray(column_or_1d(y, warn=True))
+
+
+def _labels(y: ArrayLike | None, estimator: object) -> NDArray[Any]:
     """Labels as an array of one dimension without a missing cell."""
-    labels = column_or_1d(y, warn=True)
+    labels = _one_dimensional(y, estimator)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         row = int(np.argmax(~np.isfinite(labels)))
         raise DataError(f"y must not contain NaN or infinity: first at row {row} ({labels[row]})")
@@ -61,10 +65,10 @@ def _labels(y: Any) -> NDArray[Any]:
                 f"y must hold a label in every row: {len(missing)} are missing (NaN, None or NA), "
                 f"first at row {missing[0]}; drop those rows"
             )
-    return np.asarray(labels)
+    return labels
 
 
-def positive_labels(y: Any, classes: NDArray[Any], table: Any) -> NDArray[np.bool_]:
+def positive_labels(y: ArrayLike | None, classes: NDArray[Any], table: Table) -> NDArray[np.bool_]:
     """Which canonical examples are of the second class."""
     labels = np.asarray(y)
     same_length(table, labels)
@@ -76,7 +80,9 @@ def positive_labels(y: Any, classes: NDArray[Any], table: Any) -> NDArray[np.boo
     return np.asarray(labels == classes[1])
 
 
-def read_classes(classes: Any, known: Any, estimator: Any) -> NDArray[Any]:
+def read_classes(
+    classes: ArrayLike | None, known: ArrayLike | None, estimator: object
+) -> NDArray[Any]:
     """The two classes that partial_fit is told on its first call; later calls may repeat them."""
     name = type(estimator).__name__
     if classes is None:
@@ -100,14 +106,9 @@ def read_classes(classes: Any, known: Any, estimator: Any) -> NDArray[Any]:
     return given
 
 
-def signs_of(y: Any, classes: NDArray[Any], estimator: Any) -> NDArray[np.float64]:
+def signs_of(y: ArrayLike | None, classes: NDArray[Any], estimator: object) -> Floats:
     """-1 or +1 for every row of a batch."""
-    if y is None:
-        raise DataError(
-            f"This {type(estimator).__name__} estimator requires y to be passed, but the "
-            "target y is None."
-        )
-    labels = _labels(y)
+    labels = _labels(y, estimator)
     unknown = ~np.isin(labels, classes)
     if unknown.any():
         row = int(unknown.argmax())
@@ -127,12 +128,9 @@ def centre_and_scale(targets: Floats, weights: Floats) -> tuple[float, float]:
     return shift, spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
 
 
-def read_targets(y: Any, estimator: Any) -> Floats:
-    """Numbers, finite, one a row."""
-    if y is None:
-        name = type(estimator).__name__
-        raise DataError(f"This {name} estimator requires y to be passed, but the target y is None.")
-    targets = column_or_1d(y, warn=True)
+def read_targets(y: ArrayLike | None, estimator: object) -> Floats:
+    """Numbers, finite, one per row."""
+    targets = _one_dimensional(y, estimator)
     if np.iscomplexobj(targets):
         raise DataError("Complex data not supported: y must hold real numbers")
     try:
@@ -149,7 +147,7 @@ def read_targets(y: Any, estimator: Any) -> Floats:
     return numbers
 
 
-def read_weights(sample_weight: Any, X: Any, rows: int) -> Floats:
+def read_weights(sample_weight: ArrayLike | None, X: Table, rows: int) -> Floats:
     """Weights that add up to 1."""
     if sample_weight is None:
         return np.full(rows, 1.0 / rows)

@@ -3,15 +3,8 @@
 from lighttouch.lattice.curvature import concave, convex
 from lighttouch.lattice.model import Lattice
 from lighttouch.lattice.orders import bounds, decreasing, increasing, slope, unimodal
-from lighttouch.lattice.pairs import (
-    dominance,
-    edgeworth,
-    joint_monotonicity,
-    range_dominance,
-    submodular,
-    supermodular,
-    trapezoid,
-)
+from lighttouch.lattice.pairs import dominance, joint_monotonicity, range_dominance
+from lighttouch.lattice.trust import edgeworth, submodular, supermodular, trapezoid
 
 __all__ = [
     "Lattice",

@@ -24,7 +24,7 @@ def checked_sizes(sizes: Sizes) -> tuple[int, ...]:
         whole = tuple(operator.index(size) for size in sizes)
     except TypeError:
         raise ValueError(
-            f"lattice sizes must be a sequence of whole numbers, one a feature, got {sizes!r}"
+            f"lattice sizes must be a sequence of whole numbers, one per feature, got {sizes!r}"
         ) from None
     if not whole:
         raise ValueError("a lattice needs at least one feature: sizes is empty")
@@ -121,7 +121,7 @@ def checked_inputs(X: Any, features: int) -> Floats:
     if given.ndim != 2 or given.shape[1] != features:
         shape = " x ".join(map(str, given.shape)) or "a single number"
         raise DataError(
-            f"lattice inputs must be n x {features} (one column a feature of the lattice), "
+            f"lattice inputs must be n x {features} (one column per feature of the lattice), "
             f"got {shape}"
         )
     names = list(X.columns) if hasattr(X, "columns") else list(range(features))

@@ -14,8 +14,8 @@ from lighttouch.lattice.arguments import (
     checked_number,
     checked_sizes,
 )
-from lighttouch.lattice.pairs import cross_difference
 from lighttouch.lattice.stencils import Block, Stencil, constraints_from, stencil, steps
+from lighttouch.lattice.trust import cross_difference
 
 
 def convex(
@@ -24,7 +24,36 @@ def convex(
     keypoints: Sequence[float] | None = None,
     interpolation: str = "simplex",
 ) -> LinearConstraints:
-    """Make f convex along `feature`, whose vertices lie at `keypoints` (None: evenly spaced)."""
+    """Make f convex along `feature`.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Vertices along each feature of the lattice, at least 2.
+    feature : int
+        The position of the feature.
+    keypoints : sequence of float, optional
+        Where the vertices of the feature lie, ascending; evenly spaced by default.
+    interpolation : {"simplex", "hypercube"}, default "simplex"
+        How the lattice interpolates; the rows depend on it.
+
+    Returns
+    -------
+    LinearConstraints
+        Rows about the parameters of the lattice.
+
+    Raises
+    ------
+    ConstraintError
+        If the feature has fewer than 3 vertices, or the keypoints are not ascending.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> rows = lt.lattice.convex([3], feature=0)
+    >>> rows.values([0.0, 1.0, 1.0])
+    array([1.])
+    """
     return _curved("convex", sizes, feature, keypoints, interpolation, 1)
 
 
@@ -34,7 +63,36 @@ def concave(
     keypoints: Sequence[float] | None = None,
     interpolation: str = "simplex",
 ) -> LinearConstraints:
-    """Make f concave along `feature`, whose vertices lie at `keypoints` (None: evenly spaced)."""
+    """Make f concave along `feature`.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Vertices along each feature of the lattice, at least 2.
+    feature : int
+        The position of the feature.
+    keypoints : sequence of float, optional
+        Where the vertices of the feature lie, ascending; evenly spaced by default.
+    interpolation : {"simplex", "hypercube"}, default "simplex"
+        How the lattice interpolates; the rows depend on it.
+
+    Returns
+    -------
+    LinearConstraints
+        Rows about the parameters of the lattice.
+
+    Raises
+    ------
+    ConstraintError
+        If the feature has fewer than 3 vertices, or the keypoints are not ascending.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> rows = lt.lattice.concave([3], feature=0)
+    >>> rows.values([0.0, 1.0, 1.0])
+    array([-1.])
+    """
     return _curved("concave", sizes, feature, keypoints, interpolation, -1)
 
 
@@ -111,7 +169,7 @@ def _spacings(keypoints: Sequence[float] | None, size: int) -> list[float]:
     points = [checked_number(point, "every keypoint") for point in keypoints]
     if len(points) != size:
         raise ConstraintError(
-            f"keypoints must be {size} numbers, one a vertex of the feature, got {len(points)}"
+            f"keypoints must be {size} numbers, one per vertex of the feature, got {len(points)}"
         )
     spacings = [after - before for before, after in pairwise(points)]
     if min(spacings) <= 0.0:

@@ -27,11 +27,31 @@ _LARGEST_PARAMETER = 1e290  # beyond it the exact products of `evaluate` overflo
 
 @dataclass(frozen=True)
 class Lattice:
-    """A grid with `sizes[d]` vertices along feature d and one parameter a vertex, numbered in C
-    order (the last feature fastest).
+    """A table of values at the vertices of a grid, interpolated between them.
 
-    Feature d lies in 0 .. sizes[d] - 1, vertices at the whole numbers (so [0, 1] for size 2);
-    values outside are clamped exactly.
+    Feature d lies in 0 .. sizes[d] - 1, with vertices at the whole numbers, so in [0, 1] for size
+    2. Values outside are clamped exactly. There is one parameter per vertex; they are numbered in
+    C order, the last feature fastest.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Vertices along each feature, at least 2.
+    interpolation : {"simplex", "hypercube"}, default "simplex"
+        How values between vertices are found: from the d + 1 corners of a simplex, or from all 2^d
+        corners of a cell.
+
+    Raises
+    ------
+    ValueError
+        If a size is below 2 or the interpolation is unknown.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> grid = lt.Lattice([2, 2])
+    >>> grid.evaluate([[0.5, 0.5], [0.0, 1.0]], theta=[0.0, 1.0, 2.0, 4.0])
+    array([2., 1.])
     """
 
     sizes: tuple[int, ...]
@@ -64,15 +84,39 @@ class Lattice:
         return tuple(math.prod(self.sizes[feature + 1 :]) for feature in range(len(self.sizes)))
 
     def predicted_bytes(self, examples: int) -> int:
-        """The most memory `features` of so many examples takes."""
+        """Predict how much memory `features` takes.
+
+        Parameters
+        ----------
+        examples : int
+            The number of rows.
+
+        Returns
+        -------
+        int
+            The most bytes that they take.
+        """
         index_bytes = self._index_type(examples).itemsize
         return examples * self.row_width * (8 + index_bytes) + (examples + 1) * index_bytes
 
     def features(self, X: Any) -> sparse.csr_matrix:
-        """The interpolation weights: one row an example, one column a vertex, so that `features(X)
-        @ theta` interpolates.
+        """Make the matrix of interpolation weights, so that `features(X) @ theta` interpolates.
 
-        Weights are positive and add up to 1. Refuses, before taking memory, what would not fit.
+        Parameters
+        ----------
+        X : array of shape (n, features)
+            Positions along the features.
+
+        Returns
+        -------
+        csr_matrix
+            One row per example and one column per vertex; weights are positive and add up to 1.
+
+        Raises
+        ------
+        DataError
+            If X is not a table of finite numbers with one column per feature, or the matrix would
+            not fit into memory.
         """
         table = checked_inputs(X, len(self.sizes))
         examples = table.shape[0]
@@ -89,10 +133,27 @@ class Lattice:
         return matrix
 
     def evaluate(self, X: Any, theta: npt.ArrayLike) -> Floats:
-        """The interpolated values, without making features.
+        """Interpolate, without making features.
 
         Where theta is monotone, unimodal or bounded, so are these values, to the last bit (why:
         `docs/lattice.md`).
+
+        Parameters
+        ----------
+        X : array of shape (n, features)
+            Positions along the features.
+        theta : array
+            The values at the vertices, flat or of the lattice's shape.
+
+        Returns
+        -------
+        array of shape (n,)
+            The interpolated values.
+
+        Raises
+        ------
+        DataError
+            If X or theta is of the wrong shape or not finite.
         """
         table = checked_inputs(X, len(self.sizes))
         parameters = self._checked_parameters(theta)
@@ -125,7 +186,7 @@ class Lattice:
         parameters = np.ascontiguousarray(to_float(theta, "theta"))
         if parameters.shape not in ((self.parameter_count,), self.sizes):
             raise DataError(
-                f"theta must hold {self.parameter_count} numbers, one a vertex, got shape "
+                f"theta must hold {self.parameter_count} numbers, one per vertex, got shape "
                 f"{parameters.shape}"
             )
         parameters = parameters.ravel()

@@ -53,8 +53,9 @@ class _Nodes:
         cells = np.zeros(1, dtype=np.int64)
         for feature in range(len(grid)):
             cells = (cells[:, None] + strides[feature] * np.arange(grid[feature] - 1)).ravel()
-        sets = np.array([sum(strides[f] for f, taken in zip(others, chosen, strict=True) if taken)
-                         for chosen in product((False, True), repeat=len(others))], dtype=np.int64)  # fmt: skip
+        subsets = product((False, True), repeat=len(others))
+        other_strides = np.array([strides[feature] for feature in others], dtype=np.int64)
+        sets = np.array(list(subsets), dtype=np.int64) @ other_strides
         self.vertex: Indices = (cells[:, None] + sets).ravel()
         self.parameters = math.prod(grid)
         self.smaller, self.larger = _inclusions(len(others), cells.size)

@@ -23,8 +23,34 @@ from lighttouch.lattice.stencils import Stencil, constraints_from, stencil, step
 def increasing(
     sizes: Sizes, features: int | Iterable[int] | None = None, interpolation: str = "simplex"
 ) -> LinearConstraints:
-    """Let f never fall when one of `features` (None: any feature) rises; rows grouped by feature,
-    then in C order of the lower vertex.
+    """Let f never fall when one of `features` rises.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Vertices along each feature of the lattice, at least 2.
+    features : int or sequence of int, optional
+        Positions of the features; all by default.
+    interpolation : {"simplex", "hypercube"}, default "simplex"
+        How the lattice interpolates; the rows are the same for both.
+
+    Returns
+    -------
+    LinearConstraints
+        Rows theta[v] <= theta[v + e], grouped by feature, then in C order of the lower vertex v.
+        They are not stored before somebody reads `A`.
+
+    Raises
+    ------
+    ConstraintError
+        If a feature does not exist or is named twice.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> rows = lt.lattice.increasing([2, 2], features=0)
+    >>> rows.values([0.0, 1.0, 2.0, 0.5])
+    array([-2. ,  0.5])
     """
     checked_interpolation(interpolation)
     return _monotone(sizes, features, 1.0)
@@ -33,8 +59,33 @@ def increasing(
 def decreasing(
     sizes: Sizes, features: int | Iterable[int] | None = None, interpolation: str = "simplex"
 ) -> LinearConstraints:
-    """Let f never rise when one of `features` (None: any feature) rises; rows in the order of
-    `increasing`.
+    """Let f never rise when one of `features` rises.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Vertices along each feature of the lattice, at least 2.
+    features : int or sequence of int, optional
+        Positions of the features; all by default.
+    interpolation : {"simplex", "hypercube"}, default "simplex"
+        How the lattice interpolates; the rows are the same for both.
+
+    Returns
+    -------
+    LinearConstraints
+        Rows theta[v + e] <= theta[v], in the order of `increasing`.
+
+    Raises
+    ------
+    ConstraintError
+        If a feature does not exist or is named twice.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> rows = lt.lattice.decreasing([3])
+    >>> rows.values([2.0, 1.0, 1.5])
+    array([-1. ,  0.5])
     """
     checked_interpolation(interpolation)
     return _monotone(sizes, features, -1.0)
@@ -55,8 +106,35 @@ def bounds(
     upper: float | None = None,
     interpolation: str = "simplex",
 ) -> LinearConstraints:
-    """Keep lower <= f <= upper everywhere; None or an infinite bound is no bound. Rows: all lower
-    ones, then all upper ones.
+    """Keep lower <= f <= upper everywhere.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Vertices along each feature of the lattice, at least 2.
+    lower : float, optional
+        The least value; None or -inf for no bound.
+    upper : float, optional
+        The largest value; None or inf for no bound.
+    interpolation : {"simplex", "hypercube"}, default "simplex"
+        How the lattice interpolates; the rows are the same for both.
+
+    Returns
+    -------
+    LinearConstraints
+        All lower bounds, then all upper bounds.
+
+    Raises
+    ------
+    ConstraintError
+        If both bounds are missing, or lower exceeds upper.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> rows = lt.lattice.bounds([2], lower=0.0, upper=1.0)
+    >>> rows.values([-0.5, 1.5])
+    array([ 0.5, -1.5, -1.5,  0.5])
     """
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
@@ -78,8 +156,38 @@ def unimodal(
     shape: str = "valley",
     interpolation: str = "simplex",
 ) -> LinearConstraints:
-    """Along `feature`, f falls down to vertex `mode` and rises after it ("valley"), or the other
-    way round ("peak").
+    """Let f have one valley or one peak along `feature`, at a known vertex.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Vertices along each feature of the lattice, at least 2.
+    feature : int
+        The position of the feature.
+    mode : int
+        The vertex where f turns. It must be known: with a learned mode the allowed parameters are
+        not a convex set.
+    shape : {"valley", "peak"}, default "valley"
+        Whether f falls down to the mode and rises after it, or the reverse.
+    interpolation : {"simplex", "hypercube"}, default "simplex"
+        How the lattice interpolates; the rows are the same for both.
+
+    Returns
+    -------
+    LinearConstraints
+        Rows about the parameters of the lattice.
+
+    Raises
+    ------
+    ConstraintError
+        If the mode is missing or no vertex, or the feature has fewer than 3 vertices.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> rows = lt.lattice.unimodal([3], feature=0, mode=1)
+    >>> rows.values([1.0, 0.0, 2.0])
+    array([-1., -2.])
     """
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
@@ -98,8 +206,37 @@ def unimodal(
 def slope(
     sizes: Sizes, feature: int, limit: float, interpolation: str = "simplex"
 ) -> LinearConstraints:
-    """Let f change by at most `limit` a step between neighbouring vertices along `feature`: |df/dx|
-    <= limit in lattice units.
+    """Let f change by at most `limit` per step along `feature`.
+
+    A step goes from a vertex to the next: |df/dx| <= limit in lattice units.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Vertices along each feature of the lattice, at least 2.
+    feature : int
+        The position of the feature.
+    limit : float
+        The largest change, at least 0.
+    interpolation : {"simplex", "hypercube"}, default "simplex"
+        How the lattice interpolates; the rows are the same for both.
+
+    Returns
+    -------
+    LinearConstraints
+        Rows about the parameters of the lattice.
+
+    Raises
+    ------
+    ConstraintError
+        If the limit is negative or not finite.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> rows = lt.lattice.slope([2], feature=0, limit=1.0)
+    >>> rows.values([0.0, 3.0])
+    array([ 2., -4.])
     """
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)

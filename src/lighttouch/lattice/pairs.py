@@ -1,4 +1,4 @@
-"""Rules about two features: trust, complements and substitutes, dominance, joint monotonicity.
+"""Rules that compare the effects of two features: dominance and joint monotonicity.
 
 With simplex interpolation a gradient is constant on the simplex of a cell's vertex v and an order
 of the features, and its part along a feature is theta[v + S + that feature] - theta[v + S], S the
@@ -12,22 +12,20 @@ rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from itertools import combinations, product
+from collections.abc import Callable, Iterator
+from itertools import product
 
 from lighttouch.constraints import LinearConstraints
-from lighttouch.errors import ConstraintError
+from lighttouch.constraints.nested import NestedRows
 from lighttouch.lattice.arguments import (
     Sizes,
     checked_interpolation,
     checked_pair,
-    checked_sign,
     checked_sizes,
 )
 from lighttouch.lattice.nested import nested_dominance, nested_joint_monotonicity
 from lighttouch.lattice.stencils import (
     Block,
-    Stencil,
     constraints_from,
     require_room,
     stencil,
@@ -37,59 +35,40 @@ from lighttouch.lattice.stencils import (
 Terms = list[tuple[int, float]]
 
 
-def edgeworth(
-    sizes: Sizes, main: int, conditional: int, sign: int = 1, interpolation: str = "simplex"
-) -> LinearConstraints:
-    """The higher `conditional` (sign 1; lower: -1), the more f rises with `main`."""
-    checked_interpolation(interpolation)
-    grid = checked_sizes(sizes)
-    i, j = checked_pair(grid, main, conditional, ("main", "conditional"))
-    return constraints_from("edgeworth", grid, [cross_difference(grid, i, j, checked_sign(sign))])
-
-
-def supermodular(
-    sizes: Sizes, pairs: Iterable[tuple[int, int]] | None = None, interpolation: str = "simplex"
-) -> LinearConstraints:
-    """The two features of every pair (None: all pairs) are complements: each raises the other's
-    effect.
-    """
-    return _modular("supermodular", sizes, pairs, 1, interpolation)
-
-
-def submodular(
-    sizes: Sizes, pairs: Iterable[tuple[int, int]] | None = None, interpolation: str = "simplex"
-) -> LinearConstraints:
-    """The two features of every pair (None: all pairs) are substitutes: each lowers the other's
-    effect.
-    """
-    return _modular("submodular", sizes, pairs, -1, interpolation)
-
-
-def trapezoid(
-    sizes: Sizes, main: int, conditional: int, sign: int = 1, interpolation: str = "simplex"
-) -> LinearConstraints:
-    """The higher `conditional` (sign 1; lower: -1), the wider f's range over `main`: lower at its
-    low end, higher at its high end.
-    """
-    checked_interpolation(interpolation)
-    grid = checked_sizes(sizes)
-    i, j = checked_pair(grid, main, conditional, ("main", "conditional"))
-    widening = float(checked_sign(sign))
-    rise: Terms = [(steps(grid)[j], widening), (0, -widening)]
-    fall: Terms = [(steps(grid)[j], -widening), (0, widening)]
-    below = (0, grid[j] - 1)
-    ends = [
-        stencil(grid, {i: (0, 1), j: below}, fall),
-        stencil(grid, {i: (grid[i] - 1, grid[i]), j: below}, rise),
-    ]
-    return constraints_from("trapezoid", grid, ends)
-
-
 def dominance(
     sizes: Sizes, dominant: int, weak: int, interpolation: str = "simplex"
 ) -> LinearConstraints:
-    """A step along `dominant` raises f at least as much as one along `weak`, everywhere; usually
-    stacked with `increasing` for both.
+    """Let a step along `dominant` raise f at least as much as one along `weak`.
+
+    Usually stacked with `increasing` for both.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Vertices along each feature of the lattice, at least 2.
+    dominant : int
+        The feature with the larger effect.
+    weak : int
+        The feature with the smaller effect.
+    interpolation : {"simplex", "hypercube"}, default "simplex"
+        How the lattice interpolates; the rows depend on it.
+
+    Returns
+    -------
+    LinearConstraints
+        Rows about the parameters of the lattice.
+
+    Raises
+    ------
+    ConstraintError
+        If the features do not exist or are the same, or the rows would not fit into memory.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> rows = lt.lattice.dominance([2, 2], dominant=0, weak=1)
+    >>> rows.values([0.0, 1.0, 2.0, 3.0])
+    array([-1., -1.])
     """
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
@@ -101,19 +80,43 @@ def dominance(
         weak_first = [(gap + a + b, 1.0), (gap + b, -1.0), (b, -1.0), (0, 1.0)]
         return dominant_first, weak_first
 
-    stencils = []
-    for block, gap in _first_and_second("dominance", grid, i, j, interpolation):
-        stencils += [stencil(grid, block, terms) for terms in rows(gap)]
-    count = sum(each.count for each in stencils)
-    nested = nested_dominance(grid, i, j, count) if interpolation == "simplex" else ()
-    return constraints_from("dominance", grid, stencils, nested)
+    return _pairwise("dominance", grid, (i, j), interpolation, rows, nested_dominance)
 
 
 def range_dominance(
     sizes: Sizes, dominant: int, weak: int, interpolation: str = "simplex"
 ) -> LinearConstraints:
-    """From any point, the whole range of `dominant` raises f at least as much as the whole range of
-    `weak`.
+    """Let the whole range of `dominant` raise f at least as much as that of `weak`.
+
+    From any point.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Vertices along each feature of the lattice, at least 2.
+    dominant : int
+        The feature with the larger effect.
+    weak : int
+        The feature with the smaller effect.
+    interpolation : {"simplex", "hypercube"}, default "simplex"
+        How the lattice interpolates; the rows are the same for both.
+
+    Returns
+    -------
+    LinearConstraints
+        Rows about the parameters of the lattice.
+
+    Raises
+    ------
+    ConstraintError
+        If the features do not exist or are the same, or the rows would not fit into memory.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> rows = lt.lattice.range_dominance([2, 2], dominant=0, weak=1)
+    >>> rows.values([0.0, 1.0, 2.0, 3.0])
+    array([-1., -1., -1.])
     """
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
@@ -132,7 +135,36 @@ def range_dominance(
 def joint_monotonicity(
     sizes: Sizes, first: int, second: int, interpolation: str = "simplex"
 ) -> LinearConstraints:
-    """Let f never fall when both features rise by the same amount (in lattice units)."""
+    """Let f never fall when both features rise by the same amount, in lattice units.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Vertices along each feature of the lattice, at least 2.
+    first : int
+        One of the features.
+    second : int
+        The other feature.
+    interpolation : {"simplex", "hypercube"}, default "simplex"
+        How the lattice interpolates; the rows depend on it.
+
+    Returns
+    -------
+    LinearConstraints
+        Rows about the parameters of the lattice.
+
+    Raises
+    ------
+    ConstraintError
+        If the features do not exist or are the same, or the rows would not fit into memory.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> rows = lt.lattice.joint_monotonicity([2, 2], first=0, second=1)
+    >>> rows.values([0.0, -1.0, 2.0, 1.0])
+    array([-1., -1.])
+    """
     checked_interpolation(interpolation)
     grid = checked_sizes(sizes)
     i, j = checked_pair(grid, first, second, ("first", "second"))
@@ -145,50 +177,28 @@ def joint_monotonicity(
         second_first = [(b, 1.0), (0, -1.0), (gap + a + b, 1.0), (gap + b, -1.0)]
         return first_first, second_first
 
+    return _pairwise(
+        "joint_monotonicity", grid, (i, j), interpolation, rows, nested_joint_monotonicity
+    )
+
+
+def _pairwise(
+    name: str,
+    grid: tuple[int, ...],
+    pair: tuple[int, int],
+    interpolation: str,
+    rows: Callable[[int], tuple[Terms, Terms]],
+    nested: Callable[[tuple[int, ...], int, int, int], tuple[NestedRows, ...]],
+) -> LinearConstraints:
+    """A rule that compares the parts of the gradient along two features: `rows(gap)` for every W
+    with step `gap` (see the top of the file).
+    """
     stencils = []
-    for block, gap in _first_and_second("joint_monotonicity", grid, i, j, interpolation):
+    for block, gap in _first_and_second(name, grid, *pair, interpolation):
         stencils += [stencil(grid, block, terms) for terms in rows(gap)]
     count = sum(each.count for each in stencils)
-    nested = nested_joint_monotonicity(grid, i, j, count) if interpolation == "simplex" else ()
-    return constraints_from("joint_monotonicity", grid, stencils, nested)
-
-
-def cross_difference(grid: tuple[int, ...], i: int, j: int, sign: int) -> Stencil:
-    """The rows sign * (theta[v + e_i + e_j] - theta[v + e_i] - theta[v + e_j] + theta[v]) >= 0."""
-    a, b = steps(grid)[i], steps(grid)[j]
-    terms = [(a + b, float(sign)), (a, -float(sign)), (b, -float(sign)), (0, float(sign))]
-    return stencil(grid, {i: (0, grid[i] - 1), j: (0, grid[j] - 1)}, terms)
-
-
-def _modular(
-    name: str, sizes: Sizes, pairs: Iterable[tuple[int, int]] | None, sign: int, interpolation: str
-) -> LinearConstraints:
-    checked_interpolation(interpolation)
-    grid = checked_sizes(sizes)
-    chosen = _checked_pairs(name, grid, pairs)
-    return constraints_from(name, grid, [cross_difference(grid, i, j, sign) for i, j in chosen])
-
-
-def _checked_pairs(
-    name: str, grid: tuple[int, ...], pairs: Iterable[tuple[int, int]] | None
-) -> list[tuple[int, int]]:
-    if pairs is None:
-        if len(grid) < 2:
-            raise ConstraintError(f"{name} needs at least two features, got a lattice of one")
-        return list(combinations(range(len(grid)), 2))
-    try:
-        listed = [(first, second) for first, second in pairs]
-    except (TypeError, ValueError):
-        raise ConstraintError(
-            "pairs must be a sequence of pairs of features, such as [(0, 1), (0, 2)], got "
-            f"{pairs!r}"
-        ) from None
-    checked = [
-        checked_pair(grid, first, second, ("the first", "the second")) for first, second in listed
-    ]
-    if len({frozenset(pair) for pair in checked}) < len(checked):
-        raise ConstraintError(f"every pair may be named once, in one order, got {checked}")
-    return checked
+    auxiliary = nested(grid, *pair, count) if interpolation == "simplex" else ()
+    return constraints_from(name, grid, stencils, auxiliary)
 
 
 def _first_and_second(

@@ -67,7 +67,7 @@ def _training(model: Model, seconds: float | None) -> str:
 
 
 def _lattice(model: LatticeModel) -> list[tuple[str, object]]:
-    pieces = model.model_.pieces
+    pieces = model.model_.terms
     names = model.columns_.names
     lattices = [piece for piece in pieces if not piece.calibrator]
     shared = [

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lighttouch.arrays import Floats, Indices
-from lighttouch.estimators.rules import ShapeConstraint
+from lighttouch.estimators.rules.shapes import ShapeConstraint
 from lighttouch.report.models import (
     Model,
     column_names,
@@ -173,7 +173,7 @@ def _curve(model: Model, place: int) -> tuple[Floats, Floats] | None:
     """Keypoints and heights of the column's own curve, if the model has one."""
     if not is_lattice(model) or (own := model.model_.calibrator_of(place)) is None:
         return None
-    keypoints = model.model_.pieces[own].maps[0].keypoints
+    keypoints = model.model_.terms[own].maps[0].keypoints
     theta = model.parameters_[model.model_.part(own)]
     return keypoints, theta[: keypoints.size]
 

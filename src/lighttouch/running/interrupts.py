@@ -20,6 +20,7 @@ class Interrupts:
 
     def __init__(self, deliver: bool = False) -> None:
         self.raised = False
+        self.number = 0  # of the signal
         self.deliver = deliver
         self._previous: dict[int, Any] = {}
 

@@ -23,7 +23,7 @@ from lighttouch.validation import positive_int
 
 
 @dataclass(frozen=True)
-class ApproxSGD(AveragingSolver):
+class ApproxSGD(AveragingSolver[SgdState]):
     """SGD that moves along each step until an order constraint becomes tight, ties its parameters
     together, and goes on.
 

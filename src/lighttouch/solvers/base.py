@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -104,13 +104,16 @@ class SgdState(SolverState):
         return self.iterate.w
 
 
-class AveragingSolver(BaseSolver[SgdState]):
+SomeSgd = TypeVar("SomeSgd", bound=SgdState)
+
+
+class AveragingSolver(BaseSolver[SomeSgd]):
     """Solvers of the paper: their solution is the average of the iterates."""
 
-    def average(self, state: SgdState) -> Vector:
+    def average(self, state: SomeSgd) -> Vector:
         return average(state.iterate, int(state.counters[AVERAGED_FROM]), state.iteration)
 
-    def probabilities(self, state: SgdState) -> Vector | None:
+    def probabilities(self, state: SomeSgd) -> Vector | None:
         return None if state.distribution is None else probabilities(state.distribution)
 
 

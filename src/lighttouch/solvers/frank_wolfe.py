@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -38,7 +39,10 @@ class FrankWolfeState(SgdState):
     )
 
 
-class FrankWolfeSolver(AveragingSolver):
+SomeWolfe = TypeVar("SomeWolfe", bound=FrankWolfeState)
+
+
+class FrankWolfeSolver(AveragingSolver[SomeWolfe]):
     """What both Frank-Wolfe methods share."""
 
     batch: int
@@ -46,15 +50,15 @@ class FrankWolfeSolver(AveragingSolver):
     def objection_to(self, problem: Problem) -> str | None:
         return objection_to_oracle(problem)
 
-    def notes(self, state: FrankWolfeState) -> tuple[str, ...]:
+    def notes(self, state: SomeWolfe) -> tuple[str, ...]:
         return (f"{state.oracle_calls:,} linear programs over the constraints, one a step",)
 
-    def batch_sizes(self, state: FrankWolfeState) -> tuple[int, int, int]:
+    def batch_sizes(self, state: SomeWolfe) -> tuple[int, int, int]:
         return (self.batch, 0, 0)
 
 
 @dataclass(frozen=True)
-class OnlineFrankWolfe(FrankWolfeSolver):
+class OnlineFrankWolfe(FrankWolfeSolver[FrankWolfeState]):
     """The online Frank-Wolfe method of Hazan and Kale (2012) for stochastic, possibly non-smooth
     objectives.
 

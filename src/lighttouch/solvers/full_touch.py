@@ -24,7 +24,7 @@ MORE_PENALTY = "a larger penalty brings it closer to feasible"
 
 
 @dataclass(frozen=True)
-class FullTouch(AveragingSolver):
+class FullTouch(AveragingSolver[SgdState]):
     """SGD that looks at every constraint in every step (Algorithm 1 of the paper).
 
     It minimises f(w) + penalty * max(0, max_j g_j(w)) over the domain; where there are no

@@ -27,7 +27,7 @@ BYTES_PER_CONSTRAINT = 112  # law, bound, permutation, set, and the violations t
 
 
 @dataclass(frozen=True)
-class LightTouch(AveragingSolver):
+class LightTouch(AveragingSolver[SgdState]):
     """SGD that checks a few constraints per step and learns which ones are violated.
 
     Algorithm 2 of the paper: a step is pushed by one constraint, drawn from a distribution that is
@@ -125,7 +125,7 @@ class LightTouch(AveragingSolver):
 
 
 @dataclass(frozen=True)
-class PracticalLightTouch(AveragingSolver):
+class PracticalLightTouch(AveragingSolver[SgdState]):
     """LightTouch with decreasing steps and automatic minibatch sizes (Algorithm 4 of the paper).
 
     The numbers of examples, drawn constraints and remembered constraints per step follow the

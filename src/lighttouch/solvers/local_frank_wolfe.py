@@ -45,7 +45,7 @@ class DecomposedState(FrankWolfeState):
 
 
 @dataclass(frozen=True)
-class LocalFrankWolfe(FrankWolfeSolver):
+class LocalFrankWolfe(FrankWolfeSolver[DecomposedState]):
     """The conditional gradient method with a local linear oracle of Garber and Hazan (2013), the
     paper's LLO-FW.
 

@@ -19,7 +19,7 @@ from lighttouch.validation import positive, positive_int
 
 
 @dataclass(frozen=True)
-class MidTouch(AveragingSolver):
+class MidTouch(AveragingSolver[SgdState]):
     """FullTouch first, then LightTouch with one look per step (Algorithm 3 of the paper).
 
     For strongly convex objectives: both phases take steps 1 / (strong_convexity t), and the second

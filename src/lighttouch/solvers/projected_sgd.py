@@ -32,7 +32,7 @@ class ProjectedState(SgdState):
 
 
 @dataclass(frozen=True)
-class ProjectedSGD(AveragingSolver):
+class ProjectedSGD(AveragingSolver[ProjectedState]):
     """SGD with Pi_g, the exact projection onto constraints and domain, after every step.
 
     `projection` is any callable (w, constraints, domain) that returns the projected point, as an

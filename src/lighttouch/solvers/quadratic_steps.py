@@ -64,7 +64,7 @@ class QuadraticCosts:
     narrowing: float = 0.25
     """Factor of the width when steps have stopped gaining."""
     narrowest: float = 1e-3
-    """The last width, as a share of the first: the objective is then off by less than 1e-4 of it."""
+    """The last width, as a share of the first: the objective is then off by less than 1e-4."""
     least_share: float = 1e-4
     """Of the way to the model's minimum; shorter steps are not tried."""
     free_residual: float = 1e-7

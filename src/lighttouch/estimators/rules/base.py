@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
@@ -11,9 +11,8 @@ from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.rules.rows import RuleRows
-from lighttouch.estimators.tables import Column
+from lighttouch.estimators.tables import Column, Name
 
-Name = str | int
 AxisKind = Literal["bent", "straight", "common unit"]
 LinearRow = tuple[dict[int, float], float]
 """sum of value * coefficient[column] <= right, as ({column: value}, right)"""
@@ -84,6 +83,10 @@ class ShapeConstraint(ABC):
             if getattr(self, each.name) != each.default
         )
         return f"{type(self).__name__}({given})"
+
+
+MonotonicCst = Mapping[Name, int] | Sequence[int] | None
+Shapes = ShapeConstraint | Sequence[ShapeConstraint] | None
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ def _of_term(model: AdditiveModel, place: int, rows: LinearConstraints) -> RuleR
 
 def _lattices_over(model: AdditiveModel, *columns: int) -> Iterator[tuple[int, Term, list[int]]]:
     """Every lattice (not curve) over all the columns, with their axes."""
-    for place, term in enumerate(model.pieces):
+    for place, term in enumerate(model.terms):
         if not term.calibrator and all(column in term.columns for column in columns):
             yield place, term, [term.columns.index(column) for column in columns]
 
@@ -153,9 +153,7 @@ def _lattices_over(model: AdditiveModel, *columns: int) -> Iterator[tuple[int, T
 def _curve(model: AdditiveModel, column: int) -> tuple[int, Term] | None:
     """A column's own curve, if it can bend or rise at all."""
     place = model.calibrator_of(column)
-    return (
-        None if place is None or model.pieces[place].grid[0] < 2 else (place, model.pieces[place])
-    )
+    return None if place is None or model.terms[place].grid[0] < 2 else (place, model.terms[place])
 
 
 def _along(model: AdditiveModel, column: int) -> Iterator[tuple[int, Term, int]]:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from lighttouch.arrays import Floats
+from lighttouch.arrays import Floats, Matrix
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.estimators.rules.base import LinearRow
+from lighttouch.estimators.rules.base import LinearRow, Shapes
 from lighttouch.estimators.rules.reading import monotone_label, read_shapes
 from lighttouch.estimators.rules.rows import RuleRows
 from lighttouch.estimators.tables import Columns
 
+Rows = LinearConstraints | tuple[Matrix, ArrayLike]
+
 
 def linear_rules(
-    columns: Columns, monotonic: dict[int, int], shapes: Any, constraints: Any, ranges: Floats
+    columns: Columns,
+    monotonic: dict[int, int],
+    shapes: Shapes,
+    constraints: Rows | None,
+    ranges: Floats,
 ) -> list[RuleRows]:
     """Signs, shape constraints and the user's own rows."""
     count = len(columns)
@@ -43,7 +48,7 @@ def _rule(label: str, rows: list[LinearRow], count: int, about_order: bool) -> R
     return RuleRows(label, sparse.csr_matrix(A), b, about_order=about_order)
 
 
-def _given(constraints: Any, count: int) -> RuleRows:
+def _given(constraints: Rows, count: int) -> RuleRows:
     if not isinstance(constraints, LinearConstraints):
         try:
             A, b = constraints

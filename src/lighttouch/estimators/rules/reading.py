@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.model import AdditiveModel
-from lighttouch.estimators.rules.base import BoundShape, ShapeConstraint
+from lighttouch.estimators.rules.base import BoundShape, MonotonicCst, ShapeConstraint, Shapes
 from lighttouch.estimators.rules.lattice_rows import monotone
 from lighttouch.estimators.rules.rows import RuleRows, joined
 from lighttouch.estimators.tables import Column, Columns
 
 
-def read_monotonic(monotonic_cst: Any, columns: Columns) -> dict[int, int]:
+def read_monotonic(monotonic_cst: MonotonicCst, columns: Columns) -> dict[int, int]:
     """Column positions and signs, from a dict by name (or position) or one number per column."""
     if monotonic_cst is None:
         return {}
@@ -39,7 +37,7 @@ def read_monotonic(monotonic_cst: Any, columns: Columns) -> dict[int, int]:
     return found
 
 
-def _check_sign(sign: Any, name: Any, column: Column) -> None:
+def _check_sign(sign: object, name: object, column: Column) -> None:
     if isinstance(sign, bool) or sign not in (-1, 0, 1):
         raise ConstraintError(
             f"monotonic_cst must be -1, 0 or 1 for every column, got {sign!r} for {name!r}"
@@ -53,16 +51,19 @@ def _check_sign(sign: Any, name: Any, column: Column) -> None:
 
 
 def read_shapes(
-    shape_constraints: Any, columns: Columns, monotonic: dict[int, int]
+    shape_constraints: Shapes,
+    columns: Columns,
+    monotonic: dict[int, int],
 ) -> list[BoundShape]:
     """Shape constraints with their columns found; those that ask for increasing columns add to
     `monotonic`.
     """
     if shape_constraints is None:
         return []
-    single = isinstance(shape_constraints, ShapeConstraint)
+    if isinstance(shape_constraints, ShapeConstraint):
+        shape_constraints = [shape_constraints]
     bound = []
-    for shape in [shape_constraints] if single else shape_constraints:
+    for shape in shape_constraints:
         if not isinstance(shape, ShapeConstraint):
             raise ConstraintError(
                 f"shape_constraints must hold rules such as lt.Convex('age'), got {shape!r}"

@@ -11,8 +11,9 @@ from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.rules import lattice_rows as rows
-from lighttouch.estimators.rules.base import AxisKind, BoundShape, LinearRow, Name, ShapeConstraint
+from lighttouch.estimators.rules.base import AxisKind, BoundShape, LinearRow, ShapeConstraint
 from lighttouch.estimators.rules.rows import RuleRows
+from lighttouch.estimators.tables import Name
 
 
 @dataclass(frozen=True)

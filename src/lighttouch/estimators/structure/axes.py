@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lighttouch.arrays import Floats
 from lighttouch.estimators.model import InputMap, Term, quantile_keypoints, whole_positions
 from lighttouch.estimators.structure.plan import Plan
 from lighttouch.lattice import Lattice
-
-Floats = NDArray[np.float64]
 
 
 def calibrators(plan: Plan, table: Floats, weights: Floats) -> list[Term]:
@@ -36,7 +34,7 @@ def _keypoints(plan: Plan, column: int, values: Floats, weights: Floats, count: 
     return quantile_keypoints(values, weights, count, inside)
 
 
-def lattice_piece(
+def lattice_term(
     plan: Plan,
     subset: tuple[int, ...],
     size: int,

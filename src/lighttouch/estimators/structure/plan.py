@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lighttouch.estimators.rules.base import AxisKind, BoundShape
-from lighttouch.estimators.tables import Columns
-
-ALL_KEYPOINTS = 1500  # of all curves together
+from lighttouch.estimators.structure.limits import LIMITS
+from lighttouch.estimators.tables import Columns, Name
 
 
 @dataclass(frozen=True)
@@ -19,8 +18,8 @@ class Plan:
     monotonic: dict[int, int]
     shapes: list[BoundShape]
     keypoints: int
-    lattices: Any  # "auto", "single", a number, or subsets
-    lattice_size: Any  # "auto" or a number
+    lattices: str | int | Sequence[Sequence[Name]]  # "auto", "single", a number, or subsets
+    lattice_size: int | str  # "auto" or a number
     columns_per_lattice: int
     interpolation: str
 
@@ -56,4 +55,4 @@ class Plan:
         """Fewer keypoints per column where columns are many, so that all curves together stay of a
         size that can be factored.
         """
-        return max(2, min(self.keypoints, ALL_KEYPOINTS // max(1, len(self.columns))))
+        return max(2, min(self.keypoints, LIMITS.all_keypoints // max(1, len(self.columns))))

@@ -7,12 +7,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from lighttouch.arrays import Floats
 from lighttouch.estimators.model import quantile_keypoints
+from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.structure.plan import Plan
-
-Floats = NDArray[np.float64]
-BINS = (3, 8)
-MOST_SCREENED = 40
 
 
 def interaction_gains(
@@ -31,11 +29,11 @@ def interaction_gains(
     count = len(plan.columns)
     screened = (
         list(range(count))
-        if count <= MOST_SCREENED
+        if count <= LIMITS.screened
         else _most_varied(signed_tables, residual, weights)
     )
     gains = dict.fromkeys(combinations(screened, 2), 0.0)
-    for bins in BINS:
+    for bins in LIMITS.bins:
         cells = [{c: _bins(table[:, c], bins) for c in screened} for table, _ in signed_tables]
         for i, j in gains:
             signed = [
@@ -65,11 +63,13 @@ def _gain(
     used = mass > 0.0
     variance = max(float(weights @ np.square(residual)), 1e-300)
     explained = (
-        float(np.sum(np.square(sums[used]) / (mass[used] + 4.0 / examples))) * examples / variance
+        float(np.sum(np.square(sums[used]) / (mass[used] + LIMITS.shrinkage / examples)))
+        * examples
+        / variance
     )
     bins = round(count**0.5) - 1
     freedom = max(1.0, float(used.sum()) - 2 * bins + 1)
-    return float(explained / (freedom + 3.0 * np.sqrt(2.0 * freedom)))
+    return float(explained / (freedom + LIMITS.noise_deviations * np.sqrt(2.0 * freedom)))
 
 
 def _bins(values: Floats, bins: int) -> NDArray[np.int64]:
@@ -88,7 +88,7 @@ def _most_varied(
     table = signed_tables[0][0]
     scores = []
     for column in range(table.shape[1]):
-        place = _bins(table[:, column], max(BINS))
+        place = _bins(table[:, column], max(LIMITS.bins))
         sums, mass = np.bincount(place, weights * residual), np.bincount(place, weights)
         scores.append(float(np.sum(np.square(sums[mass > 0]) / mass[mass > 0])))
-    return sorted(int(c) for c in np.argsort(scores)[::-1][:MOST_SCREENED])
+    return sorted(int(c) for c in np.argsort(scores)[::-1][: LIMITS.screened])

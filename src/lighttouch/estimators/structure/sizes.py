@@ -6,12 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
+from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.structure.plan import Plan
-
-ROOM = 1600  # parameters of all lattices of an ensemble together
-EXAMPLES_PER_CELL = 40.0  # of a lattice over two columns
-COARSEST_PAIR, FINEST_PAIR = 3, 20  # vertices per axis of a lattice over two columns
-LARGEST_OF_MANY = 4  # vertices per axis of a lattice over more columns
 
 
 def promises(
@@ -33,17 +29,20 @@ def lattice_sizes(
     if plan.lattice_size != "auto" or plan.single:
         size = 2 if plan.lattice_size == "auto" else int(plan.lattice_size)
         return [(subset, size) for subset, _ in chosen]
-    finest = float(np.clip(np.sqrt(examples / EXAMPLES_PER_CELL), COARSEST_PAIR, FINEST_PAIR))
+    affordable = np.sqrt(examples / LIMITS.examples_per_cell)
+    finest = float(np.clip(affordable, LIMITS.coarsest_pair, LIMITS.finest_pair))
     best = max((gain for _, gain in chosen), default=1.0)
+    shares = [(subset, (gain / best) ** LIMITS.gain_power) for subset, gain in chosen]
     while True:
-        sizes = [(subset, _size(subset, finest * (gain / best) ** 0.25)) for subset, gain in chosen]
-        if sum(size ** len(subset) for subset, size in sizes) <= ROOM or finest <= 2.0:
+        sizes = [(subset, _size(subset, finest * share)) for subset, share in shares]
+        parameters = sum(size ** len(subset) for subset, size in sizes)
+        if parameters <= LIMITS.lattice_parameters or finest <= 2.0:
             return sizes
-        finest *= 0.9
+        finest *= LIMITS.narrowing
 
 
 def _size(subset: tuple[int, ...], wanted: float) -> int:
     """Vertices per axis, as a whole number that suits the number of columns."""
     if len(subset) == 2:
-        return int(np.clip(round(wanted), COARSEST_PAIR, FINEST_PAIR))
-    return int(max(2, min(LARGEST_OF_MANY, wanted / 2.0)))
+        return int(np.clip(round(wanted), LIMITS.coarsest_pair, LIMITS.finest_pair))
+    return int(max(2, min(LIMITS.finest_of_many, wanted / 2.0)))

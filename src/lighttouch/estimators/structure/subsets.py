@@ -9,11 +9,9 @@ import numpy as np
 
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.rules.base import BoundShape
+from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.structure.plan import Plan
 from lighttouch.validation import positive_int
-
-MOST_LATTICES = 24
-MOST_COLUMNS_IN_ONE = 12
 
 Subset = tuple[int, ...]
 Gains = dict[tuple[int, int], float]
@@ -34,9 +32,9 @@ def subsets(plan: Plan, gains: Gains, rng: np.random.Generator) -> list[Subset]:
 
 
 def _one_subset(count: int) -> list[Subset]:
-    if count > MOST_COLUMNS_IN_ONE:
+    if count > LIMITS.columns_in_one:
         raise ConstraintError(
-            f"one lattice holds at most {MOST_COLUMNS_IN_ONE} columns, X has {count}; "
+            f"one lattice holds at most {LIMITS.columns_in_one} columns, X has {count}; "
             "use lattices='auto'"
         )
     return [tuple(range(count))] if count > 1 else []
@@ -50,7 +48,7 @@ def _wanted(plan: Plan, gains: Gains, rng: np.random.Generator) -> list[Subset]:
                 "lattices must be 'auto', 'random', 'single', a number or a list of "
                 f"column subsets, got {plan.lattices!r}"
             )
-        return _chosen(plan, gains, rng)[:MOST_LATTICES]
+        return _chosen(plan, gains, rng)[: LIMITS.lattices]
     if isinstance(plan.lattices, Iterable):
         return [
             _closed(plan, tuple(plan.columns.place(column, "lattices") for column in subset))

@@ -1,0 +1,70 @@
+"""Estimators, shape constraints and lattice builders: every parameter is documented, every example
+runs.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import re
+
+import pytest
+
+import lighttouch as lt
+from lighttouch.estimators.rules.shapes import KINDS
+
+ESTIMATORS = [
+    lt.LatticeRegressor,
+    lt.LatticeClassifier,
+    lt.LatticeRanker,
+    lt.ConstrainedLinearRegressor,
+    lt.ConstrainedLinearClassifier,
+]
+METHODS = [
+    getattr(kind, name)
+    for kind in ESTIMATORS
+    for name in ("fit", "predict", "save", "check_constraints")
+]
+BUILDERS = [getattr(lt.lattice, name) for name in lt.lattice.__all__]
+MODULES = [
+    f"lighttouch.{name}"
+    for name in (
+        "estimators.lattice_models",
+        "estimators.linear",
+        "estimators.ranking",
+        "estimators.rules.one_column",
+        "estimators.rules.two_columns",
+        "estimators.saving",
+        "lattice.curvature",
+        "lattice.model",
+        "lattice.orders",
+        "lattice.pairs",
+        "lattice.trust",
+    )
+]
+
+
+def documented(thing) -> set[str]:
+    """The names of a Parameters section, "a, b : float" being two."""
+    text = inspect.getdoc(thing) or ""
+    section = re.search(r"Parameters\n-+\n(.*?)(\n\n\w|\Z)", text, re.S)
+    lines = re.findall(r"(?m)^(\w[\w, ]*) : \S", section[1] if section else "")
+    return {name.strip() for line in lines for name in line.split(",")}
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [*ESTIMATORS, *METHODS, *KINDS.values(), *BUILDERS, lt.load],
+    ids=lambda thing: thing.__qualname__,
+)
+def test_every_parameter_is_documented(thing):
+    wanted = set(inspect.signature(thing).parameters) - {"self"}
+    assert documented(thing) == wanted
+    assert "{" + "parameters}" not in inspect.getdoc(thing)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_example_runs(name):
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.attempted > 0 and found.failed == 0
