@@ -1,8 +1,7 @@
 """Both sides of every threshold of `lighttouch.solvers.costs` that chooses between two methods.
 
-Each function takes the sizes around its threshold, solves the same problem both ways in one run,
-and prints seconds and the objective reached. The threshold should lie where the faster side
-changes.
+Each function takes sizes around its threshold, solves the same problem both ways in one run, and
+prints seconds and the objective reached. The threshold should lie where the faster side changes.
 """
 
 from __future__ import annotations

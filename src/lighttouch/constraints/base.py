@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Floats, Indices, Matrix, Vector
 from lighttouch.constraints.nested import NestedRows
@@ -96,7 +97,7 @@ class RecordConstraints:
         """A subgradient of g_j at w."""
         raise NotImplementedError(f"{type(self).__name__} has no subgradients")
 
-    def values(self, w: Any) -> Vector:
+    def values(self, w: ArrayLike) -> Vector:
         """g_j(w) for every j (for every group, when aggregated)."""
         point = finite_vector(w, "w", self.dimension)
         out = np.empty(self.count)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Indices, Matrix, Vector
 from lighttouch.constraints.linear import LinearConstraints
 from lighttouch.errors import ConstraintError
 from lighttouch.validation import (
@@ -47,7 +46,7 @@ def ordering(dimension: int) -> LinearConstraints:
 
 
 def order(
-    lower: Any, upper: Any, margin: float | Any = 0.0, *, dimension: int | None = None
+    lower: ArrayLike, upper: ArrayLike, margin: ArrayLike = 0.0, *, dimension: int | None = None
 ) -> LinearConstraints:
     """w[lower_j] + margin_j <= w[upper_j] for every j.
 
@@ -104,7 +103,9 @@ def order(
     )
 
 
-def bounds(dimension: int, lower: Any = None, upper: Any = None) -> LinearConstraints:
+def bounds(
+    dimension: int, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+) -> LinearConstraints:
     """lower <= w <= upper as constraints.
 
     Parameters
@@ -146,7 +147,7 @@ def bounds(dimension: int, lower: Any = None, upper: Any = None) -> LinearConstr
     )
 
 
-def canonical_examples(X: Any, y: Any, margin: float = 1.0) -> LinearConstraints:
+def canonical_examples(X: Matrix, y: ArrayLike, margin: ArrayLike = 1.0) -> LinearConstraints:
     """y_i <w, x_i> >= margin for every row: these examples must always be classified right.
 
     Parameters
@@ -196,7 +197,7 @@ def _refuse_too_many(count: int, what: str) -> None:
     )
 
 
-def _one_or_each(values: Any, name: str, count: int, infinite: bool = False) -> Vector:
+def _one_or_each(values: ArrayLike, name: str, count: int, infinite: bool = False) -> Vector:
     """A number for all, or one each, none of them NaN (or infinite, unless allowed)."""
     array = to_float(values, name, ConstraintError)
     if array.shape not in ((), (count,)):
@@ -211,7 +212,7 @@ def _one_or_each(values: Any, name: str, count: int, infinite: bool = False) -> 
     return np.broadcast_to(array, (count,))
 
 
-def _indices(values: Any, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _indices(values: ArrayLike, name: str) -> Indices:
     array = np.atleast_1d(np.asarray(values))
     if array.size == 0:
         return np.zeros(0, np.int64)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Vector
 from lighttouch.constraints.base import RecordConstraints
@@ -65,7 +66,7 @@ class ConvexConstraints(RecordConstraints):
             else compiled_constraints(record, value, subgradient)
         )
 
-    def value(self, j: int, w: Any) -> float:
+    def value(self, j: int, w: ArrayLike) -> float:
         """g_j(w)."""
         if not self.interpreted:
             return float(self.values(w)[j])
@@ -81,7 +82,7 @@ class ConvexConstraints(RecordConstraints):
             f"{self._function!r} returned nan for constraint {j}"
         )
 
-    def subgradient(self, j: int, w: Any) -> Vector:
+    def subgradient(self, j: int, w: ArrayLike) -> Vector:
         """A subgradient of g_j at w."""
         gradient = new_gradient(self.dimension)
         clear(gradient)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Floats, Vector
 from lighttouch.constraints.base import Balls, RecordConstraints
@@ -51,7 +50,9 @@ class NormConstraints(RecordConstraints):
 
     conic = True
 
-    def __init__(self, A: Any, b: Any, c: Any, d: Any) -> None:
+    def __init__(
+        self, A: ArrayLike | None, b: ArrayLike, c: ArrayLike | None, d: ArrayLike
+    ) -> None:
         self.b = _array(b, "b", 2)
         self.count, rows = self.b.shape
         self.d = finite_vector(d, "d", self.count, ConstraintError)
@@ -124,7 +125,7 @@ class QuadraticConstraints(RecordConstraints):
 
     conic = True
 
-    def __init__(self, P: Any, q: Any, r: Any) -> None:
+    def __init__(self, P: ArrayLike, q: ArrayLike, r: ArrayLike) -> None:
         self.q = _array(q, "q", 2)
         self.count, self.dimension = self.q.shape
         self.r = finite_vector(r, "r", self.count, ConstraintError)
@@ -188,7 +189,7 @@ class QuadraticConstraints(RecordConstraints):
         return f"quadratic constraint {j}: w'P w / 2 + q.w + {self.r[j]:.6g} <= 0"
 
 
-def _array(values: Any, name: str, dimensions: int) -> Floats:
+def _array(values: ArrayLike, name: str, dimensions: int) -> Floats:
     array = np.ascontiguousarray(to_float(values, name, ConstraintError))
     if array.ndim != dimensions:
         raise ConstraintError(f"{name} must have {dimensions} dimensions, got shape {array.shape}")
@@ -196,7 +197,7 @@ def _array(values: Any, name: str, dimensions: int) -> Floats:
     return array
 
 
-def _matrices(values: Any, name: str, count: int) -> Floats:
+def _matrices(values: ArrayLike, name: str, count: int) -> Floats:
     array = to_float(values, name, ConstraintError)
     stacked = _array(array[None] if array.ndim == 2 else array, name, 3)
     if stacked.shape[0] not in (1, count):

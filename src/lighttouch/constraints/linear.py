@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Matrix, Vector
 from lighttouch.constraints.base import RecordConstraints
@@ -48,8 +49,8 @@ class LinearConstraints(RecordConstraints):
 
     def __init__(
         self,
-        A: Any,
-        b: Any,
+        A: Matrix,
+        b: ArrayLike,
         names: Sequence[str] | None = None,
         *,
         nested: Sequence[NestedRows] = (),

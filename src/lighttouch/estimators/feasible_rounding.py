@@ -18,8 +18,8 @@ def exactly_feasible(w: Floats, rules: LinearConstraints) -> tuple[Floats, float
     """The nearest point without violation, and the violation that is left where rules leave no room
     to remove it.
 
-    Orders are projected exactly. Other rows are met to rounding errors; asking for a hair more than
-    they ask removes those.
+    Orders are projected exactly. Other rows are met up to rounding errors. Those go when the rows
+    are tightened by slightly more than the rounding.
     """
     if rules.count == 0 or violation(w, rules) == 0.0:
         return w, 0.0

@@ -50,8 +50,11 @@ class Examples:
 
     @property
     def count(self) -> int:
-        """For deciding how much can be learnt: pairs of the same rows are not so many examples."""
-        return self.y.size if self.independent is None else min(self.y.size, self.independent)
+        """For deciding how much can be learnt. Rows without weight do not count, and pairs of the
+        same rows are not so many examples.
+        """
+        weighted = int(np.count_nonzero(self.weights))
+        return weighted if self.independent is None else min(weighted, self.independent)
 
     def features(self, model: AdditiveModel) -> sparse.csr_matrix:
         """One row an example; kept for the model asked about last."""
@@ -164,15 +167,20 @@ def _least_squares(
 def _squared_errors(
     model: AdditiveModel, examples: Examples, rng: np.random.Generator
 ) -> smoothing.SquaredErrors:
+    dense = model.dimension <= COSTS.largest_gram
     features = examples.features(model)
-    if model.dimension > COSTS.largest_gram:
-        return smoothing.sampled_errors(features, examples.y, examples.weights, examples.count, rng)
-    moment = np.asarray(features.T @ (examples.weights * examples.y))
-    G = gram(features, examples.weights)
+    rows = smoothing.judged_rows(features, examples.weights, dense, rng)
+    features, y, weights = features[rows], examples.y[rows], examples.weights[rows]
+    weights = weights if y.size == examples.y.size else weights / weights.sum()
+    share = y.size / examples.y.size
+    if not dense:
+        return smoothing.SampledErrors(features, y, weights, examples.count, share)
+    moment = np.asarray(features.T @ (weights * y))
+    G = gram(features, weights)
     if len(examples.signed_tables) > 1:
         G[0, 0] = 1.0  # the intercept of differences is nothing; keep the matrix definite
-    energy = float(examples.weights @ np.square(examples.y))
-    return smoothing.GramErrors(G, moment, energy, examples.count)
+    energy = float(weights @ np.square(y))
+    return smoothing.GramErrors(G, moment, energy, examples.count, share)
 
 
 def _choose_subsets(

@@ -87,7 +87,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         rules = self._read_rules(ranges(X), canonical)
         scale, shift = units
         sizes = column_sizes(X, weights)
-        ridge = self._ridge(sizes.size, y.size)
+        ridge = self._ridge(sizes.size, int(np.count_nonzero(weights)))
         objective = EmpiricalRisk(
             scaled(X, sizes), y, given_as(loss), sample_weight=weights, roughness=ridge
         )

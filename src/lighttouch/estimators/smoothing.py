@@ -34,7 +34,9 @@ LEAST_ROOM = 0.02  # of 1 - freedom / examples
 PROBES = 2  # random vectors of the trace estimate; its error is about sqrt(2 / (probes * freedom))
 TRACE_RESIDUAL = 0.01  # of conjugate gradients, relative
 TRACE_STEPS = 100
-JUDGED_ENTRIES = 2_000_000  # of the feature matrix by which a large model's smoothing is chosen
+JUDGED_ENTRIES = 2e6  # of the feature matrix by which a large model's smoothing is chosen
+JUDGED_PRODUCTS = 2e9  # of entries of the same row in a Gram matrix: about 15 seconds
+LEAST_JUDGED = 1000  # rows
 
 
 @dataclass(frozen=True)
@@ -127,9 +129,10 @@ class GramErrors:
     moment: Floats
     energy: float
     examples: float
+    share: float = 1.0  # of the examples that the means are over: see `SampledErrors`
 
     def fit(self, roughness: Roughness, strengths: tuple[float, float]) -> tuple[Floats, float]:
-        penalty = roughness.total(strengths)
+        penalty = roughness.total(strengths) / self.share
         total = self.gram + np.asarray(penalty.todense())
         factor = _factor(total)
         w = scipy.linalg.cho_solve(factor, self.moment, check_finite=False)
@@ -141,7 +144,7 @@ class GramErrors:
         entries = penalty.tocoo()
         low, high = np.maximum(entries.row, entries.col), np.minimum(entries.row, entries.col)
         freedom = w.size - float(inverse[low, high] @ entries.data)  # tr(gram total^-1)
-        return w, cross_validation_error(error, freedom, self.examples)
+        return w, cross_validation_error(error, freedom, self.share * self.examples)
 
 
 @dataclass(frozen=True)
@@ -186,18 +189,15 @@ def cross_validation_error(error: float, freedom: float, examples: float) -> flo
     return error / max(1.0 - CAUTION * freedom / examples, LEAST_ROOM) ** 2
 
 
-def sampled_errors(
-    features: Any, y: Floats, weights: Floats, examples: float, rng: np.random.Generator
-) -> SampledErrors:
-    """On so many rows that judging one strength takes about a second."""
-    per_row = max(1.0, features.nnz / features.shape[0])
-    count = int(min(features.shape[0], max(1000.0, JUDGED_ENTRIES / per_row)))
-    rows = np.sort(rng.choice(features.shape[0], count, replace=False))
-    chosen = weights[rows]
-    if not chosen.any():
-        rows, chosen = np.arange(y.size), weights
-    share = rows.size / y.size
-    return SampledErrors(features[rows], y[rows], chosen / chosen.sum(), examples, share)
+def judged_rows(features: Any, weights: Floats, dense: bool, rng: np.random.Generator) -> Any:
+    """The rows by which smoothing is chosen: all of them, or so many that it takes seconds."""
+    rows = features.shape[0]
+    per_row = max(1.0, features.nnz / rows)
+    affordable = JUDGED_PRODUCTS / per_row**2 if dense else JUDGED_ENTRIES / per_row
+    if rows <= max(LEAST_JUDGED, affordable):
+        return slice(None)
+    chosen = np.sort(rng.choice(rows, int(max(LEAST_JUDGED, affordable)), replace=False))
+    return chosen if weights[chosen].any() else slice(None)
 
 
 def _factor(H: Floats) -> Any:

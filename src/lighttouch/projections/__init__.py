@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.domains import Domain, Everywhere
@@ -23,7 +24,7 @@ _EVERYWHERE = Everywhere()
 
 
 def project(
-    w: Any,
+    w: ArrayLike,
     constraints: RecordConstraints,
     domain: Domain = _EVERYWHERE,
     *,

@@ -22,27 +22,41 @@ class ProjectionCosts:
     # -- which method takes general rows (rows/portfolio.py) --
 
     very_few_violated: int = 30
-    """Violated rows that the active-set method takes one by one in any case."""
+    """Violated rows that the active-set method takes one by one in any case. Equal to the interior
+    point at 29 spikes in a convex sequence of 2,000: 15 spikes take 0.3 of its time, 60 take 9
+    times as long, as each spike makes some twenty rows active."""
 
     few_violated: int = 120
-    """Violated rows that it takes one by one unless the interior point is nearly free."""
+    """Violated rows that it takes one by one unless the interior point is nearly free. A limit on
+    risk: of d = 500 dense rows it takes 0.5 of the time of Newton and active set at 120, and still
+    0.7 at 480, but rows that make many others active (the spikes above) cost it far more."""
 
     tiny_dimension: int = 150
-    """Parameters up to which few violated rows go to the active-set method in any case."""
+    """Parameters up to which few violated rows go to the active-set method in any case. With one
+    spike per ten parameters of a convex sequence it takes 0.7 of the interior point's time at 150,
+    0.9 at 300, and 3 times as long at 600."""
 
     small_dimension: int = 1000
     """Parameters up to which many violated rows go to Newton and the active-set method rather than
-    to the interior point, unless that is nearly free."""
+    to the interior point, unless that is nearly free. Equal at 950 (two rows per parameter in a
+    band of 30): 0.7 of its time at 500, 1.5 times at 2,000."""
 
-    warm_rows: int = 500
+    warm_rows: int = 350
     """Active rows of an earlier answer that the active-set method starts from; more go to the
-    augmented Lagrangian."""
+    augmented Lagrangian. Equal at 350 (d = 2,000 sparse): 0.4 of its time at 200, 3 times at
+    640."""
 
     trifling_factor: float = 2e6
-    """Multiplications of a factorisation that is nearly free beside any other method."""
+    """Multiplications of a factorisation that is nearly free beside any other method. Condition
+    decides more than size: on convex surfaces of noise the interior point takes 1.0 of the time of
+    Newton and active set at 2e5, 0.5 at 2e6 and 0.3 at 1e7; on rows in a band, which are well
+    conditioned, 1.4 times as long at 7e5 and 1.5 times at 4e6."""
 
     cheap_factor: float = 3e8
-    """Multiplications of a factorisation up to which the interior point is tried at all."""
+    """Multiplications of a factorisation up to which the interior point is tried at all: a budget
+    of about half a second per path. On convex surfaces of noise it takes 0.14 of the time of the
+    augmented Lagrangian at 3e7, which does not end at 2e8; on well-conditioned bands 3 times as
+    long."""
 
     most_factor_entries: int = 500_000
     """Entries of a sparse system up to which its factorisation is looked at."""
@@ -59,7 +73,8 @@ class ProjectionCosts:
     # -- nested rows (rows/nested.py) --
 
     fewest_nested_rows: int = 4000
-    """Nested rows from which splitting pays; fewer are as fast one by one."""
+    """Nested rows from which splitting pays. Equal at 4,000 (dominance on 2^9, 4,374 rows: one by
+    one takes 0.9 to 1.1 of its time; 0.6 at 1,458 rows, 1.1 at 13,122)."""
 
     splitting_tolerance: float = 1e-8
     """Relative residuals of alternating directions that count as settled."""
@@ -187,9 +202,10 @@ class ProjectionCosts:
     newton_forcing: float = 0.1
     """Residual of a Newton step, relative to the gradient (Dembo, Eisenstat and Steihaug 1982)."""
 
-    conjugate_price: float = 400.0
+    conjugate_price: float = 1500.0
     """Multiplications per entry of a run of conjugate gradients; it is tried where this is less
-    than the factor of the smaller square matrix, n^3 / 3."""
+    than the factor of the smaller square matrix, n^3 / 3. Equal at 1,500 (120 to 140 rows of 4
+    entries): the factor takes 0.8 of the time at 1,200 and 3 times as long at 4,800."""
 
     conjugate_steps: int = 300
     """Steps of conjugate gradients before a factorisation is due."""
@@ -283,8 +299,9 @@ class ProjectionCosts:
     margin_repairs: int = 64
     """Rounds that lift upper ends by the last bits, where margins were subtracted and added."""
 
-    shortest_run: int = 8
-    """Mean edges per run from which sweeps by runs pay."""
+    shortest_run: int = 14
+    """Mean edges per run from which sweeps by runs pay. Equal at 14 (lattices of 2^14 vertices):
+    edge by edge takes 0.7 of the time at 7, 1.2 at 28 and 2.1 at 112."""
 
     bytes_per_edge: int = 100
     """Of graph, multipliers and scratch at the peak."""

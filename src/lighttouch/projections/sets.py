@@ -27,7 +27,7 @@ from lighttouch.projections.orders.on_graphs import GraphOrders, graph_orders
 from lighttouch.projections.orders.on_lattices import LatticeOrders, lattice_orders
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows.factor_cost import factor_cost
-from lighttouch.projections.rows.kinds import LinearSet, read_rows
+from lighttouch.projections.rows.kinds import LinearSet, Side, read_rows
 from lighttouch.projections.rows.nested import SplitRows, split_by_kind, split_rows, without_nested
 from lighttouch.projections.rows.unit import UnitRows, all_unit_rows
 from lighttouch.projections.splitting import Splitting
@@ -210,7 +210,7 @@ class FeasibleSet:
         return None if self._stacked is None else self._stacked[1]
 
     @cached_property
-    def _box(self) -> tuple[Any, Any]:
+    def _box(self) -> tuple[Side, Side]:
         """The sides of the domain if it is a box; a ball is no part of the rows."""
         domain = self.domain
         return (domain.lower, domain.upper) if isinstance(domain, Box) else (-np.inf, np.inf)

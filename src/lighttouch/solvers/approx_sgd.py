@@ -24,15 +24,31 @@ from lighttouch.validation import positive_int
 
 @dataclass(frozen=True)
 class ApproxSGD(AveragingSolver[SgdState]):
-    """SGD that moves along each step until an order constraint becomes tight, ties its parameters
-    together, and goes on.
+    """SGD whose steps slide along the boundary of order constraints (Section 6.1 of the paper).
 
+    A step moves until an order constraint becomes tight, ties its parameters together, and goes on.
     Tied parameters move by the average of their directions, until the step is used up (Section 6.1,
     after Gupta et al. 2016). Every iterate is feasible to the last bit; the result of a step is
     near the projection, not equal to it. For orders of two parameters and bounds on one. Of things
     that happen at once, the fastest closing constraint is tied first.
 
     A check is counted for each constraint of each parameter that starts to move in a step.
+
+    Parameters
+    ----------
+    step_size : float or InverseSqrt or InverseTime or AdaGrad
+        A float is a constant step.
+    batch : int, default=1
+        Examples per step.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> objective = lt.EmpiricalRisk([[1.0, 0.0], [0.0, 1.0]], [2.0, 1.0])
+    >>> problem = lt.Problem(objective, lt.ordering(2))
+    >>> result = lt.solve(problem, lt.ApproxSGD(lt.InverseSqrt(0.5)), iterations=200)
+    >>> result.violation
+    0.0
     """
 
     step_size: StepSize

@@ -1,4 +1,4 @@
-"""Online Frank-Wolfe: a linear program a step instead of a projection."""
+"""Online Frank-Wolfe: a linear program per step instead of a projection."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FrankWolfeSolver(AveragingSolver[SomeWolfe]):
         return objection_to_oracle(problem)
 
     def notes(self, state: SomeWolfe) -> tuple[str, ...]:
-        return (f"{state.oracle_calls:,} linear programs over the constraints, one a step",)
+        return (f"{state.oracle_calls:,} linear programs over the constraints, one per step",)
 
     def batch_sizes(self, state: SomeWolfe) -> tuple[int, int, int]:
         return (self.batch, 0, 0)
@@ -59,10 +59,10 @@ class FrankWolfeSolver(AveragingSolver[SomeWolfe]):
 
 @dataclass(frozen=True)
 class OnlineFrankWolfe(FrankWolfeSolver[FrankWolfeState]):
-    """The online Frank-Wolfe method of Hazan and Kale (2012) for stochastic, possibly non-smooth
-    objectives.
+    """The online Frank-Wolfe method of Hazan and Kale (2012).
 
-    With v_t = argmin <grad F_t(w_t), v> over the feasible set, w_{t+1} = (1 - t^-a) w_t + t^-a v_t.
+    For stochastic, possibly non-smooth objectives. With v_t = argmin <grad F_t(w_t), v> over the
+    feasible set, w_{t+1} = (1 - t^-a) w_t + t^-a v_t.
     Two ways to remember the past:
 
     memory="examples", their stochastic setting (Theorem 4.3, the row of the paper's Table 2): F_t
@@ -82,6 +82,25 @@ class OnlineFrankWolfe(FrankWolfeSolver[FrankWolfeState]):
     or by HiGHS. Each looks at all constraints and is counted as that many checks; the result's
     notes, and `result.state.solver_state.oracle_calls`, say how many there were. The solution is
     the last iterate with memory="examples", the average with memory="gradients".
+
+    Parameters
+    ----------
+    memory : {"examples", "gradients"}, default="examples"
+        What is remembered of the past, as above.
+    smoothing : float, default=0.01
+        The radius of the ball, relative to D t^(-1/3); zero for smooth losses. Only with
+        memory="examples".
+    batch : int, default=1
+        New examples per step.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> objective = lt.EmpiricalRisk([[1.0, 0.0], [0.0, 1.0]], [2.0, 1.0])
+    >>> problem = lt.Problem(objective, lt.ordering(2), lt.Box(-1, 1))
+    >>> result = lt.solve(problem, lt.OnlineFrankWolfe(), iterations=50)
+    >>> result.violation <= 1e-9
+    True
     """
 
     memory: str = "examples"

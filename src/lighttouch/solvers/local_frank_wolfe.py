@@ -1,4 +1,4 @@
-"""Frank-Wolfe with a local linear oracle: the rates of projected SGD from one linear program a
+"""Frank-Wolfe with a local linear oracle: the rates of projected SGD from one linear program per
 step.
 """
 
@@ -46,9 +46,9 @@ class DecomposedState(FrankWolfeState):
 
 @dataclass(frozen=True)
 class LocalFrankWolfe(FrankWolfeSolver[DecomposedState]):
-    """The conditional gradient method with a local linear oracle of Garber and Hazan (2013), the
-    paper's LLO-FW.
+    """The conditional gradient method with a local linear oracle (the paper's LLO-FW).
 
+    Garber and Hazan (2013).
     The iterate is kept as a convex combination of vertices. The oracle moves a mass of at most rho
     r / D from the vertices the slope likes least to the one it likes best: a point at least as good
     as any within r, and at most rho r away. A step goes 1/(2 rho^2) of the way there, along the
@@ -64,6 +64,33 @@ class LocalFrankWolfe(FrankWolfeSolver[DecomposedState]):
     box. G is `gradient_bound`, or the root mean square of the gradients so far; D is as in
     OnlineFrankWolfe, which also describes the linear programs and their counts. The solution is the
     average iterate.
+
+    Parameters
+    ----------
+    step_size : float or InverseSqrt, optional
+        eta_t of the convex case; None, the default, is D / (G sqrt(t)).
+    strong_convexity : float, optional
+        lambda of the strongly convex case; None, the default, is the convex case.
+    oracle_ratio : float, default=1.0
+        The paper's nu, from which rho follows.
+    gradient_bound : float, optional
+        G; None, the default, is measured along the way.
+    batch : int, default=1
+        Examples per step.
+
+    Raises
+    ------
+    ValueError
+        For parameters out of their range, and for a `step_size` of another kind.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> objective = lt.EmpiricalRisk([[1.0, 0.0], [0.0, 1.0]], [2.0, 1.0])
+    >>> problem = lt.Problem(objective, lt.ordering(2), lt.Box(-1, 1))
+    >>> result = lt.solve(problem, lt.LocalFrankWolfe(), iterations=50)
+    >>> result.violation <= 1e-9
+    True
     """
 
     step_size: StepSize | None = None

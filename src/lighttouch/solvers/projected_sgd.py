@@ -35,11 +35,29 @@ class ProjectedState(SgdState):
 class ProjectedSGD(AveragingSolver[ProjectedState]):
     """SGD with Pi_g, the exact projection onto constraints and domain, after every step.
 
-    `projection` is any callable (w, constraints, domain) that returns the projected point, as an
-    array or as a `Projected`; None is `lighttouch.project`, started from the multipliers of the
-    projection before. The start is projected too. The projection of a step looks at every
-    constraint and is counted as that many checks; the result's notes, and
-    `result.state.solver_state.projections`, say how many there were.
+    The start is projected too. The projection of a step looks at every constraint and is counted as
+    that many checks; the result's notes, and `result.state.solver_state.projections`, say how many
+    there were. The solution is the average of the iterates.
+
+    Parameters
+    ----------
+    step_size : float or InverseSqrt or InverseTime or AdaGrad
+        A float is a constant step.
+    batch : int, default=1
+        Examples per step.
+    projection : callable, optional
+        Called as projection(w, constraints, domain), it returns the projected point, as an array or
+        as a `Projected`. None, the default, is `lighttouch.project`, started from the multipliers
+        of the projection before.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> objective = lt.EmpiricalRisk([[1.0, 0.0], [0.0, 1.0]], [2.0, 1.0])
+    >>> problem = lt.Problem(objective, lt.ordering(2))
+    >>> result = lt.solve(problem, lt.ProjectedSGD(lt.InverseSqrt(0.5)), iterations=200)
+    >>> result.violation <= 1e-9
+    True
     """
 
     step_size: StepSize

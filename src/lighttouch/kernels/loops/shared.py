@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.compiler.prefetch import prefetch
 from lighttouch.kernels.state.counters import CHECKS, SAMPLES
@@ -48,8 +50,9 @@ def fetch_set(constraints, groups, distribution, size):
     """
     chosen = distribution.chosen
     for q in range(size):
-        fetch_constraint(constraints, chosen[q] * groups.size)
-        prefetch(distribution.law, chosen[q])
+        j = np.int64(chosen[q])
+        fetch_constraint(constraints, j * groups.size)
+        prefetch(distribution.law, j)
     for q in range(size):
         fetch_entries(constraints, chosen[q] * groups.size)
 
@@ -58,7 +61,7 @@ def fetch_set(constraints, groups, distribution, size):
 def look(constraints, groups, distribution, size, w, found, counters):
     """max{0, g_j(w)} of every j in S; what learning it will change is asked for at once."""
     for q in range(size):
-        j = distribution.chosen[q]
+        j = np.int64(distribution.chosen[q])
         first = j * groups.size
         stop = group_stop(j, groups.size, groups.members)
         violation, _ = worst(constraints, first, stop, w)
@@ -76,4 +79,4 @@ def learn_set(distribution, size, found):
     """
     share = distribution.law.shape[0] / size
     for q in range(size):
-        learn(distribution, distribution.chosen[q], found[q], share)
+        learn(distribution, np.int64(distribution.chosen[q]), found[q], share)

@@ -1,5 +1,5 @@
 """The dual active-set method for the nearest point of a polyhedron, written wholly in the Gram
-matrix of its rows.
+matrix of its rows (Goldfarb and Idnani 1983).
 
 Rows have length one and the point is the origin: minimise |z|^2 / 2 subject to rows @ z <= right.
 With z = -rows.T @ u everything the method needs is gram = rows @ rows.T: the excess of every row is
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
 
 SOLVED = 0
 CONTRADICTION = 1
@@ -25,7 +25,7 @@ def solve_lower(factor, size, right):
         right[i] = (right[i] - np.dot(factor[i, :i], right[:i])) / factor[i, i]
 
 
-@kernel
+@lean_kernel
 def solve_upper(factor, size, right):
     """In place: factor.T @ x = right."""
     for i in range(size - 1, -1, -1):
@@ -55,7 +55,7 @@ def drop_row(factor, size, place):
         row[i] = length
 
 
-@kernel
+@lean_kernel
 def blocking(weights, direction, size, threshold):
     """How far the multipliers of the active rows allow, and the row that stops first (-1: none)."""
     longest = np.inf
@@ -76,10 +76,11 @@ def remove_active(factor, active, weights, size, place):
     return size - 1
 
 
-@kernel
+@lean_kernel
 def row_excess(gram, right, active, weights, size, excess):
     """The excess of every row at z = -rows.T @ u."""
-    excess[:] = -right
+    for k in range(excess.size):
+        excess[k] = -right[k]
     for i in range(size):
         for k in range(excess.size):
             excess[k] -= weights[i] * gram[active[i], k]
@@ -158,7 +159,7 @@ def dual_active_set(
     return STEP_LIMIT, size, -1, direction
 
 
-@kernel
+@lean_kernel
 def move_excess(gram, excess, active, direction, size, row, length):
     """The excess after the point moved by -length times the part of `row` that is free of the
     active rows.

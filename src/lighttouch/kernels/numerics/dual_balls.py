@@ -1,18 +1,19 @@
-"""The nearest point of many balls by exact dual coordinate steps.
+"""The nearest point of many balls by exact dual coordinate ascent, as Hildreth (1957) did for
+half-spaces.
 
 With multipliers u >= 0 of (|w - c_j|^2 - r_j^2) / 2 <= 0 the point is w = (v + sum u_j c_j) / (1 +
-sum u_j). The best u_j for the others held fixed has a closed form, so a sweep needs one distance a
-ball and no memory but u.
+sum u_j). The best u_j for the others held fixed has a closed form, so a sweep needs one distance
+per ball and no memory but u.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
 
 
-@kernel
+@lean_kernel
 def distance_to(w, center):
     """|w - center|; four sums side by side, because one sum alone waits for itself."""
     a = b = c = d = 0.0
@@ -27,16 +28,15 @@ def distance_to(w, center):
     return np.sqrt((a + b) + (c + d))
 
 
-@kernel
+@lean_kernel
 def ball_step(w, weight, multiplier, centers, radii, j):
     """Set multiplier j to its best value and move w; `weight` is 1 + sum of multipliers. Returns
     the new weight.
     """
     old = multiplier[j]
     rest = weight - old
-    length = (
-        distance_to(w, centers[j]) * weight / rest
-    )  # distance to c_j of the point without this ball
+    # the distance to c_j of the point without this ball
+    length = distance_to(w, centers[j]) * weight / rest
     new = rest * max(0.0, length / radii[j] - 1.0)
     if new == old:
         return weight
@@ -75,13 +75,14 @@ def sweep_balls(v, centers, radii, multiplier, w, sweeps, tolerance):
     return sweeps
 
 
-@kernel
+@lean_kernel
 def rebuild(v, centers, multiplier, w):
     """The point of the multipliers, afresh so that rounding does not pile up; returns 1 + their
     sum.
     """
     weight = 1.0
-    w[:] = v
+    for k in range(w.size):
+        w[k] = v[k]
     for j in range(multiplier.size):
         if multiplier[j] > 0.0:
             weight += multiplier[j]

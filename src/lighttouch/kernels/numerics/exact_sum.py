@@ -1,21 +1,23 @@
 """Sums of products that are rounded once, at the very end: what makes predictions monotone to the
 last bit.
 
+Error-free transformations (Knuth's two-sum, Dekker's product 1971), a bound on what they discard,
+and, where the bound leaves the rounding open, expansions without overlapping bits (Shewchuk 1997).
+
 The products must neither overflow nor underflow: factors of magnitude 0 or 1e-280 .. 1e290 times
 shares that are 0 or 2^-52 .. 1.
 """
 
 from __future__ import annotations
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import lean_kernel
 
 _HALVES = 134217729.0  # 2^27 + 1 cuts a double into two halves whose products are exact
-_ROUNDING = (
-    2.0**-52
-)  # twice the unit roundoff: the other half pays for the rounding of the bounds themselves
+# twice the unit roundoff: the other half pays for the rounding of the bounds themselves
+_ROUNDING = 2.0**-52
 
 
-@kernel
+@lean_kernel
 def exact_add(a, b):
     """(s, e) with s the rounded sum and s + e the exact one (Knuth)."""
     total = a + b
@@ -23,7 +25,7 @@ def exact_add(a, b):
     return total, (a - (total - part)) + (b - part)
 
 
-@kernel
+@lean_kernel
 def exact_multiply(a, b):
     """(p, e) with p the rounded product and p + e the exact one (Dekker)."""
     product = a * b
@@ -38,7 +40,7 @@ def exact_multiply(a, b):
     )
 
 
-@kernel
+@lean_kernel
 def nearest_sum(parts, count):
     """The exact sum of parts[:count], rounded once to the nearest double (ties to even); uses up
     `parts`.
@@ -59,7 +61,7 @@ def nearest_sum(parts, count):
     return _rounded(parts, kept)
 
 
-@kernel
+@lean_kernel
 def _rounded(parts, kept):
     k = kept - 1
     nearest = parts[k]
@@ -76,7 +78,7 @@ def _rounded(parts, kept):
     return nearest
 
 
-@kernel
+@lean_kernel
 def nearest_weighted_sum(weights, indices, count, theta, parts):
     """sum_k weights[k] * theta[indices[k]], exact but for one final rounding; `parts` holds 2 count
     numbers.
@@ -98,7 +100,7 @@ def nearest_weighted_sum(weights, indices, count, theta, parts):
     return nearest_sum(parts, 2 * count)
 
 
-@kernel
+@lean_kernel
 def nearest_blend(a, b, share, parts):
     """(1 - share) a + share b, exact but for one final rounding, where 1 - share is exact; `parts`
     holds 4 numbers.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import lean_kernel
 
 
-@kernel
+@lean_kernel
 def weighted_gram(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, weights: np.ndarray, out: np.ndarray
 ) -> None:

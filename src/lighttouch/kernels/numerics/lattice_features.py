@@ -1,25 +1,25 @@
 """Interpolation on a lattice: one row at a time for use inside other kernels, and whole tables.
 
 A lattice enters as `sizes` and `strides` (int64, C order) and `simplex` (True: simplex, False:
-hypercube). Scratch is the caller's: `fractions` (float64) and `order` (int64) of one number a
-feature; a row has at most `row_width` entries.
+hypercube). Scratch is the caller's: `fractions` (float64) and `order` (int64) of one number
+per feature; a row has at most `row_width` entries.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
 from lighttouch.kernels.numerics.exact_sum import nearest_blend, nearest_weighted_sum
 
 
-@kernel
+@lean_kernel
 def row_width(features, simplex):
     """The most entries a row can have."""
     return features + 1 if simplex else 1 << features
 
 
-@kernel
+@lean_kernel
 def locate(x, sizes, strides, fractions):
     """Clamp x, fill `fractions` with its place inside its cell and return the cell's lowest vertex.
 
@@ -36,7 +36,7 @@ def locate(x, sizes, strides, fractions):
     return base
 
 
-@kernel
+@lean_kernel
 def _sort_descending(fractions, order):
     """Fill `order` with the features by descending fraction, ties by feature."""
     for d in range(fractions.size):
@@ -48,7 +48,7 @@ def _sort_descending(fractions, order):
         order[place] = d
 
 
-@kernel
+@lean_kernel
 def simplex_row(x, sizes, strides, fractions, order, indices, weights):
     """Vertices (ascending) and weights (positive, exact, adding up to exactly 1) of x; returns how
     many.
@@ -72,7 +72,7 @@ def simplex_row(x, sizes, strides, fractions, order, indices, weights):
     return count
 
 
-@kernel
+@lean_kernel
 def _cell_corners(x, sizes, strides, fractions, order, indices):
     """The vertices with a positive multilinear weight, ascending; order[:k] are the k features
     strictly inside the cell.
@@ -94,7 +94,7 @@ def _cell_corners(x, sizes, strides, fractions, order, indices):
     return inner, count
 
 
-@kernel
+@lean_kernel
 def hypercube_row(x, sizes, strides, fractions, order, indices, weights):
     """Vertices (ascending) and multilinear weights of x; returns how many."""
     inner, count = _cell_corners(x, sizes, strides, fractions, order, indices)
@@ -109,7 +109,7 @@ def hypercube_row(x, sizes, strides, fractions, order, indices, weights):
     return count
 
 
-@kernel
+@lean_kernel
 def interpolate_row(x, sizes, strides, simplex, fractions, order, indices, weights):
     """The row of features of one example: ascending vertices, their weights; returns how many."""
     if simplex:
@@ -140,7 +140,7 @@ def fill_features(
     return filled
 
 
-@kernel
+@lean_kernel
 def evaluate_row(x, sizes, strides, simplex, theta, fractions, order, indices, weights, parts):
     """The interpolated value at x, monotone to the last bit wherever theta is.
 

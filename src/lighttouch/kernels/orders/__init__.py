@@ -1,1 +1,1 @@
-"""Exact projection onto orders: sweeps, then maximum flow."""
+"""Exact projection onto orders: Dykstra's sweeps, then maximum flow."""

@@ -1,4 +1,4 @@
-"""Pool adjacent violators: the exact projection onto chains of orders."""
+"""The exact projection onto chains of orders: pool adjacent violators (Ayer et al. 1955)."""
 
 from __future__ import annotations
 

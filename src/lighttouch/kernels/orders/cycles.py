@@ -1,13 +1,17 @@
-"""Orders with margins that chase each other: a cycle whose margins add up to more than zero."""
+"""Orders with margins that no point satisfies: a cycle whose margins add up to more than zero.
+
+Longest paths by the method of Bellman (1958) and Ford. A cycle among the edges that last raised
+each node is such a cycle; it is looked for after 1, 2, 4, ... passes.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
 
 
-@kernel
+@lean_kernel
 def raise_heights(lower, upper, margin, height, parent):
     """One pass of height[upper] = max(height[upper], height[lower] + margin); returns how many
     heights rose beyond rounding.

@@ -1,4 +1,5 @@
-"""Exact isotonic regression on any order graph: divide and conquer by maximum flow.
+"""Exact isotonic regression on any order graph: divide and conquer (Maxwell and Muckstadt 1985) by
+maximum flow, found by push-relabel (Goldberg and Tarjan 1988).
 
 Inside a block with mean mu, excess v - mu flows along edges from lower to upper nodes (and back
 over used edges) to nodes with a deficit. Where all of it arrives the block is final at mu;
@@ -12,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
 
 
 class Flow(NamedTuple):
-    """Working arrays of the divide and conquer, one entry a node (first group) or a block
-    (second).
+    """Working arrays of the divide and conquer, one entry per node (first group) or per
+    block (second).
     """
 
     supply: np.ndarray  # v after the flow so far has left and arrived
@@ -32,9 +33,8 @@ class Flow(NamedTuple):
     total: np.ndarray
     members: np.ndarray
     state: np.ndarray
-    child: (
-        np.ndarray
-    )  # number of a block's lower part (its upper part follows), or the node that stands for it
+    # the number of a block's lower part (its upper part follows), or the node that stands for it
+    child: np.ndarray
 
 
 @kernel
@@ -57,10 +57,11 @@ def new_flow(nodes):
     )
 
 
-@kernel
+@lean_kernel
 def load_flow(graph, flow, v, multiplier, blocks):
     """Let the multipliers flow; those between blocks are dropped."""
-    flow.supply[:] = v
+    for i in range(v.size):
+        flow.supply[i] = v[i]
     for e in range(graph.lower.size):
         if multiplier[e] > 0.0:
             i = graph.lower[e]
@@ -72,7 +73,7 @@ def load_flow(graph, flow, v, multiplier, blocks):
                 flow.supply[j] += multiplier[e]
 
 
-@kernel
+@lean_kernel
 def relabel_all(graph, flow, multiplier, live_count, tolerance):
     """Heights as exact distances to the nearest deficit (1 at a deficit), by a search backwards;
     unreachable nodes get the top height.
@@ -100,7 +101,7 @@ def relabel_all(graph, flow, multiplier, live_count, tolerance):
                     tail += 1
 
 
-@kernel
+@lean_kernel
 def queue_excess(graph, flow, live_count, tolerance):
     """Queue every live node with excess that can reach a deficit; returns how many."""
     top = graph.start.size + 4
@@ -116,7 +117,7 @@ def queue_excess(graph, flow, live_count, tolerance):
     return size
 
 
-@kernel
+@lean_kernel
 def raised_height(graph, flow, multiplier, i):
     """One more than the lowest neighbour that node i can still push to."""
     nodes = graph.start.size - 1
@@ -129,7 +130,7 @@ def raised_height(graph, flow, multiplier, i):
     return best if best < nodes else nodes + 5
 
 
-@kernel
+@lean_kernel
 def discharge(graph, flow, multiplier, i, tail, size, tolerance):
     """Push the excess of node i downhill until none is left or no deficit can be reached; returns
     (relabels, tail, size).
@@ -177,7 +178,7 @@ def discharge(graph, flow, multiplier, i, tail, size, tolerance):
     return relabels, tail, size
 
 
-@kernel
+@lean_kernel
 def keep_busy_blocks(graph, flow, size, busy_count):
     """Blocks with nothing queued have their maximum flow: move their nodes behind those of the
     others; returns how many stay in front.
@@ -196,7 +197,7 @@ def keep_busy_blocks(graph, flow, size, busy_count):
     return front
 
 
-@kernel
+@lean_kernel
 def push_everything(graph, flow, multiplier, live_count, tolerance):
     """Maximum flow in all live blocks at once: first in, first out, with exact heights renewed
     after as many relabels as nodes.
@@ -221,7 +222,7 @@ def push_everything(graph, flow, multiplier, live_count, tolerance):
             relabels += more
 
 
-@kernel
+@lean_kernel
 def mark_splits(graph, flow, live_count, tolerance):
     """Mark with 3 the blocks that hold both stranded excess and an unmet deficit: only they split
     (rounding must split none).
@@ -240,7 +241,7 @@ def mark_splits(graph, flow, live_count, tolerance):
             flow.state[k] |= 1
 
 
-@kernel
+@lean_kernel
 def split_blocks(graph, flow, v, w, live_count, numbers):
     """Write final blocks to w and give the two parts of every other one new numbers; returns (live
     nodes, numbers used so far).
@@ -270,7 +271,7 @@ def split_blocks(graph, flow, v, w, live_count, numbers):
     return kept, numbers
 
 
-@kernel
+@lean_kernel
 def settle_single_nodes(flow, v, w, live_count):
     """A block of one node is final; returns the live nodes left."""
     kept = 0
@@ -284,7 +285,7 @@ def settle_single_nodes(flow, v, w, live_count):
     return kept
 
 
-@kernel
+@lean_kernel
 def open_unsettled(flow, blocks):
     """Number the blocks by the nodes that stand for them; the nodes of unsettled ones are live.
     Returns how many those are.
@@ -301,7 +302,7 @@ def open_unsettled(flow, blocks):
     return live_count
 
 
-@kernel
+@lean_kernel
 def close_settled(flow, blocks):
     """Write the partition reached so far back to the blocks, all of them settled."""
     for i in range(blocks.root.size):
@@ -317,7 +318,7 @@ def close_settled(flow, blocks):
             blocks.root[i] = flow.child[flow.block[i]]
 
 
-@kernel
+@lean_kernel
 def divide_and_conquer(graph, flow, v, multiplier, blocks, w, tolerance):
     """The exact solution inside every unsettled block, written to w; flow.supply must hold v after
     the multipliers have flowed.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
 
 
 class OrderGraph(NamedTuple):
@@ -46,7 +46,7 @@ def new_blocks(nodes):
     )
 
 
-@kernel
+@lean_kernel
 def find(root, node):
     """The node that stands for a node's block; paths are halved on the way."""
     while root[node] != node:
@@ -55,7 +55,7 @@ def find(root, node):
     return node
 
 
-@kernel
+@lean_kernel
 def tie_blocks(graph, v, multiplier, blocks):
     """The blocks joined by edges with a positive multiplier, none of them settled."""
     root = blocks.root
@@ -70,14 +70,14 @@ def tie_blocks(graph, v, multiplier, blocks):
     measure_blocks(v, blocks)
 
 
-@kernel
+@lean_kernel
 def one_block(v, blocks):
     """All nodes in one block."""
     blocks.root[:] = 0
     measure_blocks(v, blocks)
 
 
-@kernel
+@lean_kernel
 def measure_blocks(v, blocks):
     blocks.total[:] = 0.0
     blocks.members[:] = 0
@@ -90,14 +90,14 @@ def measure_blocks(v, blocks):
         blocks.unsettled[i] = 1 if blocks.members[i] > 1 else 0
 
 
-@kernel
+@lean_kernel
 def write_means(v, blocks, w):
     for i in range(v.size):
         top = blocks.root[i]
         w[i] = v[i] if blocks.members[top] == 1 else blocks.total[top] / blocks.members[top]
 
 
-@kernel
+@lean_kernel
 def join_descending(graph, blocks):
     """Join blocks whose means break an edge between them until none does; returns how many joins
     that took.
@@ -121,7 +121,7 @@ def join_descending(graph, blocks):
     return joins
 
 
-@kernel
+@lean_kernel
 def lift(graph, w):
     """Raise each node to the largest of those below it, in order; returns the largest rise. Only
     rounding should be left to lift.

@@ -4,10 +4,10 @@ ones first, then by their lower end.
 
 from __future__ import annotations
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import lean_kernel
 
 
-@kernel
+@lean_kernel
 def lattice_edges(nodes, strides, lengths, first, lower, upper):
     """The ends of every edge; the edges of axis a begin at first[a]."""
     for axis in range(strides.size):
@@ -22,7 +22,7 @@ def lattice_edges(nodes, strides, lengths, first, lower, upper):
                 e += 1
 
 
-@kernel
+@lean_kernel
 def lattice_arcs(nodes, strides, lengths, first, start, neighbour, edge, upward):
     """Both directions of every edge, node by node."""
     arc = 0

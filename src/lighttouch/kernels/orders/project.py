@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
 from lighttouch.kernels.orders.flow import close_settled, divide_and_conquer, load_flow, new_flow
 from lighttouch.kernels.orders.graph import (
     duality_gap,
@@ -20,16 +20,17 @@ from lighttouch.kernels.orders.graph import (
 from lighttouch.kernels.orders.sweeps import any_descent, sweep
 
 
-@kernel
+@lean_kernel
 def apply_multipliers(graph, v, multiplier, w):
-    w[:] = v
+    for i in range(v.size):
+        w[i] = v[i]
     for e in range(graph.lower.size):
         if multiplier[e] > 0.0:
             w[graph.lower[e]] -= multiplier[e]
             w[graph.upper[e]] += multiplier[e]
 
 
-@kernel
+@lean_kernel
 def repair_blocks(graph, runs, flow, v, multiplier, blocks, w, repairs, tolerance):
     """Settle the guessed blocks, join those that break an order, settle again; True once all orders
     hold, so that w is the projection.
@@ -49,7 +50,7 @@ def repair_blocks(graph, runs, flow, v, multiplier, blocks, w, repairs, toleranc
     return False
 
 
-@kernel
+@lean_kernel
 def remeasure(v, blocks):
     """Sums and sizes after a settling."""
     blocks.total[:] = 0.0
@@ -61,7 +62,7 @@ def remeasure(v, blocks):
         blocks.members[top] += 1
 
 
-@kernel
+@lean_kernel
 def sweep_until_ordered(graph, runs, v, multiplier, first_goal, most_sweeps, blocks, swept, w):
     """Sweep until the means of the tied blocks keep every order, looking after the first goal and
     every doubling of it.
@@ -100,7 +101,8 @@ def project_order(graph, runs, v, multiplier, first_goal, most_sweeps, repairs, 
     trial = multiplier.copy()
     proven = repair_blocks(graph, runs, flow, v, trial, blocks, w, repairs, tolerance)
     if proven:
-        multiplier[:] = trial
+        for e in range(trial.size):
+            multiplier[e] = trial[e]
     else:
         one_block(v, blocks)
         load_flow(graph, flow, v, multiplier, blocks)

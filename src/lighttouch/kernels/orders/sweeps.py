@@ -1,5 +1,5 @@
-"""Over-relaxed Dykstra sweeps over order constraints: a fast, never certified, first guess of the
-multipliers.
+"""Over-relaxed sweeps of Dykstra's method (1983) over order constraints: a fast first guess of the
+multipliers, never a proof.
 
 Edges that join i, i+1, .., i+chunk-1 to the same indices plus a stride (chunk <= stride) are
 disjoint pairs, so a chunk is one vector operation. A lattice in C order consists of few such runs;
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import lean_kernel
 
 
 class Runs(NamedTuple):
@@ -28,7 +28,7 @@ class Runs(NamedTuple):
     offset: np.ndarray
 
 
-@kernel
+@lean_kernel
 def sweep_chunks(w, multiplier, first, stride, chunk, period, repeats, half):
     """No largest move is kept: that alone would stop the loop from becoming a vector one."""
     for c in range(repeats):
@@ -43,7 +43,7 @@ def sweep_chunks(w, multiplier, first, stride, chunk, period, repeats, half):
             high[t] += move
 
 
-@kernel
+@lean_kernel
 def sweep_pairs(w, multiplier, first, stride, period, repeats, half):
     """Chunks of one edge: the innermost dimension of a lattice."""
     for c in range(repeats):
@@ -56,7 +56,7 @@ def sweep_pairs(w, multiplier, first, stride, period, repeats, half):
         w[i + stride] = high + move
 
 
-@kernel
+@lean_kernel
 def sweep_runs(w, multiplier, runs, half):
     for r in range(runs.first.size):
         chunk = runs.chunk[r]
@@ -71,7 +71,7 @@ def sweep_runs(w, multiplier, runs, half):
             )
 
 
-@kernel
+@lean_kernel
 def sweep_edges(w, multiplier, lower, upper, half):
     for e in range(lower.size):
         i = lower[e]
@@ -83,7 +83,7 @@ def sweep_edges(w, multiplier, lower, upper, half):
             w[j] += move
 
 
-@kernel
+@lean_kernel
 def sweep(w, multiplier, graph, runs, sweeps, relaxation):
     """The given number of sweeps over all edges."""
     half = 0.5 * relaxation
@@ -94,7 +94,7 @@ def sweep(w, multiplier, graph, runs, sweeps, relaxation):
             sweep_edges(w, multiplier, graph.lower, graph.upper, half)
 
 
-@kernel
+@lean_kernel
 def descents_in_chunks(w, first, stride, chunk, period, repeats):
     descents = 0
     for c in range(repeats):
@@ -106,7 +106,7 @@ def descents_in_chunks(w, first, stride, chunk, period, repeats):
     return descents
 
 
-@kernel
+@lean_kernel
 def any_descent(w, graph, runs):
     """Whether some edge has w[lower] > w[upper]."""
     for r in range(runs.first.size):

@@ -205,10 +205,10 @@ def fresh_index(chosen, place, count, rng):
     """A random index that is not among the first `place` chosen ones."""
     while True:
         j = int(rng.random() * count)
-        known = False
-        for q in range(place):
-            known = known or chosen[q] == j
-        if not known:
+        same = 0
+        for q in range(place):  # counted to the end, which vectorises; an early exit would not
+            same += chosen[q] == j
+        if same == 0:
             return j
 
 
@@ -242,7 +242,7 @@ def tick(distribution):
     distribution.clock[NOW] += 1
     t = distribution.clock[NOW]
     slot = t % distribution.heads.size
-    j = int(distribution.heads[slot])
+    j = np.int64(distribution.heads[slot])
     distribution.heads[slot] = -1
     while j >= 0:
         following = int(distribution.law[j, NEXT])
@@ -252,7 +252,7 @@ def tick(distribution):
         distribution.clock[WORK] += 1
         renew(distribution, j, t)
         j = following
-    fetch_bound(distribution, distribution.heads[(t + 1) % distribution.heads.size])
+    fetch_bound(distribution, np.int64(distribution.heads[(t + 1) % distribution.heads.size]))
     root = distribution.tree[distribution.offsets[distribution.offsets.size - 2]]
     if root > 1e300 or root < 1e-250 or overdue(distribution):
         set_reference(distribution)
@@ -348,7 +348,7 @@ def sum_of_children(tree, first):
 @lean_kernel
 def link(distribution, j, slot):
     law = distribution.law
-    head = int(distribution.heads[slot])
+    head = np.int64(distribution.heads[slot])
     law[j, NEXT] = head
     law[j, PREVIOUS] = -1.0
     law[j, SLOT] = slot

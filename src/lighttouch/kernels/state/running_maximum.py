@@ -1,8 +1,8 @@
-"""All constraints looked at, but only those evaluated again whose coordinates moved.
+"""The largest of all constraints, evaluating only rows whose coordinates moved: a tournament tree.
 
-The values of all rows stand at the bottom of a tree in which every stone holds the largest of
-the sixteen below it. A row that changes is felt upwards only as far as it changes a maximum, mostly
-not at all.
+The leaves are the values of all rows; every node holds the largest of its 16 children (Knuth, The
+Art of Computer Programming 3, section 5.4.1, with 2 children). A row that changes is carried
+upwards only as far as it changes a maximum, mostly not at all.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 from lighttouch.kernels.compiler.compiled import lean_kernel, verb
 from lighttouch.kernels.verbs.constraints import add_subgradient, worst
 
-WIDTH = 16
+WIDTH = 16  # children per node
 
 
 class MaximumTree(NamedTuple):
-    """Level 0, the value of every row, then ever smaller levels up to a single stone; level k
-    begins at levels[k].
+    """Level 0, the value of every row, then ever smaller levels up to the root; level k begins at
+    nodes[levels[k]].
     """
 
     nodes: np.ndarray
@@ -28,7 +28,7 @@ class MaximumTree(NamedTuple):
 
 
 class TrackedRows(NamedTuple):
-    """Linear rows and their values at the present w; the rows of coordinate i are
+    """Linear rows and their values at the present w; the rows that depend on coordinate i are
     touching[starts[i] : starts[i + 1]].
     """
 
@@ -40,18 +40,20 @@ class TrackedRows(NamedTuple):
 
 @verb
 def refresh(constraints, members, gradient, w):
-    """Called after w has moved along the gradient: returns how many constraints an iteration
-    evaluates.
+    """After w has moved along the gradient: bring remembered values up to date.
+
+    Returns how many constraints the iteration evaluated, which is what is counted as checks: all
+    of them where nothing is remembered, else those that depend on a coordinate that moved.
     """
 
 
 @refresh.register(object)
-def _look_at_all(constraints, members, gradient, w):
+def _remember_nothing(constraints, members, gradient, w):
     return members
 
 
 @refresh.register(TrackedRows)
-def _look_at_moved(constraints, members, gradient, w):
+def _evaluate_moved(constraints, members, gradient, w):
     checked = 0
     for q in range(gradient.cursor[0]):
         coordinate = gradient.touched[q]
@@ -64,6 +66,7 @@ def _look_at_moved(constraints, members, gradient, w):
 
 @lean_kernel
 def change(tree, row, value):
+    """Give a row its new value and correct the maxima above it."""
     nodes = tree.nodes
     before = nodes[row]
     nodes[row] = value
@@ -86,13 +89,13 @@ def change(tree, row, value):
 def largest_below(tree, level, place):
     first = tree.levels[level - 1] + place * WIDTH
     largest = -math.inf
-    for stone in range(first, min(first + WIDTH, tree.levels[level])):
-        largest = max(largest, tree.nodes[stone])
+    for node in range(first, min(first + WIDTH, tree.levels[level])):
+        largest = max(largest, tree.nodes[node])
     return largest
 
 
 @worst.register(TrackedRows)
-def _worst_watched(constraints, start, stop, w):
+def _root_of_tree(constraints, start, stop, w):
     """From the top down, the first of equals, as a look at all rows in turn would find it."""
     tree = constraints.tree
     top = tree.levels.size - 1
@@ -108,7 +111,7 @@ def _worst_watched(constraints, start, stop, w):
 
 
 @add_subgradient.register(TrackedRows)
-def _subgradient_watched(constraints, member, w, scale, gradient):
+def _subgradient_tracked(constraints, member, w, scale, gradient):
     add_subgradient(constraints.rows, member, w, scale, gradient)
 
 
@@ -123,7 +126,7 @@ def build(rows, tree, w):
 
 
 def new_maximum_tree(rows: NamedTuple, count: int, w: np.ndarray) -> MaximumTree:
-    """At w."""
+    """The tree of the values of all rows at w."""
     sizes = [count]
     while sizes[-1] > 1 or len(sizes) == 1:
         sizes.append(-(-sizes[-1] // WIDTH))

@@ -24,7 +24,7 @@ class DomainRecord(NamedTuple):
 
 @lean_kernel
 def clamp(domain, coordinate, value):
-    """Projection of one coordinate (bounds are infinite where there is no box); the ball needs
+    """Projection of one coordinate (bounds are infinite where there is no box); a ball is left to
     `pull_factor` afterwards.
     """
     lower = domain.lower[coordinate] if domain.lower.size > 1 else domain.lower[0]

@@ -47,20 +47,27 @@ def lower_vertex(constraints, feature, j):
     )
 
 
+@lean_kernel
+def strips_from(constraints, j, stop):
+    """The strips of row j's feature from that row on: the feature, the row where they end, and the
+    lower vertex and the length of the first of them.
+    """
+    feature = feature_of(constraints.starts, j)
+    base = lower_vertex(constraints, feature, j)
+    length = constraints.spans[feature] - base % constraints.jumps[feature]
+    return feature, min(stop, constraints.starts[feature + 1]), base, length
+
+
 @worst.register(LatticeOrder)
 def _worst_in_lattice(constraints, start, stop, w):
     best = -math.inf
     member = start
     j = start
     while j < stop:
-        feature = feature_of(constraints.starts, j)
+        feature, end, base, length = strips_from(constraints, j, stop)
         stride = constraints.strides[feature]
         span = constraints.spans[feature]
-        jump = constraints.jumps[feature]
         sign = constraints.signs[feature]
-        end = min(stop, constraints.starts[feature + 1])
-        base = lower_vertex(constraints, feature, j)
-        length = span - base % jump
         while j < end:
             length = min(length, end - j)
             value = (
@@ -119,13 +126,9 @@ def _sweep_lattice(constraints, start, stop, w, squares, domain, gradient):
     largest = 0.0
     j = start
     while j < stop:
-        feature = feature_of(constraints.starts, j)
+        feature, end, base, length = strips_from(constraints, j, stop)
         stride = constraints.strides[feature]
         span = constraints.spans[feature]
-        jump = constraints.jumps[feature]
-        end = min(stop, constraints.starts[feature + 1])
-        base = lower_vertex(constraints, feature, j)
-        length = span - base % jump
         while j < end:
             length = min(length, end - j)
             if constraints.signs[feature] > 0.0:

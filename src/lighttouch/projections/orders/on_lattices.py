@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from lighttouch.projections.costs import COSTS
 from lighttouch.projections.orders.graphs import vector_runs
 from lighttouch.projections.orders.on_graphs import on_graph
 from lighttouch.projections.result import Nearest, certified
+from lighttouch.projections.rows.kinds import Side
 from lighttouch.validation import refuse_if_too_large
 
 LARGEST = 2**30  # edges that 32-bit numbers can hold twice
@@ -93,7 +93,7 @@ def by_stride(axes: LatticeAxes) -> AxesByStride:
     )
 
 
-def lattice_orders(axes: LatticeAxes, lower: Any, upper: Any) -> LatticeOrders | None:
+def lattice_orders(axes: LatticeAxes, lower: Side, upper: Side) -> LatticeOrders | None:
     """None where one of its premises fails: one interval for all, two constrained axes at least
     (one makes chains), each once.
     """

@@ -14,6 +14,8 @@ from lighttouch.arrays import Booleans, Floats, Indices, Matrix
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.projections.costs import COSTS, EPSILON
 
+Side = float | Floats  # of a box: one number for all coordinates, or one per coordinate
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -83,7 +85,7 @@ class LinearSet:
     source: Indices
 
 
-def read_rows(matrix: Matrix, right: Floats, lower: Any, upper: Any) -> LinearSet:
+def read_rows(matrix: Matrix, right: Floats, lower: Side, upper: Side) -> LinearSet:
     """Sort the rows of matrix @ w <= right and the box lower <= w <= upper by kind."""
     count, dimension = matrix.shape
     scale = row_scale(matrix)
@@ -159,7 +161,7 @@ def entries(matrix: Matrix, rows: Indices, each: int) -> tuple[Indices, Floats]:
 
 
 def read_bounds(
-    matrix: Matrix, right: Floats, rows: Indices, scale: Floats, lower: Any, upper: Any
+    matrix: Matrix, right: Floats, rows: Indices, scale: Floats, lower: Side, upper: Side
 ) -> Bounds:
     """The box narrowed by every row with a single nonzero; a coordinate left no room is
     infeasible.

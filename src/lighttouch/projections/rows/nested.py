@@ -21,7 +21,7 @@ from lighttouch.constraints.base import RecordConstraints
 from lighttouch.constraints.nested import NestedForms
 from lighttouch.projections.costs import COSTS, TINY
 from lighttouch.projections.result import Nearest, certified
-from lighttouch.projections.rows.kinds import read_rows
+from lighttouch.projections.rows.kinds import Side, read_rows
 from lighttouch.projections.rows.portfolio import GeneralRows
 from lighttouch.projections.splitting import (
     Splitting,
@@ -74,8 +74,8 @@ class SplitRows:
     splitting: Splitting
     tightened: Callable[[float], Splitting]  # rows that are not orders ask for so much more
     plain: Callable[[], GeneralRows]
-    lower: Any  # the box: numbers or arrays
-    upper: Any
+    lower: Side  # of the box
+    upper: Side
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
         known = isinstance(warm, SplittingState) and warm.z.size == self.splitting.forms.shape[0]
@@ -141,8 +141,8 @@ def split_rows(
     right: Floats,
     rest: Booleans,
     blocks: list[tuple[NestedForms, float]],
-    lower: Any,
-    upper: Any,
+    lower: Side,
+    upper: Side,
 ) -> SplitRows:
     matrix = sparse.csr_matrix(matrix)
     others = matrix[rest]

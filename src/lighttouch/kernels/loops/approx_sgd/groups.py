@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.loops.approx_sgd.heaps import (
     EXAMINED,
     MARK,
@@ -53,36 +53,36 @@ class OrderLinks(NamedTuple):
     plain: int  # 1 where every b is zero, so that tied parameters are equal
 
 
-@kernel
+@lean_kernel
 def moves(move, i):
     return move.parameters.stamp[i] == move.counts[ROUND]
 
 
-@kernel
+@lean_kernel
 def way_at(groups, g, now):
     """How far the group has gone."""
     return groups.way[g] + groups.velocity[g] * (now - groups.since[g])
 
 
-@kernel
+@lean_kernel
 def bring_up_to(groups, g, now):
     groups.way[g] = way_at(groups, g, now)
     groups.since[g] = now
 
 
-@kernel
+@lean_kernel
 def position(move, w, i, now):
     if not moves(move, i):
         return w[i]
     return w[i] + (move.parameters.lead[i] + way_at(move.groups, move.parameters.group[i], now))
 
 
-@kernel
+@lean_kernel
 def other_end(links, arc):
     return links.smaller[arc >> 1] if arc & 1 else links.larger[arc >> 1]
 
 
-@kernel
+@lean_kernel
 def slack_of(links, move, w, row, now):
     return max(
         0.0,
@@ -91,7 +91,7 @@ def slack_of(links, move, w, row, now):
     )
 
 
-@kernel
+@lean_kernel
 def renew_velocity(groups, g):
     """The mean direction; a bound holds a group only against directions that lead out of it."""
     mean = groups.total[g] / groups.members[g]
@@ -103,7 +103,7 @@ def renew_velocity(groups, g):
     groups.version[g] += 1
 
 
-@kernel
+@lean_kernel
 def found_group(move, g, i, direction):
     """Parameter i starts to move as a group of its own."""
     groups = move.groups
@@ -122,7 +122,7 @@ def found_group(move, g, i, direction):
     renew_velocity(groups, g)
 
 
-@kernel
+@lean_kernel
 def start_moving(move, i, g, lead):
     parameters = move.parameters
     parameters.stamp[i] = move.counts[ROUND]
@@ -133,14 +133,14 @@ def start_moving(move, i, g, lead):
     move.counts[MOVED] += 1
 
 
-@kernel
+@lean_kernel
 def share(move, g, arc):
     """Add an arc to the group's list of arcs to other moving groups."""
     move.arcs.next[arc] = move.groups.shared[g]
     move.groups.shared[g] = arc
 
 
-@kernel
+@lean_kernel
 def examine(links, move, w, i, now, joined_later):
     """Look at every constraint of a parameter that has started to move, and at its bounds."""
     groups, arcs = move.groups, move.arcs
@@ -175,7 +175,7 @@ def examine(links, move, w, i, now, joined_later):
         )
 
 
-@kernel
+@lean_kernel
 def tightest_resting(links, move, root):
     """The root after dropping arcs whose other end has begun to move: they are shared arcs now."""
     while root != NOTHING and root < 2 * links.smaller.size and moves(move, other_end(links, root)):
@@ -183,7 +183,7 @@ def tightest_resting(links, move, root):
     return root
 
 
-@kernel
+@lean_kernel
 def offer(groups, g, time, speed, arc, partner, version):
     """Keep the event if it comes before the group's best so far."""
     better = time < groups.event_time[g]
@@ -199,7 +199,7 @@ def offer(groups, g, time, speed, arc, partner, version):
         groups.event_version[g] = version
 
 
-@kernel
+@lean_kernel
 def find_event(links, move, w, g, now):
     """What the group meets next; its way must be up to now."""
     groups = move.groups
@@ -237,7 +237,7 @@ def find_event(links, move, w, g, now):
     offer_shared(move, g, now, count)
 
 
-@kernel
+@lean_kernel
 def keep_tightest_shared(links, move, w, g, now):
     """Of the arcs to every neighbouring group, keep the tightest upward and the tightest downward
     one; how many are left.
@@ -270,7 +270,7 @@ def keep_tightest_shared(links, move, w, g, now):
     return count
 
 
-@kernel
+@lean_kernel
 def offer_shared(move, g, now, count):
     """Offer the meetings with the neighbours that `keep_tightest_shared` has just found."""
     groups, neighbours = move.groups, move.neighbours
@@ -292,7 +292,7 @@ def offer_shared(move, g, now, count):
             )
 
 
-@kernel
+@lean_kernel
 def absorb(links, move, w, g, j, now):
     """A resting parameter joins the group that has met it."""
     groups = move.groups
@@ -303,7 +303,7 @@ def absorb(links, move, w, g, j, now):
     examine(links, move, w, j, now, True)
 
 
-@kernel
+@lean_kernel
 def unite(move, g, h, now):
     """Two groups that have met become one; returns its number. The smaller one is renamed."""
     groups, parameters, arcs = move.groups, move.parameters, move.arcs
@@ -336,7 +336,7 @@ def unite(move, g, h, now):
     return g
 
 
-@kernel
+@lean_kernel
 def take_event(links, move, w, g, now):
     """Tie what the group has met; returns the number of the group that goes on."""
     groups = move.groups
@@ -355,7 +355,7 @@ def take_event(links, move, w, g, now):
     return unite(move, g, move.parameters.group[j], now)
 
 
-@kernel
+@lean_kernel
 def outdated(links, move, g):
     """Whether the other side of the group's event has changed since it was found."""
     groups = move.groups
@@ -369,7 +369,7 @@ def outdated(links, move, g):
     return h == g or h != groups.event_partner[g] or groups.version[h] != groups.event_version[g]
 
 
-@kernel
+@lean_kernel
 def run_events(links, move, w, count):
     """Let time run from 0 to 1 for groups 0 .. count - 1, tying what meets."""
     groups = move.groups

@@ -1,8 +1,9 @@
-"""What one step of ApproxSGD works with, and its heaps: one of slacks for every moving group, one
-of events over all groups.
+"""What one step of ApproxSGD works with, and its heaps.
 
-The records are structured arrays, one array a kind of thing: a dozen plain arrays in their place
-took numba 20 s to compile.
+Every moving group has a skew heap of the slacks of its arcs (Sleator and Tarjan 1986), whose keys
+can all be moved at once; a binary heap orders the groups by their next events. The records are
+structured arrays, one array per kind of thing: a dozen plain arrays in their place took numba 20 s
+to compile.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import lean_kernel
 
 NOTHING = -1
 MOVED, ROUND, EXAMINED, QUEUED, MARK = 0, 1, 2, 3, 4  # what `counts` counts
@@ -48,12 +49,13 @@ NEIGHBOUR = np.dtype([("mark", "i8"), ("tightest", "i8"), ("slack", "f8")], alig
 class Move(NamedTuple):
     """Nothing of it outlives a step, except that marks and rounds go on counting."""
 
-    parameters: (
-        np.ndarray
-    )  # group, way relative to the group's, value before the step; where stamp is the current round
+    # group, way relative to the group's, value before the step; where stamp is the current round
+    parameters: np.ndarray
     groups: np.ndarray
     arcs: np.ndarray
-    neighbours: np.ndarray  # two a group, above and below, while one group looks for its next event
+    neighbours: (
+        np.ndarray
+    )  # two per group, above and below, while one group looks for its next event
     moved: np.ndarray
     found: np.ndarray
     order: np.ndarray  # binary heap of groups by their events
@@ -75,12 +77,12 @@ def new_move(dimension: int, rows: int) -> Move:
     )
 
 
-@kernel
+@lean_kernel
 def tighter(arcs, a, b):
     return arcs.key[a] < arcs.key[b] or (arcs.key[a] == arcs.key[b] and a < b)
 
 
-@kernel
+@lean_kernel
 def hand_down(arcs, root):
     """Add to the children's keys what is pending at the root."""
     extra = arcs.pending[root]
@@ -92,7 +94,7 @@ def hand_down(arcs, root):
         arcs.pending[root] = 0.0
 
 
-@kernel
+@lean_kernel
 def meld(arcs, a, b):
     """The root of two skew heaps of arcs in one, in O(log n) amortised."""
     if a == NOTHING:
@@ -115,7 +117,7 @@ def meld(arcs, a, b):
         a = rest
 
 
-@kernel
+@lean_kernel
 def with_slack(arcs, root, arc, key):
     """The root after one more arc."""
     arcs.key[arc] = key
@@ -125,20 +127,20 @@ def with_slack(arcs, root, arc, key):
     return meld(arcs, root, arc)
 
 
-@kernel
+@lean_kernel
 def without_tightest(arcs, root):
     hand_down(arcs, root)
     return meld(arcs, arcs.left[root], arcs.right[root])
 
 
-@kernel
+@lean_kernel
 def add_to_all(arcs, root, extra):
     if root != NOTHING:
         arcs.key[root] += extra
         arcs.pending[root] += extra
 
 
-@kernel
+@lean_kernel
 def sooner(groups, g, h):
     """Earliest first, then fastest closing, then the first row."""
     if groups.event_time[g] != groups.event_time[h]:
@@ -148,13 +150,13 @@ def sooner(groups, g, h):
     return groups.event_arc[g] < groups.event_arc[h]
 
 
-@kernel
+@lean_kernel
 def put(move, place, group):
     move.order[place] = group
     move.groups.place[group] = place
 
 
-@kernel
+@lean_kernel
 def sift(move, place):
     """Restore the heap of events around one place whose event has changed."""
     order, groups = move.order, move.groups
@@ -173,14 +175,14 @@ def sift(move, place):
     put(move, place, group)
 
 
-@kernel
+@lean_kernel
 def enqueue(move, group):
     put(move, move.counts[QUEUED], group)
     move.counts[QUEUED] += 1
     sift(move, move.counts[QUEUED] - 1)
 
 
-@kernel
+@lean_kernel
 def dequeue(move, group):
     place = move.groups.place[group]
     move.counts[QUEUED] -= 1

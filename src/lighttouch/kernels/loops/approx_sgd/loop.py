@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel
+from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.loops.approx_sgd.groups import (
     examine,
     found_group,
@@ -24,7 +24,7 @@ from lighttouch.kernels.state.iterate import settle
 from lighttouch.kernels.state.steps import ADAGRAD, step_length
 
 
-@kernel
+@lean_kernel
 def approx_sgd(objective, links, steps, iterate, visits, gradient, move, counters, iterations, rng):
     """Iterations from counters[ITERATION] + 1 on: a stochastic gradient, then its step along the
     boundary.
@@ -43,7 +43,7 @@ def approx_sgd(objective, links, steps, iterate, visits, gradient, move, counter
         counters[CHECKS] += examined
 
 
-@kernel
+@lean_kernel
 def take_direction(gradient, iterate, steps, t):
     """Turn the gradient into the step that SGD would take; whether it is finite."""
     length = step_length(steps.rule, steps.eta, t)
@@ -60,7 +60,7 @@ def take_direction(gradient, iterate, steps, t):
     return True
 
 
-@kernel
+@lean_kernel
 def move_along(links, move, direction, w):
     """Run the step; positions stay in `move`. Returns how many constraints were examined."""
     counts = move.counts
@@ -79,7 +79,7 @@ def move_along(links, move, direction, w):
     return counts[EXAMINED]
 
 
-@kernel
+@lean_kernel
 def write(links, move, iterate, t):
     """The positions at the end of the step become w; where rounding leaves no feasible neighbour, w
     stays what it was.
@@ -102,7 +102,7 @@ def write(links, move, iterate, t):
             break
 
 
-@kernel
+@lean_kernel
 def breaks_a_rule(links, move, w, i):
     """Whether a bound or a constraint of a moved parameter is broken, and was not before by as
     much.
@@ -124,12 +124,12 @@ def breaks_a_rule(links, move, w, i):
     return False
 
 
-@kernel
+@lean_kernel
 def value_before(move, w, i):
     return move.parameters.before[i] if moves(move, i) else w[i]
 
 
-@kernel
+@lean_kernel
 def excess(links, row, low, high):
     """The constraint in both ways in which it is checked elsewhere, as an order or as a sparse row,
     operation for operation.
@@ -138,7 +138,7 @@ def excess(links, row, low, high):
     return max(scale * (low - high) - links.b[row], (scale * low - scale * high) - links.b[row])
 
 
-@kernel
+@lean_kernel
 def remove_rounding(links, w, moved, count):
     """Make the moved parameters feasible to the last bit, moving only them, if all else is.
 
@@ -159,7 +159,7 @@ def remove_rounding(links, w, moved, count):
             break
 
 
-@kernel
+@lean_kernel
 def fit(links, w, moved, count, side):
     """One pass over the moved parameters: lower them to what lies above (side 0) or raise them to
     what lies below (side 1).
@@ -185,7 +185,7 @@ def fit(links, w, moved, count, side):
     return changed
 
 
-@kernel
+@lean_kernel
 def carry_bounds(smaller, larger, room, lower, upper):
     """Carry bounds along the orders, in place: nothing can rise above what lies over it may
     reach.

@@ -1,0 +1,92 @@
+"""Where two methods take the same time: one experiment per threshold of a costs record.
+
+`python -m benchmarks.thresholds` runs all of them, `python -m benchmarks.thresholds few_violated
+warm_rows` those named. Each prints, along a row of growing cases, the processor time of the method
+on either side of the threshold and their ratio; the threshold should lie where the ratio passes
+one. Ratios carry over between machines, seconds do not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lighttouch.running.deadline import OutOfTimeError, within
+
+ROUNDS = 3  # runs of each method, of which the fastest counts; the first also compiles
+LIMIT = 5.0  # seconds of a run
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One case: its size in the unit of the threshold, and the seconds on either side."""
+
+    size: float
+    below: float
+    above: float
+
+    @property
+    def ratio(self) -> float:
+        return self.below / self.above
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is measured for a threshold: the method used up to it, and the one beyond."""
+
+    field: str
+    value: float
+    case: str
+    below: str
+    above: str
+    run: Callable[[], Iterator[Comparison]]
+
+
+EXPERIMENTS: list[Experiment] = []
+Run = Callable[[], Iterator[Comparison]]
+
+
+def experiment(field: str, value: float, case: str, below: str, above: str) -> Callable[[Run], Run]:
+    """Register a function that yields comparisons."""
+
+    def register(run: Run) -> Run:
+        EXPERIMENTS.append(Experiment(field, value, case, below, above, run))
+        return run
+
+    return register
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """The least processor time of a few runs: other work on the machine does not count. Infinite
+    where a run takes too long or gives up.
+    """
+    least = float("inf")
+    for _ in range(ROUNDS):
+        began = time.process_time()
+        try:
+            with within(LIMIT):
+                if call() is None:
+                    return float("inf")
+        except OutOfTimeError:
+            return float("inf")
+        taken = time.process_time() - began
+        least = min(least, taken)
+        if taken > LIMIT / ROUNDS:
+            break
+    return least
+
+
+def report(each: Experiment) -> str:
+    """The experiment as lines of text."""
+    lines = [f"{each.field} = {each.value:g}: {each.case}"]
+    lines.append(f"  {'size':>12}  {each.below:>28}  {each.above:>28}  ratio")
+    for found in each.run():
+        side = (
+            "" if (found.ratio <= 1.0) == (found.size <= each.value) else "  other side is faster"
+        )
+        lines.append(
+            f"  {found.size:>12,.0f}  {found.below:>26.4f} s  {found.above:>26.4f} s"
+            f"  {found.ratio:5.2f}{side}"
+        )
+    return "\n".join(lines)

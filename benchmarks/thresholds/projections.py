@@ -1,0 +1,252 @@
+"""The thresholds of `lighttouch.projections.costs` that choose between two methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import sparse
+
+import lighttouch as lt
+from benchmarks.thresholds import Comparison, experiment, seconds
+from lighttouch.arrays import Floats, Vector
+from lighttouch.kernels.orders.sweeps import Runs
+from lighttouch.projections.costs import COSTS
+from lighttouch.projections.orders import graphs, on_graphs
+from lighttouch.projections.rows import newton, portfolio
+from lighttouch.projections.rows.nested import split_rows, without_nested
+from lighttouch.projections.rows.portfolio import WarmRows
+from lighttouch.projections.rows.unit import Centred
+from lighttouch.projections.sets import feasible_set
+
+EVERYWHERE = lt.Everywhere()
+NOTHING = WarmRows.none().ids
+
+
+def centred(constraints: lt.LinearConstraints, v: Vector) -> Centred:
+    return Centred(feasible_set(constraints, EVERYWHERE).unit, v)
+
+
+def dense_rows(dimension: int, violated: int) -> tuple[lt.LinearConstraints, Vector]:
+    """Four rows per parameter, of which so many are violated at the point."""
+    rng = np.random.default_rng(dimension + violated)
+    A = rng.standard_normal((4 * dimension, dimension)) / np.sqrt(dimension)
+    v = rng.standard_normal(dimension)
+    right = A @ v + rng.uniform(0.05, 1.0, 4 * dimension)
+    right[:violated] = A[:violated] @ v - rng.uniform(0.01, 0.2, violated)
+    return lt.LinearConstraints(A, right), v
+
+
+def sparse_rows(dimension: int, rows: int, entries: int = 4) -> tuple[lt.LinearConstraints, Vector]:
+    rng = np.random.default_rng(dimension + rows)
+    place = np.repeat(np.arange(rows), entries), rng.integers(0, dimension, rows * entries)
+    values = rng.standard_normal(rows * entries)
+    A = sparse.csr_matrix((values, place), shape=(rows, dimension))
+    return lt.LinearConstraints(A, rng.uniform(0.1, 1.0, rows)), rng.standard_normal(dimension)
+
+
+def bends(dimension: int, violated: int) -> tuple[lt.LinearConstraints, Vector]:
+    """A convex sequence with so many spikes, each a thousand times its curvature: few rows are
+    violated at first, and each makes many others active.
+    """
+    v = np.square(np.arange(float(dimension)))
+    v[np.linspace(1, dimension - 2, violated).astype(int)] += 2000.0
+    return lt.lattice.convex([dimension], 0), v
+
+
+def convex_surface(size: int) -> tuple[lt.LinearConstraints, Vector]:
+    """Second differences along both axes of noise on a size x size lattice: ill conditioned, and
+    the factor costs about size^4.
+    """
+    v = np.random.default_rng(size).standard_normal(size * size)
+    rows = [lt.lattice.convex([size, size], axis) for axis in (0, 1)]
+    return lt.stack(*rows), v
+
+
+def band(dimension: int, width: int) -> tuple[lt.LinearConstraints, Vector]:
+    """Rows on neighbouring parameters: the factor costs about dimension * width^2."""
+    rng = np.random.default_rng(width)
+    first = rng.integers(0, dimension - width, 2 * dimension)
+    columns = first[:, None] + rng.integers(0, width, (2 * dimension, 4))
+    place = np.repeat(np.arange(2 * dimension), 4), columns.ravel()
+    A = sparse.csr_matrix(
+        (rng.standard_normal(8 * dimension), place), shape=(2 * dimension, dimension)
+    )
+    right = rng.uniform(0.05, 0.5, 2 * dimension)
+    return lt.LinearConstraints(A, right), rng.standard_normal(dimension)
+
+
+@experiment(
+    "few_violated", COSTS.few_violated, "violated rows, d = 500 dense",
+    "active set", "Newton, then active set",
+)  # fmt: skip
+def few_violated() -> Iterator[Comparison]:
+    for violated in (60, 120, 240, 480):
+        problem = centred(*dense_rows(500, violated))
+        yield Comparison(
+            violated,
+            seconds(lambda p=problem: portfolio.by_active_set(p, NOTHING)),
+            seconds(lambda p=problem: portfolio.by_lagrangian_and_active_set(p)),
+        )
+
+
+@experiment(
+    "very_few_violated", COSTS.very_few_violated, "spikes in a convex sequence of 2,000",
+    "active set", "interior point",
+)  # fmt: skip
+def very_few_violated() -> Iterator[Comparison]:
+    for violated in (8, 15, 30, 60):
+        problem = centred(*bends(2000, violated))
+        yield Comparison(
+            np.count_nonzero(problem.right < 0.0),
+            seconds(lambda p=problem: portfolio.by_active_set(p, NOTHING)),
+            seconds(lambda p=problem: portfolio.by_interior(p)),
+        )
+
+
+@experiment(
+    "tiny_dimension", COSTS.tiny_dimension, "parameters, a tenth of d spikes in a convex sequence",
+    "active set", "interior point",
+)  # fmt: skip
+def tiny_dimension() -> Iterator[Comparison]:
+    for dimension in (75, 150, 300, 600):
+        problem = centred(*bends(dimension, dimension // 10))
+        yield Comparison(
+            dimension,
+            seconds(lambda p=problem: portfolio.by_active_set(p, NOTHING)),
+            seconds(lambda p=problem: portfolio.by_interior(p)),
+        )
+
+
+@experiment(
+    "small_dimension", COSTS.small_dimension, "parameters, two rows each in a band of 30",
+    "Newton, then active set", "interior point",
+)  # fmt: skip
+def small_dimension() -> Iterator[Comparison]:
+    for dimension in (250, 500, 1000, 2000):
+        problem = centred(*band(dimension, 30))
+        yield Comparison(
+            dimension,
+            seconds(lambda p=problem: portfolio.by_lagrangian_and_active_set(p)),
+            seconds(lambda p=problem: portfolio.by_interior(p)),
+        )
+
+
+@experiment(
+    "trifling_factor", COSTS.trifling_factor, "multiplications, convex surfaces of noise",
+    "interior point", "Newton, then active set",
+)  # fmt: skip
+def trifling_factor() -> Iterator[Comparison]:
+    for size in (8, 12, 16, 24, 31):
+        problem = centred(*convex_surface(size))
+        yield Comparison(
+            problem.unit.factor_cost,
+            seconds(lambda p=problem: portfolio.by_interior(p)),
+            seconds(lambda p=problem: portfolio.by_lagrangian_and_active_set(p)),
+        )
+
+
+@experiment(
+    "cheap_factor", COSTS.cheap_factor, "multiplications, convex surfaces of noise",
+    "interior point", "augmented Lagrangian",
+)  # fmt: skip
+def cheap_factor() -> Iterator[Comparison]:
+    for size in (24, 32, 48, 64):
+        problem = centred(*convex_surface(size))
+        start = WarmRows.none()
+        yield Comparison(
+            problem.unit.factor_cost,
+            seconds(lambda p=problem: portfolio.by_interior(p)),
+            seconds(lambda p=problem, s=start: portfolio.by_lagrangian(p, s)),
+        )
+
+
+@experiment(
+    "warm_rows", COSTS.warm_rows, "active rows of an answer close by, d = 2,000 sparse",
+    "active set", "augmented Lagrangian",
+)  # fmt: skip
+def warm_rows() -> Iterator[Comparison]:
+    for rows in (250, 500, 1000, 2000):
+        constraints, v = sparse_rows(2000, rows)
+        known = feasible_set(constraints, EVERYWHERE).nearest(v).warm
+        moved = v + 0.01 * np.random.default_rng(1).standard_normal(v.size)
+        problem = centred(constraints, moved)
+        start = WarmRows(known.ids, known.weights / problem.scale)
+        yield Comparison(
+            start.ids.size,
+            seconds(lambda p=problem, s=start: portfolio.by_active_set(p, s.ids)),
+            seconds(lambda p=problem, s=start: portfolio.by_lagrangian(p, s)),
+        )
+
+
+@experiment(
+    "fewest_nested_rows", COSTS.fewest_nested_rows, "rows of simplex-exact dominance on 2^k",
+    "rows one by one", "split",
+)  # fmt: skip
+def fewest_nested_rows() -> Iterator[Comparison]:
+    for features in (7, 8, 9, 10):
+        rules = lt.lattice.dominance([2] * features, 0, 1)
+        v = np.random.default_rng(features).standard_normal(rules.dimension)
+        parts = without_nested([rules], fewest=0)
+        assert parts is not None
+        split = split_rows(rules.A, rules.b, *parts, -np.inf, np.inf)
+        plain = split.plain()
+        yield Comparison(
+            rules.count,
+            seconds(lambda plain=plain, v=v: plain.nearest(v)),
+            seconds(lambda split=split, v=v: split.nearest(v)),
+        )
+
+
+@experiment(
+    "conjugate_price", COSTS.conjugate_price, "n^3 / 3 per entry, n x 2n rows of 4 entries",
+    "factored", "conjugate gradients",
+)  # fmt: skip
+def conjugate_price() -> Iterator[Comparison]:
+    for count in (60, 120, 240, 480):
+        constraints, _ = sparse_rows(2 * count, count)
+        counted = feasible_set(constraints, EVERYWHERE).unit.matrix
+        gradient = np.random.default_rng(0).standard_normal(2 * count)
+        goal = COSTS.newton_forcing * float(np.linalg.norm(gradient))
+
+        def by_conjugate(
+            matrix: Floats = counted, g: Vector = gradient, to: float = goal
+        ) -> object:
+            return newton.conjugate_gradients(matrix, -g, 100.0, to)
+
+        yield Comparison(
+            count**3 / 3.0 / counted.nnz,
+            seconds(lambda m=counted, g=gradient: newton.factored_step(m, g, 100.0)),
+            seconds(by_conjugate),
+        )
+
+
+@experiment(
+    "shortest_run", COSTS.shortest_run, "mean edges per run, lattices of 2^14 vertices",
+    "edge by edge", "by runs",
+)  # fmt: skip
+def shortest_run() -> Iterator[Comparison]:
+    for last in (2, 4, 8, 16, 32):
+        sizes = [2**14 // (4 * last), 4, last]
+        rows = lt.lattice.increasing(sizes, [0, 1])
+        smaller, larger = rows.pairs()
+        order = graphs.prepare_order(rows.dimension, smaller, larger)
+        assert order is not None
+        runs = every_run(order.graph.lower, order.graph.upper)
+        v = np.random.default_rng(last).standard_normal(rows.dimension)
+        yield Comparison(
+            order.graph.lower.size / runs.first.size,
+            seconds(lambda o=order, v=v: on_graphs.on_graph(o.graph, graphs.no_runs(), v, None)),
+            seconds(lambda o=order, r=runs, v=v: on_graphs.on_graph(o.graph, r, v, None)),
+        )
+
+
+def every_run(lower: Floats, upper: Floats) -> Runs:
+    """The runs of all edges, however short."""
+    from unittest.mock import patch
+
+    class Shortest:
+        shortest_run = 0
+
+    with patch.object(graphs, "COSTS", Shortest):
+        return graphs.vector_runs(lower.astype(np.int64), upper.astype(np.int64))

@@ -1,0 +1,94 @@
+"""Training through `solve`: the model is the same at every size, endings say what was proven."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+
+import lighttouch as lt
+from lighttouch.estimators import fitting, training
+
+
+def data(count: int = 800) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(count, 3))
+    return X, np.sin(4 * X[:, 0]) + X[:, 1] * X[:, 2] + rng.normal(0, 0.2, count)
+
+
+def model(**options):
+    return lt.LatticeRegressor(monotonic_cst={1: 1, 2: 1}, **options)
+
+
+def without_factor(monkeypatch) -> None:
+    """Smoothing is judged as for a model that is too large to factor."""
+    monkeypatch.setattr(fitting, "COSTS", dataclasses.replace(training.COSTS, largest_gram=0))
+
+
+def sampling(monkeypatch) -> None:
+    """Examples are sampled, as for millions of rows."""
+    costs = dataclasses.replace(training.COSTS, advantage=0.0, least_sampled=0.0)
+    monkeypatch.setattr(training, "COSTS", costs)
+
+
+def test_smoothing_is_chosen_alike_with_and_without_a_factor(monkeypatch):
+    X, y = data()
+    small = model().fit(X, y)
+    without_factor(monkeypatch)
+    large = model().fit(X, y)
+    for ours, theirs in zip(large.smoothing_, small.smoothing_, strict=True):
+        assert 0.09 < ours / theirs < 11.0, "at most two places apart on the grid of half powers"
+    assert large.score(X, y) == pytest.approx(small.score(X, y), abs=0.01)
+
+
+@pytest.mark.parametrize("size", [lambda patch: None, without_factor, sampling])
+def test_smoothing_is_never_ignored(monkeypatch, size):
+    size(monkeypatch)
+    X, y = data()
+    for bad in ("much", -1.0, (1.0, np.nan)):
+        with pytest.raises(ValueError, match="smoothing must"):
+            model(smoothing=bad).fit(X, y)
+    rough, stiff = (model(smoothing=each).fit(X, y) for each in (1e-5, 1e3))
+    assert rough.smoothing_ == (1e-5, 1e-5) and stiff.smoothing_ == (1e3, 1e3)
+    straight = model(smoothing=1e3, lattices=0).fit(X, y)
+    grid = np.column_stack([np.linspace(0.1, 0.9, 9), np.full(9, 0.5), np.full(9, 0.5)])
+    bend = np.abs(np.diff(straight.predict(grid), n=2)).max()
+    assert bend < 0.02 < np.abs(np.diff(rough.predict(grid), n=2)).max()
+
+
+def test_sampling_minimises_the_same_objective_and_prices_the_rules(monkeypatch):
+    X, y = data()
+    exact = model().fit(X, y)
+    sampling(monkeypatch)
+    sampled = model().fit(X, y)
+    assert sampled.smoothing_ == exact.smoothing_
+    ours, theirs = sampled.constraint_report_, exact.constraint_report_
+    assert ours.violation == 0.0 and ours.objective == pytest.approx(theirs.objective, rel=0.01)
+    assert ours.price is not None and 0.0 <= ours.price < 0.01
+    assert sampled.status_ in ("converged", "stalled")
+
+
+@pytest.mark.parametrize("kind", [lt.LatticeRegressor, lt.ConstrainedLinearRegressor])
+def test_rows_without_weight_do_not_count_as_examples(kind):
+    X, y = data(300)
+    weights = np.concatenate([np.ones(300), np.zeros(300)])
+    padded = np.vstack([X, X[::-1]]), np.concatenate([y, np.zeros(300)])
+    plain = kind().fit(X, y, sample_weight=np.ones(300))
+    with_padding = kind().fit(*padded, sample_weight=weights)
+    np.testing.assert_allclose(with_padding.predict(X), plain.predict(X), atol=1e-8)
+
+
+def test_only_a_proven_ending_is_called_converged_and_a_normal_one_does_not_warn():
+    X, y = data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model().fit(X, y).status_ == "converged"
+        kinked = model(loss="absolute", tol=1e-5).fit(X, y)
+    assert kinked.status_ == "stalled"
+    with pytest.warns(UserWarning, match="iteration limit"):
+        assert model(loss="absolute", max_iter=2).fit(X, y).status_ == "iteration limit"
+    with pytest.warns(UserWarning, match="time limit"):
+        late = model(loss="absolute", tol=1e-300, max_iter=10**6, time_limit=0.05).fit(X, y)
+    assert late.status_ == "time limit" and late.constraint_report_.violation == 0.0

@@ -1,0 +1,130 @@
+"""QuadraticSteps against the default solver and against its own bound; roughness everywhere."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import lighttouch as lt
+from lighttouch.kernels.verbs.example_steps import step_on_penalty
+from lighttouch.solvers import quadratic_steps
+
+LOSSES = ["squared", "huber", "logistic", "absolute", "hinge", lt.Quantile(0.2)]
+COUNT, DIMENSION = 150, 12
+
+
+def risk(loss="squared", dense: bool = False, weighted: bool = False, **options):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(COUNT, DIMENSION))
+    z = X @ rng.normal(size=DIMENSION) + 0.5 * rng.normal(size=COUNT)
+    y = np.where(z > 0, 1.0, -1.0) if loss in ("hinge", "logistic") else z
+    weights = rng.integers(0, 3, COUNT).astype(float) if weighted else None
+    table = X if dense else sparse.csr_matrix(X)
+    return lt.EmpiricalRisk(table, y, loss, sample_weight=weights, **options)
+
+
+def differences(scale: float = 0.3):
+    return sparse.csr_matrix(scale * np.diff(np.eye(DIMENSION), axis=0))
+
+
+def rules(kind: str):
+    rng = np.random.default_rng(1)
+    if kind == "order":
+        return lt.ordering(DIMENSION)
+    if kind == "rows":
+        return lt.LinearConstraints(rng.normal(size=(30, DIMENSION)), np.full(30, 0.5))
+    return None
+
+
+@pytest.fixture(params=["factored", "by products"])
+def size(request, monkeypatch):
+    """Both ways to take a step in w."""
+    if request.param == "by products":
+        costs = dataclasses.replace(quadratic_steps.COSTS, largest_factored=0)
+        monkeypatch.setattr(quadratic_steps, "COSTS", costs)
+    return request.param
+
+
+@pytest.mark.parametrize("kind", ["none", "order", "rows"])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_it_finds_what_the_default_solver_finds(loss, kind, size):
+    objective = risk(loss, l2=1e-3, roughness=differences())
+    domain = None if kind == "none" else lt.Box(-1.0, 0.8)
+    problem = lt.Problem(objective, rules(kind), domain)
+    ours = lt.solve(problem, lt.QuadraticSteps(1e-8))
+    theirs = lt.solve(problem, lt.Automatic(1e-6), time_limit=20)
+    assert ours.violation <= 1e-9
+    assert ours.objective == pytest.approx(theirs.objective, rel=5e-5)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_proven_gap_is_a_bound_and_converged_means_proven(loss):
+    objective = risk(loss, l2=1e-2, weighted=True, roughness=(differences(), np.ones(11)))
+    problem = lt.Problem(objective, rules("rows"))
+    rough = lt.solve(problem, lt.QuadraticSteps(1e-2))
+    best = lt.solve(problem, lt.QuadraticSteps(1e-9)).objective
+    gap = rough.state.solver_state.gap
+    assert gap >= rough.objective - best - 1e-9
+    assert (rough.status is lt.Status.CONVERGED) == (gap <= 1e-2 * rough.objective)
+    fine = lt.solve(problem, lt.QuadraticSteps(1e-9))
+    assert fine.status is (
+        lt.Status.CONVERGED if loss in ("squared", "logistic") else lt.Status.STALLED
+    )
+
+
+def test_without_a_factor_nothing_is_claimed(monkeypatch):
+    costs = dataclasses.replace(quadratic_steps.COSTS, largest_factored=0)
+    monkeypatch.setattr(quadratic_steps, "COSTS", costs)
+    result = lt.solve(lt.Problem(risk(l2=0.1), rules("order")), lt.QuadraticSteps())
+    assert result.status is lt.Status.STALLED and result.state.solver_state.gap == np.inf
+
+
+def test_what_it_does_not_take_it_refuses_with_advice():
+    solver = lt.QuadraticSteps()
+    quadratic = lt.Problem(lt.Quadratic(np.eye(2), np.zeros(2)))
+    ball = lt.Problem(risk(), rules("order"), lt.Ball(1.0))
+    for problem in (quadratic, ball):
+        assert "use Automatic" in solver.objection_to(problem)
+    with pytest.raises(ValueError, match="tolerance"):
+        lt.QuadraticSteps(0.0)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_roughness_is_part_of_value_and_gradient(dense):
+    D, t = differences(), np.linspace(-1, 1, DIMENSION - 1)
+    smooth, plain = risk("huber", dense, roughness=(D, t)), risk("huber", dense)
+    w = np.random.default_rng(3).normal(size=DIMENSION)
+    rest = D @ w - t
+    assert smooth.value(w) == pytest.approx(plain.value(w) + 0.5 * rest @ rest, rel=1e-12)
+    np.testing.assert_allclose(smooth.gradient(w), plain.gradient(w) + D.T @ rest, atol=1e-12)
+    with pytest.raises(lt.DataError, match="12 columns"):
+        risk(roughness=np.eye(3))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_stochastic_methods_minimise_the_roughness_too(dense):
+    """It pulls far away from the optimum without it: none may leave it out."""
+    pull = (2.0 * sparse.identity(DIMENSION, format="csr"), np.full(DIMENSION, 6.0))
+    problem = lt.Problem(risk(dense=dense, roughness=pull))
+    best = lt.solve(problem, lt.QuadraticSteps(1e-9))
+    far = problem.objective.value(lt.solve(lt.Problem(risk(dense=dense))).w) - best.objective
+    assert far > 10.0
+    for solver in (lt.FullTouch(1.0, lt.InverseSqrt(0.05)), lt.LightTouch(1.0, 0.05, 3)):
+        found = lt.solve(problem, solver, iterations=4000)
+        assert found.objective - best.objective < 0.01 * far, type(solver).__name__
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_step_on_a_row_of_the_roughness_is_its_proximal_step(dense):
+    objective = risk(dense=dense, roughness=(differences(), np.arange(11.0)))
+    rng = np.random.default_rng(4)
+    w, squares, eta, weight, row = rng.normal(size=DIMENSION), rng.random(DIMENSION), 0.3, 7.0, 5
+    domain = lt.Box(-100.0, 100.0).record(DIMENSION)
+    D, t = objective.roughness.toarray()[row], float(row)
+    moves = np.diag(np.sqrt(squares) / eta)
+    expected = np.linalg.solve(moves + weight * np.outer(D, D), moves @ w + weight * t * D)
+    step_on_penalty(objective.record, row, weight, w, squares, domain, eta)
+    np.testing.assert_allclose(w, expected, rtol=1e-10)
