@@ -97,8 +97,9 @@ def test_commands_named_in_the_readme_exist():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     named = set(
         re.findall(
-            r"\bmake ([a-z-]+)\b",
-            (ROOT / "README.md").read_text("utf-8") + (ROOT / "CONTRIBUTING.md").read_text(),
+            r"(?:`|^    )make ([a-z-]+)\b",
+            (ROOT / "README.md").read_text("utf-8") + (ROOT / "CONTRIBUTING.md").read_text("utf-8"),
+            re.MULTILINE,
         )
     )
     assert {"run", "test"} <= named <= targets

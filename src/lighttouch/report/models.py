@@ -74,3 +74,14 @@ def column_names(model: Model) -> list[str]:
     """The names seen in training, or x0, x1, ..."""
     names = getattr(model, "feature_names_in_", None)
     return [f"x{place}" for place in range(model.n_features_in_)] if names is None else list(names)
+
+
+def scale_note(model: Model) -> str:
+    """A sentence about rules that hold on the log-odds only; empty if there are none."""
+    rules = [rule.rule for rule in model.constraint_report_.rules if rule.scale == "log-odds"]
+    if not rules or not is_classifier(model):
+        return ""
+    return (
+        f"{', '.join(rules)}: on the log-odds of {model.classes_[1]}, not on its probability; "
+        "all other rules hold on both"
+    )

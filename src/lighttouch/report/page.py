@@ -15,8 +15,7 @@ from lighttouch.estimators.proof import ConstraintReport
 from lighttouch.report.accuracy import Accuracy, Data
 from lighttouch.report.charts import Series, bar_chart, line_chart
 from lighttouch.report.markup import Markup, fill, joined, number, repeated, table
-from lighttouch.report.models import Model, is_classifier
-from lighttouch.report.scales import scale_note, scale_of
+from lighttouch.report.models import Model, is_classifier, scale_note
 from lighttouch.report.sections import Words, chosen, facts
 from lighttouch.report.slices import Slice, slices
 
@@ -121,7 +120,7 @@ def _verdict(model: Model) -> Markup:
         [
             rule.rule,
             "holds" if rule.violation == 0.0 else "BROKEN",
-            scale_of(model, rule.rule),
+            rule.scale,
             f"{rule.rows:,}",
             number(rule.violation),
         ]

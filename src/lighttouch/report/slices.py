@@ -20,10 +20,10 @@ from lighttouch.report.models import (
     is_classifier,
     is_lattice,
 )
-from lighttouch.report.scales import holds_on_log_odds_only
 
 SAMPLE = 100
 EVENLY = 24
+ON_LOG_ODDS = ", on the log-odds"
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ def _typical(values: Floats, categorical: bool) -> float:
 
 
 def _slice(rows: Rows, place: int, chosen: Indices) -> Slice:
-    column, rules = rows.columns[place], rules_of(rows.model, place, rows.columns[place].name)
-    log_odds = any(holds_on_log_odds_only(rows.model, rule) for rule in rules)
+    column = rows.columns[place]
+    rules, log_odds = rules_of(rows.model, place, column.name)
     shown = None if column.categories is None else [str(each) for each in column.categories]
     values = _grid(rows, place) if shown is None else np.arange(len(shown), dtype=np.float64)
     many = rows.pick(np.repeat(chosen, values.size))
@@ -148,7 +148,7 @@ def _slice(rows: Rows, place: int, chosen: Indices) -> Slice:
     average = rows.predictions(many, log_odds).reshape(chosen.size, values.size).mean(axis=0)
     return Slice(
         column.name,
-        [_with_scale(rows.model, rule) for rule in rules],
+        rules,
         rows.unit(log_odds),
         log_odds,
         values,
@@ -157,10 +157,6 @@ def _slice(rows: Rows, place: int, chosen: Indices) -> Slice:
         rows.predictions(one, log_odds),
         _curve(rows.model, place),
     )
-
-
-def _with_scale(model: Model, rule: str) -> str:
-    return f"{rule}, on the log-odds" if holds_on_log_odds_only(model, rule) else rule
 
 
 def _grid(rows: Rows, place: int) -> Floats:
@@ -182,8 +178,8 @@ def _curve(model: Model, place: int) -> tuple[Floats, Floats] | None:
     return keypoints, theta[: keypoints.size]
 
 
-def rules_of(model: Model, place: int, name: str) -> list[str]:
-    """What was asked of a column, each rule as `Kind(column, ...)` or in a word."""
+def rules_of(model: Model, place: int, name: str) -> tuple[list[str], bool]:
+    """What was asked of a column, in words, and whether a rule holds on the log-odds only."""
     signs = model.monotonic_cst
     sign = (
         0
@@ -196,8 +192,9 @@ def rules_of(model: Model, place: int, name: str) -> list[str]:
     listed = model.shape_constraints or []
     for shape in listed if isinstance(listed, list | tuple) else [listed]:
         if name in shape.columns or place in shape.columns:
-            words.append(_in_words(shape))
-    return words
+            only = has_probabilities(model) and not shape.about_order
+            words.append(_in_words(shape) + (ON_LOG_ODDS if only else ""))
+    return words, any(word.endswith(ON_LOG_ODDS) for word in words)
 
 
 def _in_words(shape: ShapeConstraint) -> str:

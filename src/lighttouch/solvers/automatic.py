@@ -66,7 +66,7 @@ class Automatic(BaseSolver[ChainState]):
     Examples
     --------
     >>> problem = lt.Problem(lt.EmpiricalRisk(np.eye(3), [3.0, 1.0, 2.0]), lt.ordering(3))
-    >>> lt.solve(problem, lt.Automatic(1e-6)).objective.round(6)
+    >>> round(lt.solve(problem, lt.Automatic(1e-6)).objective, 6)
     0.333333
     """
 
