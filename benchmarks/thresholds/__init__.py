@@ -41,17 +41,25 @@ class Experiment:
     below: str
     above: str
     run: Callable[[], Iterator[Comparison]]
+    other_values: bool = False  # of the field itself, rather than sizes around a threshold
+
+    def faster_beyond(self, found: Comparison) -> bool:
+        """Whether the side that is not chosen there was the faster one."""
+        chosen_below = self.other_values or found.size <= self.value
+        return chosen_below != (found.ratio <= 1.0)
 
 
 EXPERIMENTS: list[Experiment] = []
 Run = Callable[[], Iterator[Comparison]]
 
 
-def experiment(field: str, value: float, case: str, below: str, above: str) -> Callable[[Run], Run]:
+def experiment(
+    field: str, value: float, case: str, below: str, above: str, other_values: bool = False
+) -> Callable[[Run], Run]:
     """Register a function that yields comparisons."""
 
     def register(run: Run) -> Run:
-        EXPERIMENTS.append(Experiment(field, value, case, below, above, run))
+        EXPERIMENTS.append(Experiment(field, value, case, below, above, run, other_values))
         return run
 
     return register
@@ -82,9 +90,7 @@ def report(each: Experiment) -> str:
     lines = [f"{each.field} = {each.value:g}: {each.case}"]
     lines.append(f"  {'size':>12}  {each.below:>28}  {each.above:>28}  ratio")
     for found in each.run():
-        side = (
-            "" if (found.ratio <= 1.0) == (found.size <= each.value) else "  other side is faster"
-        )
+        side = "  other side is faster" if each.faster_beyond(found) else ""
         lines.append(
             f"  {found.size:>12,.0f}  {found.below:>26.4f} s  {found.above:>26.4f} s"
             f"  {found.ratio:5.2f}{side}"

@@ -1,36 +1,31 @@
-"""Both sides of every threshold of `lighttouch.solvers.costs` that chooses between two methods.
+"""The thresholds of `lighttouch.solvers.costs` that choose between two methods.
 
-Each function takes sizes around its threshold, solves the same problem both ways in one run, and
-prints seconds and the objective reached. The threshold should lie where the faster side changes.
+Where a field is a share or a size rather than a choice, the value that is chosen is compared with
+values around it: a ratio above one says that the other value would be faster. Times are until the
+objective is within a fifth of a percent of the best that either side reaches.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 import lighttouch as lt
+from benchmarks.thresholds import Comparison, experiment
 from lighttouch.datasets import ranking_pairs
-from lighttouch.solvers.costs import COSTS, SolverCosts
+from lighttouch.interfaces import AnySolver
+from lighttouch.projections.sets import feasible_set
+from lighttouch.solvers.costs import COSTS
 
-CROSSOVERS: dict[str, Callable[[], None]] = {}
-
-
-def crossover(function: Callable[[], None]) -> Callable[[], None]:
-    """Register the measurement of the field that the function is named after."""
-    assert function.__name__ in {field.name for field in dataclasses.fields(SolverCosts)}
-    CROSSOVERS[function.__name__] = function
-    return function
+NEAR = 1.002  # of the better objective
+LIMIT = 20.0  # seconds of a solve
 
 
 @contextmanager
-def costs(**values: Any) -> Iterator[None]:
+def costs(**values: float) -> Iterator[None]:
     """The record with other values, inside the block."""
     before = {name: getattr(COSTS, name) for name in values}
     for name, value in values.items():
@@ -42,32 +37,38 @@ def costs(**values: Any) -> Iterator[None]:
             object.__setattr__(COSTS, name, value)
 
 
-def seconds(problem: lt.Problem, solver: Any, limit: float = 30.0) -> tuple[float, float]:
-    """Wall time and objective of one solve, the best of two: the first may compile."""
-    best, objective = np.inf, np.inf
-    for _ in range(2):
-        began = time.perf_counter()
-        result = lt.solve(problem, solver, time_limit=limit)
-        best, objective = min(best, time.perf_counter() - began), result.objective
-    return best, objective
+def path(problem: lt.Problem, solver: AnySolver) -> list[tuple[float, float]]:
+    """Seconds in the solver and the objective of a feasible point, as the run goes on."""
+    seen = []
+
+    def look(progress: lt.Progress) -> None:
+        if progress.violation <= 1e-6 or not seen:
+            seen.append((progress.seconds, progress.objective))
+
+    lt.solve(problem, solver, iterations=1, project=False)  # compiles
+    result = lt.solve(problem, solver, time_limit=LIMIT, callback=look)
+    return [*seen, (result.seconds, result.objective)]
 
 
-def both(size: float, unit: str, problem: lt.Problem, one: Any, other: Any) -> None:
-    (a, fa), (b, fb) = seconds(problem, one), seconds(problem, other)
-    names = type(one).__name__, type(other).__name__
-    print(
-        f"  {size:10.3g} {unit}: {names[0]} {a:7.3f} s {fa:.6g}, {names[1]} {b:7.3f} s {fb:.6g}, "
-        f"ratio {a / b:.2f}"
+def compared(
+    size: float, one: list[tuple[float, float]], other: list[tuple[float, float]]
+) -> Comparison:
+    """The seconds that each takes to come near the better of both."""
+    goal = min(objective for _, objective in one + other)
+    goal += (NEAR - 1.0) * abs(goal)
+    first, second = (
+        min((seconds for seconds, objective in run if objective <= goal), default=np.inf)
+        for run in (one, other)
     )
+    return Comparison(size, first, second)
 
 
-def values_of(field: str, values: tuple[Any, ...], problem: lt.Problem, solver: Any = None) -> None:
-    """The same solve under several values of one field."""
-    for value in values:
+def values(field: str, tried: tuple[float, ...], problem: lt.Problem) -> Iterator[Comparison]:
+    """The chosen value of a field against others."""
+    chosen = path(problem, lt.SampledAdaGrad())
+    for value in tried:
         with costs(**{field: value}):
-            took, objective = seconds(problem, solver or lt.Automatic())
-        mark = " <- chosen" if value == getattr(COSTS, field) else ""
-        print(f"  {field} = {value}: {took:.3f} s, objective {objective:.6g}{mark}")
+            yield compared(value, chosen, path(problem, lt.SampledAdaGrad()))
 
 
 def dense_logistic(examples: int) -> lt.Problem:
@@ -84,59 +85,58 @@ def hinge_pairs(pairs: int, features: int) -> lt.Problem:
     return lt.Problem(risk, lt.lattice.increasing([2] * features), lt.Box(-10, 10))
 
 
-@crossover
-def cheap_pass() -> None:
+@experiment("cheap_pass", COSTS.cheap_pass, "dense logistic, d = 100", "FISTA", "sampling")
+def cheap_pass() -> Iterator[Comparison]:
     for examples in (10_000, 40_000, 160_000):
         problem = dense_logistic(examples)
-        both(examples * 100.0, "operations", problem, lt.Accelerated(), lt.SampledAdaGrad())
+        runs = (path(problem, solver) for solver in (lt.Accelerated(), lt.SampledAdaGrad()))
+        yield compared(examples * 100.0, *runs)
 
 
-@crossover
-def kinked_cheap_pass() -> None:
+@experiment(
+    "kinked_cheap_pass", COSTS.kinked_cheap_pass, "hinge on a 2^8 lattice", "FISTA", "sampling"
+)
+def kinked_cheap_pass() -> Iterator[Comparison]:
     for pairs in (1_000, 8_000, 64_000):
         problem = hinge_pairs(pairs, 8)
-        size = pairs * problem.objective.cost
-        both(size, "operations", problem, lt.Accelerated(), lt.SampledAdaGrad())
+        runs = (path(problem, solver) for solver in (lt.Accelerated(), lt.SampledAdaGrad()))
+        yield compared(pairs * problem.objective.cost, *runs)
 
 
-@crossover
-def cheap_check() -> None:
+@experiment("cheap_check", COSTS.cheap_check, "huber, sparse rows, d = 500", "FISTA", "sampling")
+def cheap_check() -> Iterator[Comparison]:
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(2_000, 500)), rng.normal(size=2_000)
     for rows in (2_000, 20_000, 200_000):
         A = scipy.sparse.random(rows, 500, 0.02, "csr", random_state=rng)
-        problem = lt.Problem(
-            lt.EmpiricalRisk(X, y, "huber"), lt.LinearConstraints(A, np.ones(rows))
-        )
-        both(float(A.nnz), "operations", problem, lt.Accelerated(), lt.SampledAdaGrad())
+        rules = lt.LinearConstraints(A, np.full(rows, 0.05))
+        problem = lt.Problem(lt.EmpiricalRisk(X, y, "huber"), rules)
+        runs = (path(problem, solver) for solver in (lt.Accelerated(), lt.SampledAdaGrad()))
+        yield compared(float(A.nnz), *runs)
 
 
-@crossover
-def polish_pass() -> None:
-    for examples in (40_000, 120_000, 400_000):
-        problem = dense_logistic(examples)
-        with costs(polish_pass=np.inf):
-            polished = seconds(problem, lt.Automatic())
-        with costs(polish_pass=0.0):
-            sampled = seconds(problem, lt.Automatic())
-        print(f"  {examples * 100.0:.3g} operations: polished {polished}, sampled only {sampled}")
+def polished(field: str, size: float, problem: lt.Problem) -> Comparison:
+    """The whole default with and without a finish by FISTA, to its own end."""
+    ends = []
+    for limit in (np.inf, 0.0):
+        with costs(**{field: limit}):
+            ends.append(path(problem, lt.Automatic())[-1])
+    return Comparison(size, ends[0][0], ends[1][0])
 
 
-@crossover
-def kinked_polish_pass() -> None:
+@experiment("polish_pass", COSTS.polish_pass, "dense logistic, d = 100", "polished", "sampled only")
+def polish_pass() -> Iterator[Comparison]:
+    for examples in (60_000, 120_000, 400_000):
+        yield polished("polish_pass", examples * 100.0, dense_logistic(examples))
+
+
+@experiment(
+    "kinked_polish_pass", COSTS.kinked_polish_pass, "hinge, 2^12", "polished", "sampled only"
+)
+def kinked_polish_pass() -> Iterator[Comparison]:
     for pairs in (40_000, 76_000, 300_000):
         problem = hinge_pairs(pairs, 12)
-        size = pairs * problem.objective.cost
-        with costs(kinked_polish_pass=np.inf):
-            polished = seconds(problem, lt.Automatic())
-        with costs(kinked_polish_pass=0.0):
-            sampled = seconds(problem, lt.Automatic())
-        print(f"  {size:.3g} operations: polished {polished}, sampled only {sampled}")
-
-
-@crossover
-def polish_share() -> None:
-    values_of("polish_share", (0.25, 1.0, 4.0), hinge_pairs(76_000, 12))
+        yield polished("kinked_polish_pass", pairs * problem.objective.cost, problem)
 
 
 def convex_regression(points: int) -> lt.Problem:
@@ -159,32 +159,33 @@ def convex_regression(points: int) -> lt.Problem:
     return lt.Problem(lt.Quadratic(P.tocsr(), q), constraints, lt.Box(lower, np.inf))
 
 
-@crossover
-def factor() -> None:
-    from lighttouch.projections.sets import feasible_set
-
+@experiment("factor", COSTS.factor, "convex regression", "interior point", "FISTA")
+def factor() -> Iterator[Comparison]:
     for points in (30, 100, 300):
         problem = convex_regression(points)
-        size = feasible_set(problem.constraints, problem.domain).factor_cost_with(
-            problem.objective.P
-        )
-        both(size, "multiplications", problem, lt.InteriorPoint(), lt.Accelerated())
+        feasible = feasible_set(problem.constraints, problem.domain)
+        size = feasible.factor_cost_with(problem.objective.P)
+        runs = (path(problem, solver) for solver in (lt.InteriorPoint(), lt.Accelerated()))
+        yield compared(size, *runs)
 
 
-@crossover
-def run_length() -> None:
-    values_of("run_length", (1, 2, 4, 8, 16), hinge_pairs(300_000, 12), lt.SampledAdaGrad())
+PAIRS = "hinge on a 2^12 lattice, 300,000 pairs"
+ROWS = "huber, 20,000 dense rows, d = 300"
 
 
-@crossover
-def runs() -> None:
-    values_of("runs", (1, 2, 4, 8), hinge_pairs(300_000, 12), lt.SampledAdaGrad())
+@experiment("run_length", COSTS.run_length, PAIRS, "as chosen", "other", True)
+def run_length() -> Iterator[Comparison]:
+    yield from values("run_length", (1, 2, 8, 16), hinge_pairs(300_000, 12))
 
 
-@crossover
-def constraint_share() -> None:
-    problem = hinge_pairs(300_000, 12)
-    values_of("constraint_share", (0.02, 0.1, 0.5), problem, lt.SampledAdaGrad())
+@experiment("runs", COSTS.runs, PAIRS, "as chosen", "other", True)
+def runs() -> Iterator[Comparison]:
+    yield from values("runs", (1, 2, 8), hinge_pairs(300_000, 12))
+
+
+@experiment("constraint_share", COSTS.constraint_share, PAIRS, "as chosen", "other", True)
+def constraint_share() -> Iterator[Comparison]:
+    yield from values("constraint_share", (0.02, 0.5), hinge_pairs(300_000, 12))
 
 
 def dense_rows() -> lt.Problem:
@@ -197,31 +198,35 @@ def dense_rows() -> lt.Problem:
     )
 
 
-@crossover
-def largest_share() -> None:
-    values_of("largest_share", (0.2, 2.0, 20.0), dense_rows(), lt.SampledAdaGrad())
+@experiment("largest_share", COSTS.largest_share, ROWS, "as chosen", "other", True)
+def largest_share() -> Iterator[Comparison]:
+    yield from values("largest_share", (0.2, 20.0), dense_rows())
 
 
-@crossover
-def largest_group() -> None:
-    values_of("largest_group", (64, 1024, 8192), dense_rows(), lt.SampledAdaGrad())
+@experiment("largest_group", COSTS.largest_group, ROWS, "as chosen", "other", True)
+def largest_group() -> Iterator[Comparison]:
+    yield from values("largest_group", (64, 8192), dense_rows())
 
 
-@crossover
-def near_coordinates() -> None:
+@experiment(
+    "near_coordinates", COSTS.near_coordinates, "hinge, 2^16 and 2^18", "double", "single precision"
+)
+def near_coordinates() -> Iterator[Comparison]:
     for features in (16, 18):
-        problem = hinge_pairs(100_000, features)
-        for name, limit in (("double", 2**62), ("single", 0)):
+        problem, runs = hinge_pairs(100_000, features), []
+        for limit in (2**62, 0):
             with costs(near_coordinates=limit):
-                took, objective = seconds(problem, lt.SampledAdaGrad())
-            print(f"  {2**features} coordinates, {name}: {took:.3f} s, objective {objective:.6g}")
+                runs.append(path(problem, lt.SampledAdaGrad()))
+        yield compared(2.0**features, *runs)
 
 
-@crossover
-def penalty_share() -> None:
+@experiment(
+    "penalty_share", COSTS.penalty_share, "smoothed 40 x 40 lattice", "as chosen", "other", True
+)
+def penalty_share() -> Iterator[Comparison]:
     rng = np.random.default_rng(3)
     X = lt.Lattice([40, 40], interpolation="hypercube").features(rng.random((300_000, 2)))
     y = rng.normal(size=300_000)
     bends = lt.lattice.convex([40, 40], 0, interpolation="hypercube").A
     risk = lt.EmpiricalRisk(X, y, "huber", roughness=0.1 * bends)
-    values_of("penalty_share", (0.05, 0.2, 1.0), lt.Problem(risk), lt.SampledAdaGrad())
+    yield from values("penalty_share", (0.05, 1.0), lt.Problem(risk))

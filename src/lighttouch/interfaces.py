@@ -1,5 +1,6 @@
-"""What every objective, constraint family, domain and solver offers: all that the rest of the
-package relies on.
+"""What every objective and every solver offers: all that the rest of the package relies on.
+
+Constraint families inherit `constraints.base.RecordConstraints`; domains are one of three classes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import numpy as np
 from lighttouch.arrays import Vector
 
 if TYPE_CHECKING:
-    from lighttouch.kernels.verbs.domains import DomainRecord
     from lighttouch.problem import Problem
     from lighttouch.result import Status
 
@@ -48,50 +48,6 @@ class Objective(Protocol):
         """What is left of the objective without its examples."""
 
     def gradient(self, w: Vector) -> Vector: ...
-
-
-@runtime_checkable
-class Constraints(Protocol):
-    """Convex functions g_j with g_j(w) <= 0 required; checked in groups of `group_size` members."""
-
-    @property
-    def count(self) -> int:
-        """How many constraints the algorithms see: groups, when aggregated."""
-
-    @property
-    def members(self) -> int:
-        """How many single constraints there are."""
-
-    @property
-    def group_size(self) -> int: ...
-    @property
-    def dimension(self) -> int: ...
-    @property
-    def record(self) -> Any: ...
-    @property
-    def interpreted(self) -> bool: ...
-    @property
-    def cost(self) -> float:
-        """Mean operations of checking one constraint (one group, when aggregated)."""
-
-    def values(self, w: Vector) -> Vector: ...
-    def largest(self, w: Vector) -> float:
-        """The largest g_j(w)."""
-
-    def largest_relative(self, w: Vector) -> float:
-        """The largest g_j(w) in units of its row's scale."""
-
-    def describe(self, j: int) -> str:
-        """Constraint j in words."""
-
-
-@runtime_checkable
-class Domain(Protocol):
-    """The simple closed convex set W."""
-
-    def project(self, w: Vector) -> Vector: ...
-    def record(self, dimension: int) -> DomainRecord: ...
-    def objection_to(self, dimension: int) -> str | None: ...
 
 
 class State(Protocol):

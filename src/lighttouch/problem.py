@@ -10,19 +10,40 @@ import scipy.sparse
 
 from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints
-from lighttouch.domains import Everywhere
+from lighttouch.constraints.base import RecordConstraints
+from lighttouch.domains import Domain, Everywhere, checked_domain
 from lighttouch.errors import ConstraintError, DataError
-from lighttouch.interfaces import Constraints, Domain, Objective
+from lighttouch.interfaces import Objective
 from lighttouch.validation import finite_vector, refuse_if_too_large
 
 
 class Problem:
-    """Minimise an objective over w in a domain, subject to g_j(w) <= 0 for every constraint."""
+    """Minimise an objective over w in a domain, subject to g_j(w) <= 0 for every constraint.
+
+    Parameters
+    ----------
+    objective : objective
+        What to minimise, for example `lt.EmpiricalRisk(X, y)`.
+    constraints : constraint family, default=None
+        What w must satisfy, for example `lt.ordering(d)`; None is nothing.
+    domain : Box, Ball or Everywhere, default=None
+        The simple set that w lives in; None is everywhere.
+
+    Raises
+    ------
+    DataError, ConstraintError
+        If a piece is of the wrong kind, or the pieces speak of different numbers of parameters.
+
+    Examples
+    --------
+    >>> lt.Problem(lt.Quadratic(np.eye(2), [0.0, 0.0]), lt.ordering(2), lt.Box(-1, 1)).dimension
+    2
+    """
 
     def __init__(
         self,
         objective: Objective,
-        constraints: Constraints | None = None,
+        constraints: RecordConstraints | None = None,
         domain: Domain | None = None,
     ) -> None:
         if not _is_a(objective, Objective):
@@ -32,15 +53,14 @@ class Problem:
             )
         self.objective: Objective = objective
         self.dimension = objective.dimension
-        self.constraints: Any = _none(self.dimension) if constraints is None else constraints
-        self.domain: Any = Everywhere() if domain is None else domain
-        if not _is_a(self.constraints, Constraints):
+        self.constraints: RecordConstraints = (
+            _none(self.dimension) if constraints is None else constraints
+        )
+        if not isinstance(self.constraints, RecordConstraints):
             raise ConstraintError(
                 "constraints must be constraints such as LinearConstraints(A, b), got "
                 f"{_kind(self.constraints)}"
             )
-        if not _is_a(self.domain, Domain):
-            raise DataError(f"domain must be Box, Ball or Everywhere, got {_kind(self.domain)}")
         if self.constraints.dimension != self.dimension:
             raise ConstraintError(
                 f"the constraints speak of {self.constraints.dimension} parameters, the "
@@ -53,9 +73,7 @@ class Problem:
             "aggregate them: constraints.aggregated(size)",
             ConstraintError,
         )
-        objection = self.domain.objection_to(self.dimension)
-        if objection:
-            raise DataError(objection)
+        self.domain = checked_domain(Everywhere() if domain is None else domain, self.dimension)
 
     @property
     def interpreted(self) -> bool:

@@ -13,12 +13,27 @@ from lighttouch.validation import positive_int
 class CustomObjective(RecordObjective):
     """A convex function given by its value and a stochastic subgradient.
 
-    With Python callables, loops run interpreted: `gradient(i, w)` returns a subgradient of example
-    i's term (an array), `value(i, w)` its value; the objective is their mean over `examples`.
+    With Python callables, loops run interpreted. With a `record`, the same loops run compiled.
 
-    With `record` (a NamedTuple of arrays and numbers) the same loops run compiled:
-    `gradient(record, i, w, out)` writes into `out`, which comes filled with zeros, and
-    `value(record, i, w)` returns a number; both are plain loops that numba can compile.
+    Parameters
+    ----------
+    dimension : int
+        The number of parameters d.
+    value : callable
+        `value(i, w)` returns example i's term; with a record, `value(record, i, w)`.
+    gradient : callable
+        `gradient(i, w)` returns a subgradient of example i's term, an array of d numbers. With a
+        record, `gradient(record, i, w, out)` writes it into `out`, which comes filled with zeros.
+    examples : int, default=1
+        The number of terms; the objective is their mean.
+    record : NamedTuple of arrays and numbers, default=None
+        Handed to both functions, which are then compiled by numba: plain loops.
+
+    Examples
+    --------
+    >>> squares = lt.CustomObjective(2, lambda i, w: float(w @ w), lambda i, w: 2.0 * w)
+    >>> squares.value([1.0, 2.0])
+    5.0
     """
 
     def __init__(

@@ -17,8 +17,24 @@ LARGEST_DECOMPOSED = 500
 
 
 class Quadratic(RecordObjective):
-    """w'P w / 2 + q.w, with P symmetric and positive semidefinite, dense or scipy sparse. Its
-    gradient is exact.
+    """The quadratic form w'P w / 2 + q.w. Its gradient is exact.
+
+    Parameters
+    ----------
+    P : array-like or scipy sparse matrix of shape (d, d)
+        Symmetric and positive semidefinite; 0 gives a linear program.
+    q : array-like of shape (d,)
+        The linear term.
+
+    Raises
+    ------
+    DataError
+        If P is not square, not symmetric or not positive semidefinite.
+
+    Examples
+    --------
+    >>> lt.Quadratic([[2.0, 0.0], [0.0, 4.0]], [1.0, 0.0]).value([1.0, 1.0])
+    4.0
     """
 
     def __init__(self, P: Any, q: Any) -> None:

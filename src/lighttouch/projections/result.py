@@ -68,7 +68,7 @@ class Nearest:
 class Projected:
     """The nearest feasible point and what was verified about it.
 
-    Attributes
+    Parameters
     ----------
     w : array of d numbers
         The point.
@@ -86,6 +86,8 @@ class Projected:
         What is proven about the point, as data.
     warm : object
         May be passed to the next projection onto the same constraints.
+    multipliers_of : callable or None
+        Makes the `multipliers`, where the method finds them.
 
     Examples
     --------
