@@ -359,6 +359,37 @@ class ProjectionCosts:
     rows_at_once: int = 1024
     """Dense rows whose length is computed at once, so that no second copy of all is made."""
 
+    # ADMM: the same for every quadratic and every piece
+
+    admm_relaxation: float = 1.6
+    """Over-relaxation, without unit; 1.5 to 1.8 is what Boyd et al. recommend."""
+    admm_first_strength: float = 4.0
+    """The first rho, in mean curvatures of the quadratic per copy of a parameter."""
+    admm_adapt_every: int = 10
+    """Steps between two looks at the balance of the residuals."""
+    admm_balanced: float = 3.0
+    """Ratio of the residuals, either way, within which rho stays."""
+    admm_largest_change: float = 5.0
+    """Of rho at once, as a factor either way."""
+    admm_adapt_until: float = 0.75
+    """Share of the steps after which rho stays, so that the method settles."""
+    admm_look_every: int = 8
+    """Steps between two looks at the clock."""
+    admm_conjugate_steps: int = 10
+    """Of conjugate gradients per step in w; the next step goes on from there."""
+    admm_conjugate_shrink: float = 0.05
+    """Residual of a step in w, relative to the residual that it starts with."""
+    admm_auxiliary_stride: float = 1.9
+    """How far auxiliary numbers move, in distances to their nearest feasible place."""
+    admm_aligned: float = 0.98
+    """Cosine from which two moves count as the same direction, so that a jump is tried."""
+    admm_least_ratio: float = 0.3
+    """Of the lengths of two moves, below which a jump gains nothing."""
+    admm_largest_ratio: float = 0.9995
+    """Of the lengths of two moves, above which their sum is not known well enough."""
+    admm_farthest: float = 50.0
+    """Longest jump, in moves."""
+
     def active_set_budget(self, rows: int) -> int:
         """Steps of the active-set method on so many rows."""
         return self.active_set_steps_per_row * (rows + self.active_set_spare_rows)

@@ -33,49 +33,10 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from lighttouch.arrays import Indices, Vector
-from lighttouch.constraints import order
-from lighttouch.constraints.nested import NestedForms
-from lighttouch.projections.orders.on_graphs import GraphOrders, graph_orders
-from lighttouch.projections.rows import LinearSet, Orders, read_rows
+from lighttouch.projections.costs import COSTS
+from lighttouch.projections.orders.on_graphs import GraphOrders
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class SplittingCosts:
-    """The constants of ADMM. They are the same for every quadratic and every piece."""
-
-    relaxation: float = 1.6
-    """Over-relaxation, without unit; 1.5 to 1.8 is what Boyd et al. recommend."""
-    first_strength: float = 4.0
-    """The first rho, in mean curvatures of the quadratic per copy of a parameter."""
-    adapt_every: int = 10
-    """Steps between two looks at the balance of the residuals."""
-    balanced: float = 3.0
-    """Ratio of the residuals, either way, within which rho stays."""
-    largest_change: float = 5.0
-    """Of rho at once, as a factor either way."""
-    adapt_until: float = 0.75
-    """Share of the steps after which rho stays, so that the method settles."""
-    look_every: int = 8
-    """Steps between two looks at the clock."""
-    conjugate_steps: int = 10
-    """Of conjugate gradients per step in w; the next step goes on from there."""
-    conjugate_shrink: float = 0.05
-    """Residual of a step in w, relative to the residual that it starts with."""
-    auxiliary_stride: float = 1.9
-    """How far auxiliary numbers move, in distances to their nearest feasible place."""
-    aligned: float = 0.98
-    """Cosine from which two moves count as the same direction, so that a jump is tried."""
-    least_ratio: float = 0.3
-    """Of the lengths of two moves, below which a jump gains nothing."""
-    largest_ratio: float = 0.9995
-    """Of the lengths of two moves, above which their sum is not known well enough."""
-    farthest: float = 50.0
-    """Longest jump, in moves."""
-
-
-COSTS = SplittingCosts()
 
 
 class QuadraticForm(Protocol):
@@ -152,7 +113,7 @@ class OrderPiece:
     def nearest(self, z: Floats, auxiliary: Floats, warm: Any) -> tuple[Floats, Floats, Any]:
         found = self.engine.nearest(np.concatenate([z, auxiliary]), warm)
         change = found.w[z.size :] - auxiliary
-        return found.w[: z.size], auxiliary + COSTS.auxiliary_stride * change, found.warm
+        return found.w[: z.size], auxiliary + COSTS.admm_auxiliary_stride * change, found.warm
 
 
 @dataclass(frozen=True)
@@ -234,17 +195,19 @@ class Splitting:
             right = quadratic.c + at.strength * np.asarray(self.transposed @ (at.z - u))
             at.w = minimiser(right, at.w)
             formed = np.asarray(self.forms @ at.w)
-            blend = COSTS.relaxation * formed + (1.0 - COSTS.relaxation) * at.z
+            blend = COSTS.admm_relaxation * formed + (1.0 - COSTS.admm_relaxation) * at.z
             before, at.z = at.z, self._nearest(blend + u, at)
             u = u + blend - at.z
             apart, moved = self._residuals(quadratic, at, formed, before, u)
             at.settled = apart < tolerance and moved < tolerance
             at.steps += 1
-            if at.settled or (step % COSTS.look_every == 0 and stop()):
+            if at.settled or (step % COSTS.admm_look_every == 0 and stop()):
                 break
-            if step % COSTS.adapt_every or step == steps:
+            if step % COSTS.admm_adapt_every or step == steps:
                 continue
-            change = _change_of_strength(apart, moved) if step <= COSTS.adapt_until * steps else 1.0
+            change = (
+                _change_of_strength(apart, moved) if step <= COSTS.admm_adapt_until * steps else 1.0
+            )
             if change != 1.0:
                 at.strength, u = at.strength * change, u / change
                 minimiser = self._minimiser(quadratic, at.strength)
@@ -256,7 +219,7 @@ class Splitting:
 
     def first_strength(self, quadratic: QuadraticForm) -> float:
         curvature = float(np.mean(quadratic.diagonal))
-        return COSTS.first_strength * curvature / max(1.0, float(np.mean(self.squares)))
+        return COSTS.admm_first_strength * curvature / max(1.0, float(np.mean(self.squares)))
 
     def _residuals(
         self,
@@ -294,16 +257,16 @@ class Splitting:
             return quadratic.apply(x) + strength * coupling
 
         diagonal = quadratic.diagonal + strength * self.squares
-        shrink, most = COSTS.conjugate_shrink, COSTS.conjugate_steps
+        shrink, most = COSTS.admm_conjugate_shrink, COSTS.admm_conjugate_steps
         return lambda right, start: conjugate_gradients(apply, right, start, diagonal, shrink, most)
 
 
 def _change_of_strength(apart: float, moved: float) -> float:
     """Residual balancing: a factor for rho, 1 where the residuals are within limits."""
     ratio = apart / max(moved, 1e-300)
-    if 1.0 / COSTS.balanced < ratio < COSTS.balanced:
+    if 1.0 / COSTS.admm_balanced < ratio < COSTS.admm_balanced:
         return 1.0
-    return min(COSTS.largest_change, max(1.0 / COSTS.largest_change, math.sqrt(ratio)))
+    return min(COSTS.admm_largest_change, max(1.0 / COSTS.admm_largest_change, math.sqrt(ratio)))
 
 
 class Extrapolation:
@@ -330,12 +293,12 @@ class Extrapolation:
         cross = sum(float(a @ b) for a, b in zip(first, second, strict=True))
         squares = [sum(float(a @ a) for a in each) for each in (first, second)]
         ratio = cross / max(squares[0], 1e-300)
-        aligned = cross > 0.0 and cross**2 > COSTS.aligned**2 * squares[0] * squares[1]
-        if not aligned or not COSTS.least_ratio < ratio < COSTS.largest_ratio:
+        aligned = cross > 0.0 and cross**2 > COSTS.admm_aligned**2 * squares[0] * squares[1]
+        if not aligned or not COSTS.admm_least_ratio < ratio < COSTS.admm_largest_ratio:
             return now
         self.forget()
         self._wait = 2 * step  # longer and longer between jumps
-        reach = min(COSTS.farthest, ratio / (1.0 - ratio))
+        reach = min(COSTS.admm_farthest, ratio / (1.0 - ratio))
         return [each + reach * change for each, change in zip(now, second, strict=True)]
 
 
@@ -349,7 +312,7 @@ def normal_at(splitting: Splitting, at: SplittingState) -> tuple[Floats, Floats,
         z[rows], moved, _ = piece.nearest(target[rows], at.auxiliary[k], at.warm[k])
         if moved.size:
             far = 10.0 * float(np.abs(moved).max()) + float(np.abs(z[rows]).max(initial=0.0))
-            change = float(np.abs(moved - at.auxiliary[k]).sum()) / COSTS.auxiliary_stride
+            change = float(np.abs(moved - at.auxiliary[k]).sum()) / COSTS.admm_auxiliary_stride
             slack += at.strength * change * far
     return z, at.strength * (target - z), slack
 
@@ -399,115 +362,3 @@ def whole_set_splitting(
     piece = (everything, WholeSetPiece(project), 0)
     own = ((everything, np.arange(dimension)),)
     return Splitting(same, same, np.ones(dimension), (piece,), own)
-
-
-def splitting_for(
-    matrix: Any,
-    right: Floats,
-    blocks: list[tuple[NestedForms, float]],
-    lower: Any,
-    upper: Any,
-    room: float = 0.0,
-) -> Splitting:
-    """The rows matrix @ w <= right, nested forms and a box, by kind; rows that are not orders or
-    bounds are asked to hold with `room` to spare.
-    """
-    rows = read_rows(matrix, right, lower, upper)
-    parts, chosen = _own_orders(rows)
-    if rows.source.size:
-        parts.append((sparse.csr_matrix(rows.matrix), ClipPiece(rows.right - room), 0))
-    parts += [_nested_orders(forms, side - room) for forms, side in blocks]
-    ends = np.cumsum([0, *(part.shape[0] for part, _, _ in parts)])
-    pieces = tuple(
-        (slice(int(a), int(b)), piece, nodes)
-        for a, b, (_, piece, nodes) in zip(ends[:-1], ends[1:], parts, strict=True)
-    )
-    forms = sparse.vstack(
-        [sparse.csr_matrix((0, matrix.shape[1])), *(part for part, _, _ in parts)], format="csr"
-    )
-    squares = np.asarray(forms.multiply(forms).sum(axis=0)).ravel()
-    own = ((pieces[0][0], chosen),) if chosen.size else ()
-    return Splitting(forms, forms.T.tocsr(), squares, pieces, own)
-
-
-def _own_orders(rows: LinearSet) -> tuple[list[tuple[Any, Piece, int]], Indices]:
-    """Orders and bounds of the parameters themselves, and the parameters that the first piece has
-    copies of.
-    """
-    orders, bounds = rows.orders, rows.bounds
-    spoken_of = np.isfinite(bounds.lower) | np.isfinite(bounds.upper)
-    if orders.source.size:
-        spoken_of[orders.lower] = True
-        spoken_of[orders.upper] = True
-    chosen = np.flatnonzero(spoken_of)
-    if not chosen.size:
-        return [], chosen
-    copies = _selection(chosen, rows.dimension)
-    place = np.full(rows.dimension, -1, dtype=np.int64)
-    place[chosen] = np.arange(chosen.size)
-    engine = graph_orders(_only_orders(rows, chosen, place)) if orders.source.size else None
-    if engine is not None:
-        return [(copies, OrderPiece(engine), 0)], chosen
-    parts: list[tuple[Any, Piece, int]] = [
-        (copies, BoxPiece(bounds.lower[chosen], bounds.upper[chosen]), 0)
-    ]
-    if orders.source.size:
-        count = orders.source.size
-        ends = np.concatenate([orders.lower, orders.upper])
-        pairs = sparse.csr_matrix(
-            (np.repeat([1.0, -1.0], count), (np.tile(np.arange(count), 2), ends)),
-            shape=(count, rows.dimension),
-        )
-        parts.append((pairs, ClipPiece(-orders.margin), 0))
-    return parts, chosen
-
-
-def _only_orders(rows: LinearSet, chosen: Indices, place: Indices) -> LinearSet:
-    orders, bounds = rows.orders, rows.bounds
-    kept = type(bounds)(*(getattr(bounds, name)[chosen] for name in bounds.__dataclass_fields__))
-    own = Orders(
-        place[orders.lower],
-        place[orders.upper],
-        orders.margin,
-        orders.scale,
-        np.arange(orders.source.size),
-    )
-    nothing = np.empty(0)
-    return LinearSet(
-        chosen.size,
-        own.source.size,
-        kept,
-        own,
-        np.zeros((0, chosen.size)),
-        nothing,
-        nothing,
-        np.empty(0, dtype=np.int64),
-    )
-
-
-def _selection(chosen: Indices, dimension: int) -> Any:
-    return sparse.csr_matrix(
-        (np.ones(chosen.size), (np.arange(chosen.size), chosen)), shape=(chosen.size, dimension)
-    )
-
-
-def _nested_orders(forms: NestedForms, side: float) -> tuple[Any, Piece, int]:
-    """Copies of (below, above), in units of a typical form; nodes are numbered below, above, M."""
-    below, above = forms.below.shape[0], forms.above.shape[0]
-    unit = forms.scale / math.sqrt(2.0)
-    lower = np.concatenate(
-        [np.arange(below), below + above + forms.above_at, below + above + forms.lower]
-    )
-    upper = np.concatenate(
-        [below + above + forms.below_at, below + np.arange(above), below + above + forms.upper]
-    )
-    margin = np.concatenate([np.full(below, -side / unit), np.zeros(above + forms.lower.size)])
-    pairs = order(lower, upper, margin, dimension=below + above + forms.nodes)
-    engine = graph_orders(read_rows(pairs.A, pairs.b, -np.inf, np.inf))
-    if engine is None:
-        raise ArithmeticError("an order without cycles has a potential")  # pragma: no cover
-    return (
-        sparse.vstack([forms.below, forms.above], format="csr") / unit,
-        OrderPiece(engine),
-        forms.nodes,
-    )

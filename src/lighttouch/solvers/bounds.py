@@ -131,39 +131,48 @@ def _factor(H: Floats) -> Factor | None:
         return None
 
 
-def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:
-    """A bound from dual variables, one slope s_i per example: Fenchel's inequality.
+def fenchel_bound(
+    risk: EmpiricalRisk, slopes: Vector, normal: Vector, p: Vector, u: Vector
+) -> float:
+    """A bound from dual variables: one slope per example, and a vector normal to the set at p.
 
-    phi(z) >= s z - phi*(s) for every slope s in the domain of phi*, so that with shares a_i
+    phi(z) >= s z - phi*(s) for every slope s in the domain of phi* (Fenchel 1949), a convex penalty
+    lies above its tangent at any u, and <normal, v - p> <= 0 for every feasible v. With shares a_i
 
-        f(v) >= sum_i a_i (s_i x_i.v - phi*(s_i)) + penalty(u) + <penalty'(u), v - u>
+        f(v) >= sum_i a_i (s_i x_i.v - phi*(s_i)) + penalty(u) + <penalty'(u), v - u>.
 
-    for every v and u. The slopes at x leave rho over (see above). They are moved by -k_i x_i.h, and
-    u by -h, where (X'diag(a k)X + R) h = rho and R is the penalty's Hessian: what is linear in v is
-    then exactly normal to the feasible set at p. The weights k_i shrink to 0 where a slope has no
-    room to move.
+    Where X'(a s) + penalty'(u) = -normal, to rounding, the right side is bounded by its value at p;
+    elsewhere nothing is claimed.
     """
-    objective = problem.objective
-    if not isinstance(objective, EmpiricalRisk) or not _affordable(problem):
+    slopes, conjugates = conjugate_values(risk.loss_row, slopes, risk.y)
+    weights = risk.shares * slopes
+    pull = np.asarray(risk.penalty_matrix @ u - risk.roughness.T @ risk.roughness_target)
+    rest = np.asarray(risk.X.T @ weights) + pull + normal
+    size = np.asarray(abs(risk.X).T @ np.abs(weights)) + np.abs(pull) + np.abs(normal)
+    if np.any(np.abs(rest) > COSTS.linear_rounding * EPSILON * (size + size.max())):
         return -math.inf
-    X, shares = objective.X, objective.shares
-    z = np.asarray(X @ at.x)
-    slopes, _ = quadratic(objective.loss_row, z, objective.y, width)
-    room = _room(objective, slopes)
-    factor = _factor(_curvature(objective, shares * room))
+    constant = risk.penalty_value(u) - float(pull @ u) - float(risk.shares @ conjugates)
+    return constant - float(normal @ p)
+
+
+def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:
+    """Fenchel's bound from the slopes at x, moved until they leave nothing over.
+
+    At x they leave rho over (see the top of this file). They are moved by -k_i x_i.h, and u by -h
+    from x, where (X'diag(a k)X + R) h = rho and R is the penalty's Hessian. The weights k_i shrink
+    to 0 where a slope has no room to move.
+    """
+    risk = problem.objective
+    if not isinstance(risk, EmpiricalRisk) or not _affordable(problem):
+        return -math.inf
+    slopes, _ = quadratic(risk.loss_row, np.asarray(risk.X @ at.x), risk.y, width)
+    room = _room(risk, slopes)
+    factor = _factor(_curvature(risk, risk.shares * room))
     if factor is None:
         return -math.inf
     h = scipy.linalg.cho_solve(factor, at.rest, check_finite=False)
-    wanted = slopes - room * np.asarray(X @ h)
-    slopes, conjugates = conjugate_values(objective.loss_row, wanted, objective.y)
-    u = at.x - h
-    pull = objective.penalty_matrix @ u - objective.roughness.T @ objective.roughness_target
-    linear = np.asarray(X.T @ (shares * slopes)) + pull
-    rest = linear - (at.gradient - at.rest)
-    if _more_than_rounding(objective, shares * slopes, pull, rest):
-        return -math.inf
-    constant = objective.penalty_value(u) - float(pull @ u) - float(shares @ conjugates)
-    return constant + float(linear @ at.p) - _rounding(at)
+    moved = slopes - room * np.asarray(risk.X @ h)
+    return fenchel_bound(risk, moved, at.rest - at.gradient, at.p, at.x - h) - _rounding(at)
 
 
 def _affordable(problem: Problem) -> bool:
@@ -186,10 +195,3 @@ def _curvature(objective: EmpiricalRisk, weights: Vector) -> Floats:
     X = objective.X
     weighted = X.multiply(weights[:, None]).tocsr() if sparse.issparse(X) else weights[:, None] * X
     return np.array(dense(X.T @ weighted) + dense(objective.penalty_matrix))
-
-
-def _more_than_rounding(
-    objective: EmpiricalRisk, weights: Vector, pull: Vector, rest: Vector
-) -> bool:
-    size = np.asarray(abs(objective.X).T @ np.abs(weights)) + np.abs(pull)
-    return bool(np.any(np.abs(rest) > COSTS.linear_rounding * EPSILON * (size + size.max())))

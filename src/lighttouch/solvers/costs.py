@@ -214,6 +214,30 @@ class SolverCosts:
     splitting_look: float = 0.3
     """Of the tolerance within which the copies must be before a feasible point is made."""
 
+    # -- quadratic steps --------------------------------------------------------------------------
+    largest_factored: int = 3000
+    """Parameters up to which a dense matrix is factored; beyond it conjugate gradients are faster:
+    a factor takes d^3 / 3 multiplications, 9e9 at 3,000 (about a second)."""
+    model_inner_steps: int = 400
+    """Of ADMM on a quadratic that is the objective itself (squared loss): no other follows."""
+    model_inner_steps_of_many: int = 80
+    """Of ADMM on a quadratic that another one follows, which goes on from there."""
+    model_first_width: float = 0.3
+    """Of rounded kinks, in mean residuals of the start."""
+    model_narrowing: float = 0.25
+    """Factor of the width when steps have stopped gaining."""
+    model_narrowest: float = 1e-3
+    """The last width, as a share of the first: the objective is then off by less than 1e-4."""
+    model_least_share: float = 1e-4
+    """Of the way to the model's minimum; shorter steps are not tried."""
+    model_free_residual: float = 1e-7
+    """Of conjugate gradients without rules, relative to that of the start."""
+    model_free_steps: int = 500
+    """Of conjugate gradients without rules."""
+    model_large_tolerance: float = 0.01
+    """Residuals of ADMM by pieces, relative to those by whole projections: its copies satisfy the
+    rules together only in the limit."""
+
     # -- bounds -----------------------------------------------------------------------------------
     largest_gram: float = 2e9
     """Multiplications of forming and factoring a curvature matrix for a bound. Budget: a second."""

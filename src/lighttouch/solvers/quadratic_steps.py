@@ -43,40 +43,9 @@ from lighttouch.projections.splitting import (
 from lighttouch.result import Status
 from lighttouch.running import one_blas_thread, prepared, seconds_left
 from lighttouch.solvers.base import BaseSolver, SolverState
+from lighttouch.solvers.bounds import fenchel_bound
+from lighttouch.solvers.costs import COSTS
 from lighttouch.validation import positive
-
-
-@dataclass(frozen=True)
-class QuadraticCosts:
-    """The constants of quadratic steps."""
-
-    largest_factored: int = 3000
-    """Parameters up to which a dense matrix is factored; beyond it conjugate gradients are faster:
-    a factor takes d^3 / 3 multiplications, 9e9 at 3,000 (about a second)."""
-    inner_steps: int = 400
-    """Of ADMM on a quadratic that is the objective itself (squared loss): no other follows."""
-    inner_steps_of_many: int = 80
-    """Of ADMM on a quadratic that another one follows, which goes on from there."""
-    first_width: float = 0.3
-    """Of rounded kinks, in mean residuals of the start."""
-    narrowing: float = 0.25
-    """Factor of the width when steps have stopped gaining."""
-    narrowest: float = 1e-3
-    """The last width, as a share of the first: the objective is then off by less than 1e-4."""
-    least_share: float = 1e-4
-    """Of the way to the model's minimum; shorter steps are not tried."""
-    free_residual: float = 1e-7
-    """Of conjugate gradients without rules, relative to that of the start."""
-    free_steps: int = 500
-    """Of conjugate gradients without rules."""
-    large_tolerance: float = 0.01
-    """Residuals of ADMM by pieces, relative to those by whole projections: its copies satisfy the
-    rules together only in the limit."""
-    slice_seconds: float = 0.1
-    """After which `advance` returns, so that the driver can look at its clock."""
-
-
-COSTS = QuadraticCosts()
 
 
 @dataclass
@@ -198,14 +167,16 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         w = start.copy() if problem.violation(start) == 0.0 else feasible(problem, start)
         z = np.asarray(risk.X @ w)
         row = risk.loss_row
-        first = COSTS.first_width * losses.typical_residual(row, z, risk.y) if row.kinked else 0.0
+        first = (
+            COSTS.model_first_width * losses.typical_residual(row, z, risk.y) if row.kinked else 0.0
+        )
         width = max(1e-9, first) if row.kinked else 0.0
         splitting = splitting_of(problem)
         return QuadraticState(
             new_counters(),
             w,
             width,
-            COSTS.narrowest * width,
+            COSTS.model_narrowest * width,
             value_at(risk, z, w, width),
             w.copy(),
             value_at(risk, z, w, 0.0),
@@ -217,7 +188,7 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         self, problem: Problem, state: QuadraticState, steps: int, rng: np.random.Generator
     ) -> None:
         """At most `steps` models. It returns early after a slice of time, which changes nothing."""
-        until = time.perf_counter() + COSTS.slice_seconds
+        until = time.perf_counter() + COSTS.chunk_seconds
         with one_blas_thread():
             for _ in range(steps):
                 if state.ended:
@@ -249,7 +220,7 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
             state.gap = state.best_objective - lower_bound(risk, state, model, z)
             state.ended = True
             return
-        state.width = max(state.narrowest, state.width * COSTS.narrowing)
+        state.width = max(state.narrowest, state.width * COSTS.model_narrowing)
         z = np.asarray(risk.X @ state.w)
         state.value = value_at(risk, z, state.w, state.width)
 
@@ -261,7 +232,7 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
     def finished(self, state: QuadraticState) -> Status | None:
         if not state.ended:
             return None
-        proven = state.gap <= self.tolerance * max(abs(state.best_objective), 1e-12)
+        proven = abs(state.gap) <= self.tolerance * max(abs(state.best_objective), 1e-12)
         return Status.CONVERGED if proven else Status.STALLED
 
     def solution(self, state: QuadraticState) -> Vector:
@@ -271,30 +242,26 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         return (state.examples, 0, 0)
 
     def notes(self, state: QuadraticState) -> list[str]:
-        if not math.isfinite(state.gap):
-            return []
-        gap = max(0.0, state.gap)
-        return [f"quadratic steps: objective proven within {gap:.3g} of the optimum"]
+        proven = (
+            f", objective proven within {max(0.0, state.gap):.3g} of the optimum"
+            if math.isfinite(state.gap)
+            else ""
+        )
+        return [f"quadratic steps (majorise, minimise by ADMM): {state.iteration}{proven}"]
 
 
 def lower_bound(
     risk: EmpiricalRisk, state: QuadraticState, model: QuadraticModel, z: Vector
 ) -> float:
-    """No feasible point has a smaller objective.
+    """No feasible point has a smaller objective: Fenchel's bound from ADMM's multipliers v.
 
-    ADMM's multipliers v are normal to the feasible set at its copies z_c, so that every feasible w
-    has v.(w - z_c) <= 0. With slopes s in the domain of the conjugate phi* every loss has
-    phi(x.w) >= s x.w - phi*(s) (Fenchel 1949). Together, with the penalty w'Pw / 2 - p.w + const,
-
-        f(w) >= -mean phi*(s) - v.z_c + min over w of (X's + v - p).w + w'Pw / 2 + const.
-
-    The slopes are those of the model at its minimum under the force v: there the gradient of the
-    last minimum is that of the penalty alone. The bound is -inf where P cannot be factored.
+    They are normal to the feasible set at its copies. The slopes are those of the model at its
+    minimum under the force v, the penalty's tangent is taken where it balances both. The bound is
+    -inf where the penalty's Hessian cannot be factored.
     """
     if model.matrix is None:
         return -math.inf
-    v, at = state.splitting.multipliers, state.splitting.z
-    pull = risk.roughness.T @ risk.roughness_target
+    v, copies = state.splitting.multipliers, state.splitting.z
     try:
         w = cholesky_solver(model.matrix.copy())(model.c - v, v)
         penalty = cholesky_solver(np.asarray(model.penalty.todense()))
@@ -302,11 +269,10 @@ def lower_bound(
         return -math.inf
     slopes, curvatures = losses.quadratic(risk.loss_row, z, risk.y, state.width)
     slopes += curvatures * (np.asarray(risk.X @ w) - z)
-    allowed, conjugates = losses.conjugate_values(risk.loss_row, slopes, risk.y)
-    force = np.asarray(model.transposed @ (risk.shares * allowed)) + v - pull
-    least = -0.5 * float(force @ penalty(force, force))
-    constant = 0.5 * float(risk.roughness_target @ risk.roughness_target)
-    return -float(risk.shares @ conjugates) - float(v @ at) + least + constant
+    allowed, _ = losses.conjugate_values(risk.loss_row, slopes, risk.y)
+    force = np.asarray(model.transposed @ (risk.shares * allowed)) + v
+    force -= risk.roughness.T @ risk.roughness_target
+    return fenchel_bound(risk, allowed, v, copies, -penalty(force, force))
 
 
 def value_at(risk: EmpiricalRisk, z: Vector, w: Vector, width: float) -> float:
@@ -322,7 +288,7 @@ def backtracked(risk: EmpiricalRisk, state: QuadraticState, z: Vector, proposed:
     change = proposed - state.w
     predicted = np.asarray(risk.X @ change)
     share = 1.0
-    while share > COSTS.least_share:
+    while share > COSTS.model_least_share:
         w = proposed if share == 1.0 else state.w + share * change
         value = value_at(risk, z + share * predicted, w, state.width)
         if value <= state.value:
@@ -346,10 +312,15 @@ def minimum_under_rules(
     elif unconstrained(problem):
         state.splitting.settled = True
         return conjugate_gradients(
-            model.apply, model.c, state.w, model.diagonal, COSTS.free_residual, COSTS.free_steps
+            model.apply,
+            model.c,
+            state.w,
+            model.diagonal,
+            COSTS.model_free_residual,
+            COSTS.model_free_steps,
         )
     else:
-        tolerance *= COSTS.large_tolerance
+        tolerance *= COSTS.model_large_tolerance
     return _alternated(problem, model, state, tolerance)
 
 
@@ -358,7 +329,7 @@ def _alternated(
 ) -> Vector:
     splitting, at = splitting_of(problem), state.splitting
     only = _risk(problem).loss_row.name == "squared"
-    most = COSTS.inner_steps if only else COSTS.inner_steps_of_many
+    most = COSTS.model_inner_steps if only else COSTS.model_inner_steps_of_many
     before = at.steps
     splitting.minimise(model, at, tolerance, most, lambda: seconds_left() <= 0.0)
     at.warm = (None,) * len(at.warm)  # a state is arrays and numbers; one cold start per model

@@ -8,6 +8,7 @@ strictly feasible point gives it to them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,18 +17,23 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Booleans, Floats, Matrix, Vector
+from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
+from lighttouch.constraints import order
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.constraints.nested import NestedForms
 from lighttouch.projections.costs import COSTS, TINY
+from lighttouch.projections.orders.on_graphs import graph_orders
 from lighttouch.projections.result import Nearest, certified
-from lighttouch.projections.rows.kinds import Side, read_rows
+from lighttouch.projections.rows.kinds import LinearSet, Orders, Side, read_rows
 from lighttouch.projections.rows.portfolio import GeneralRows
 from lighttouch.projections.splitting import (
+    BoxPiece,
+    ClipPiece,
+    OrderPiece,
+    Piece,
     Splitting,
     SplittingState,
     SquaredDistance,
-    splitting_for,
 )
 from lighttouch.running import check_deadline, one_blas_thread, seconds_left
 
@@ -151,3 +157,115 @@ def split_rows(
 
     plain = cache(lambda: GeneralRows.of(read_rows(matrix, right, lower, upper)))
     return SplitRows(matrix, right, tightened(0.0), tightened, plain, lower, upper)
+
+
+def splitting_for(
+    matrix: Any,
+    right: Floats,
+    blocks: list[tuple[NestedForms, float]],
+    lower: Any,
+    upper: Any,
+    room: float = 0.0,
+) -> Splitting:
+    """The rows matrix @ w <= right, nested forms and a box, by kind; rows that are not orders or
+    bounds are asked to hold with `room` to spare.
+    """
+    rows = read_rows(matrix, right, lower, upper)
+    parts, chosen = _own_orders(rows)
+    if rows.source.size:
+        parts.append((sparse.csr_matrix(rows.matrix), ClipPiece(rows.right - room), 0))
+    parts += [_nested_orders(forms, side - room) for forms, side in blocks]
+    ends = np.cumsum([0, *(part.shape[0] for part, _, _ in parts)])
+    pieces = tuple(
+        (slice(int(a), int(b)), piece, nodes)
+        for a, b, (_, piece, nodes) in zip(ends[:-1], ends[1:], parts, strict=True)
+    )
+    forms = sparse.vstack(
+        [sparse.csr_matrix((0, matrix.shape[1])), *(part for part, _, _ in parts)], format="csr"
+    )
+    squares = np.asarray(forms.multiply(forms).sum(axis=0)).ravel()
+    own = ((pieces[0][0], chosen),) if chosen.size else ()
+    return Splitting(forms, forms.T.tocsr(), squares, pieces, own)
+
+
+def _own_orders(rows: LinearSet) -> tuple[list[tuple[Any, Piece, int]], Indices]:
+    """Orders and bounds of the parameters themselves, and the parameters that the first piece has
+    copies of.
+    """
+    orders, bounds = rows.orders, rows.bounds
+    spoken_of = np.isfinite(bounds.lower) | np.isfinite(bounds.upper)
+    if orders.source.size:
+        spoken_of[orders.lower] = True
+        spoken_of[orders.upper] = True
+    chosen = np.flatnonzero(spoken_of)
+    if not chosen.size:
+        return [], chosen
+    copies = _selection(chosen, rows.dimension)
+    place = np.full(rows.dimension, -1, dtype=np.int64)
+    place[chosen] = np.arange(chosen.size)
+    engine = graph_orders(_only_orders(rows, chosen, place)) if orders.source.size else None
+    if engine is not None:
+        return [(copies, OrderPiece(engine), 0)], chosen
+    parts: list[tuple[Any, Piece, int]] = [
+        (copies, BoxPiece(bounds.lower[chosen], bounds.upper[chosen]), 0)
+    ]
+    if orders.source.size:
+        count = orders.source.size
+        ends = np.concatenate([orders.lower, orders.upper])
+        pairs = sparse.csr_matrix(
+            (np.repeat([1.0, -1.0], count), (np.tile(np.arange(count), 2), ends)),
+            shape=(count, rows.dimension),
+        )
+        parts.append((pairs, ClipPiece(-orders.margin), 0))
+    return parts, chosen
+
+
+def _only_orders(rows: LinearSet, chosen: Indices, place: Indices) -> LinearSet:
+    orders, bounds = rows.orders, rows.bounds
+    kept = type(bounds)(*(getattr(bounds, name)[chosen] for name in bounds.__dataclass_fields__))
+    own = Orders(
+        place[orders.lower],
+        place[orders.upper],
+        orders.margin,
+        orders.scale,
+        np.arange(orders.source.size),
+    )
+    nothing = np.empty(0)
+    return LinearSet(
+        chosen.size,
+        own.source.size,
+        kept,
+        own,
+        np.zeros((0, chosen.size)),
+        nothing,
+        nothing,
+        np.empty(0, dtype=np.int64),
+    )
+
+
+def _selection(chosen: Indices, dimension: int) -> Any:
+    return sparse.csr_matrix(
+        (np.ones(chosen.size), (np.arange(chosen.size), chosen)), shape=(chosen.size, dimension)
+    )
+
+
+def _nested_orders(forms: NestedForms, side: float) -> tuple[Any, Piece, int]:
+    """Copies of (below, above), in units of a typical form; nodes are numbered below, above, M."""
+    below, above = forms.below.shape[0], forms.above.shape[0]
+    unit = forms.scale / math.sqrt(2.0)
+    lower = np.concatenate(
+        [np.arange(below), below + above + forms.above_at, below + above + forms.lower]
+    )
+    upper = np.concatenate(
+        [below + above + forms.below_at, below + np.arange(above), below + above + forms.upper]
+    )
+    margin = np.concatenate([np.full(below, -side / unit), np.zeros(above + forms.lower.size)])
+    pairs = order(lower, upper, margin, dimension=below + above + forms.nodes)
+    engine = graph_orders(read_rows(pairs.A, pairs.b, -np.inf, np.inf))
+    if engine is None:
+        raise ArithmeticError("an order without cycles has a potential")  # pragma: no cover
+    return (
+        sparse.vstack([forms.below, forms.above], format="csr") / unit,
+        OrderPiece(engine),
+        forms.nodes,
+    )
