@@ -249,7 +249,8 @@ class Entry:
 
     `checks(m, T)` is how many single constraints T iterations check, where that is fixed; `samples`
     how many examples an iteration takes, where that is fixed. `feasible_start`: it begins at a
-    feasible point of its own. `ends`: it stops by itself, and its solution is no average. `random`:
+    feasible point of its own. `ends`: it stops by itself. `averages`: its solution is the mean of
+    its iterates. `random`:
     the seed matters. `plain_sgd`: without constraints it is plain SGD. `own_groups`: it groups the
     constraints as it likes.
     """
@@ -260,6 +261,7 @@ class Entry:
     samples: int | None = None
     feasible_start: bool = False
     ends: bool = False
+    averages: bool = True
     random: bool = True
     plain_sgd: bool = False
     own_groups: bool = False
@@ -338,6 +340,7 @@ SOLVERS: dict[str, Entry] = {
         lambda p: lt.OnlineFrankWolfe(memory="examples"),
         takes=IN_A_BOX,
         feasible_start=True,
+        averages=False,
     ),
     "local frank-wolfe": Entry(
         lambda p: lt.LocalFrankWolfe(batch=2),
@@ -363,6 +366,7 @@ SOLVERS: dict[str, Entry] = {
             "one constraint",
             "no constraints",
         ),
+        feasible_start=True,
         ends=True,
         random=False,
     ),

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
         Unimodal,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _LAZY = {
     "ConstrainedLinearClassifier": "lighttouch.estimators",

@@ -218,8 +218,11 @@ class _Run:
         return Status.TIME_LIMIT if self.budget.left <= 0.0 else None
 
     def _keep_if_finite(self) -> bool:
-        last, average = np.array(self.state.w), self.solver.average(self.state)
-        if _blown_up(last) or _blown_up(average):
+        last = np.array(self.state.w)
+        if _blown_up(last):
+            return False
+        average = self.solver.average(self.state)
+        if _blown_up(average):
             return False
         self.finite = (last, average)
         return True

@@ -7,11 +7,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from lighttouch.estimators.endings import warn_unless_converged
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import lighttouch as lt
+from lighttouch.estimators.training import warn_about
 
 
 def table(rows: int = 300) -> tuple[pd.DataFrame, np.ndarray]:
@@ -235,7 +235,7 @@ def test_unfinished_training_is_told_at_the_users_line():
         model.fit(X, y)
     assert told[0].filename == __file__
     with pytest.warns(ConvergenceWarning, match="interrupted; the model obeys its rules"):
-        warn_unless_converged("interrupted")
+        warn_about("interrupted")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_unless_converged("converged")
+        warn_about("stalled")

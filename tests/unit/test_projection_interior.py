@@ -4,7 +4,6 @@ that must end in time.
 
 from __future__ import annotations
 
-import sys
 import time
 
 import numpy as np
@@ -17,7 +16,6 @@ import lighttouch as lt
 from lighttouch.projections import OutOfTimeError
 from lighttouch.projections.rows.interior_point import opposite_rows
 from lighttouch.projections.rows.kinds import factor_cost
-from lighttouch.solvers import interior
 
 
 def second_differences(count: int) -> lt.LinearConstraints:
@@ -111,7 +109,7 @@ def test_contradictory_rows_end_in_the_same_error_as_elsewhere():
 def test_an_objective_without_a_minimum_is_never_called_solved():
     rules = lt.LinearConstraints([[1.0, 1.0, 1.0], [1.0, -1.0, 2.0]], [1.0, 1.0])
     problem = lt.Problem(lt.Quadratic(np.diag([1.0, 1.0, 0.0]), np.ones(3)), rules)
-    assert interior.fits(problem)
+    assert isinstance(lt.Automatic().chain(problem)[0], lt.InteriorPoint)
     assert lt.solve(problem, time_limit=2.0).status is not lt.Status.CONVERGED
 
 
@@ -127,7 +125,7 @@ def test_a_resumed_run_is_the_same_run():
 
 def test_orders_keep_their_own_method():
     problem = lt.Problem(lt.Quadratic(np.eye(6), np.arange(6.0)), lt.ordering(6))
-    assert not interior.fits(problem)
+    assert isinstance(lt.Automatic().chain(problem)[0], lt.Accelerated)
 
 
 def hard_rows() -> tuple[np.ndarray, lt.LinearConstraints]:
@@ -167,7 +165,7 @@ def test_a_projection_that_fails_does_not_lose_the_run(monkeypatch):
 
     rules = lt.ordering(4)
     problem = lt.Problem(lt.EmpiricalRisk(np.eye(4), [3.0, 2.0, 1.0, 0.0], loss="squared"), rules)
-    monkeypatch.setattr(sys.modules["lighttouch.solve"], "project_onto", fail)
+    monkeypatch.setattr("lighttouch.driving.project", fail)
     result = lt.solve(problem, lt.FullTouch(penalty=0.1, step_size=0.1), iterations=200)
     assert result.status is lt.Status.NOT_PROJECTED
     assert "no method came near" in result.projection

@@ -320,7 +320,8 @@ class Path:
 def advance(system: System, path: Path, judge: Judge, limits: PathLimits) -> bool:
     """One step, in place; returns whether the path has ended."""
     try:
-        at = step(system, path.at)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # `finite` looks
+            at = step(system, path.at)
     except RuntimeError:  # the factor is singular: as far as doubles go
         return True
     path.steps += 1
