@@ -88,6 +88,24 @@ def test_the_logistic_loss_does_not_overflow(z, y):
     )
 
 
+# --- projections
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_projection_is_feasible_and_nearest(name, seed):
+    """For every feasible v the projection p of w has <w - p, v - p> <= 0."""
+    rng = np.random.default_rng(seed)
+    constraints = FAMILIES[name](rng)
+    w = rng.normal(size=DIMENSION)
+    try:
+        p = lt.project(w, constraints, lt.Box(-3.0, 3.0)).w
+    except lt.InfeasibleConstraintsError:
+        return  # another test looks at those
+    assert np.maximum(0.0, constraints.values(p)).max() <= 1e-7
+    for other in rng.normal(size=(5, DIMENSION)):
+        v = lt.project(other, constraints, lt.Box(-3.0, 3.0)).w
+        assert (w - p) @ (v - p) <= 1e-5
+
+
 # --- worst of a range
 @pytest.mark.parametrize("name", FAMILIES)
 @settings(max_examples=15)

@@ -12,7 +12,8 @@ from lighttouch.arrays import Floats, Indices, Matrix, Vector
 from lighttouch.constraints.nested import NestedRows
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.compiler.compiled import interpreted
-from lighttouch.kernels.verbs.constraints import group_values
+from lighttouch.kernels.state.gradient import clear, new_gradient
+from lighttouch.kernels.verbs.constraints import add_subgradient, group_values
 from lighttouch.validation import finite_vector, positive_int
 
 
@@ -94,8 +95,12 @@ class RecordConstraints:
         raise NotImplementedError(f"{type(self).__name__} has no cones")
 
     def subgradient(self, j: int, w: Vector) -> Vector:
-        """A subgradient of g_j at w."""
-        raise NotImplementedError(f"{type(self).__name__} has no subgradients")
+        """A subgradient of g_j at w, by the verb of the record's class."""
+        gradient = new_gradient(self.dimension)
+        clear(gradient)
+        one = interpreted(_one_subgradient)
+        one(self.record, j, finite_vector(w, "w", self.dimension), gradient)
+        return np.where(gradient.stamp == gradient.cursor[1], gradient.values, 0.0)
 
     def values(self, w: ArrayLike) -> Vector:
         """g_j(w) for every j (for every group, when aggregated)."""
@@ -185,3 +190,7 @@ class Aggregated(RecordConstraints):
             f"the worst of constraints {j * self.group_size} to "
             f"{min((j + 1) * self.group_size, self.members) - 1}"
         )
+
+
+def _one_subgradient(record: Any, j: int, w: Vector, gradient: Any) -> None:
+    add_subgradient(record, j, w, 1.0, gradient)

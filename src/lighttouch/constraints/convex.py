@@ -6,15 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.kernels.compiler.compiled import interpreted
-from lighttouch.kernels.state.gradient import clear, new_gradient
-from lighttouch.kernels.verbs.constraints import add_subgradient
 from lighttouch.kernels.verbs.custom import PythonConstraints, compiled_constraints
 from lighttouch.validation import finite_vector, positive_int
 
@@ -81,15 +77,3 @@ class ConvexConstraints(RecordConstraints):
             f"value must return a number at every w of the domain: the function "
             f"{self._function!r} returned nan for constraint {j}"
         )
-
-    def subgradient(self, j: int, w: ArrayLike) -> Vector:
-        """A subgradient of g_j at w."""
-        gradient = new_gradient(self.dimension)
-        clear(gradient)
-        one = interpreted(_one_subgradient)
-        one(self.record, j, finite_vector(w, "w", self.dimension), gradient)
-        return np.where(gradient.stamp == gradient.cursor[1], gradient.values, 0.0)
-
-
-def _one_subgradient(record: Any, j: int, w: Vector, gradient: Any) -> None:
-    add_subgradient(record, j, w, 1.0, gradient)

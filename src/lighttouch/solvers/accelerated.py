@@ -235,7 +235,7 @@ class Accelerated(BaseSolver[AcceleratedState]):
     def notes(self, state: AcceleratedState) -> Sequence[str]:
         proven = (
             f", objective proven within {max(0.0, state.gap):.3g} of the optimum"
-            if 0.0 <= state.gap < math.inf
+            if abs(state.gap) < math.inf
             else ""
         )
         return (f"accelerated projected gradient (FISTA): {state.iteration} steps{proven}",)

@@ -148,8 +148,8 @@ class Automatic(BaseSolver[ChainState]):
 
 
 def _within_budget(problem: Problem, state: ChainState, solver: AnySolver) -> AnySolver:
-    """A finish that takes no more work than the sampling before it, in full gradients."""
-    if not (isinstance(solver, Accelerated) and solver.near):
+    """A finish that takes less work than the sampling before it, where kinks make it slow."""
+    if not (isinstance(solver, Accelerated) and solver.near and has_kinks(problem)):
         return solver
     sampled = COSTS.sparse_operations * state.gradient_samples / problem.objective.examples
     return replace(

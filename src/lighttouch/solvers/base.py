@@ -75,7 +75,7 @@ class BaseSolver(Generic[SomeState]):
 
 @dataclass
 class SolverState:
-    """What is counted (`kernels.state.counters`); subclasses add arrays and numbers, and `w`."""
+    """What is counted (`kernels.state.iterate`); subclasses add arrays and numbers, and `w`."""
 
     counters: Indices
 
