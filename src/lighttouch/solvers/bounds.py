@@ -21,6 +21,7 @@ from typing import cast
 import numpy as np
 import scipy.linalg
 from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, cg
 
 from lighttouch.arrays import Floats, Vector, dense
 from lighttouch.domains import Ball
@@ -163,16 +164,41 @@ def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:
     to 0 where a slope has no room to move.
     """
     risk = problem.objective
-    if not isinstance(risk, EmpiricalRisk) or not _affordable(problem):
+    if not isinstance(risk, EmpiricalRisk):
         return -math.inf
     slopes, _ = quadratic(risk.loss_row, np.asarray(risk.X @ at.x), risk.y, width)
     room = _room(risk, slopes)
-    factor = _factor(_curvature(risk, risk.shares * room))
+    for solve in (_by_conjugate_gradients, _by_factor):
+        h = solve(problem, risk, risk.shares * room, at.rest)
+        if h is None:
+            continue
+        moved = slopes - room * np.asarray(risk.X @ h)
+        bound = fenchel_bound(risk, moved, at.rest - at.gradient, at.p, at.x - h)
+        if bound > -math.inf:
+            return bound - _rounding(at)
+    return -math.inf
+
+
+def _by_conjugate_gradients(
+    problem: Problem, risk: EmpiricalRisk, weights: Vector, rest: Vector
+) -> Vector | None:
+    """h to full precision in a few products, where the curvature is well conditioned."""
+
+    def apply(h: Vector) -> Vector:
+        return np.asarray(risk.X.T @ (weights * np.asarray(risk.X @ h)) + risk.penalty_matrix @ h)
+
+    operator = LinearOperator((rest.size, rest.size), apply, dtype=np.float64)
+    h, _ = cg(operator, rest, rtol=EPSILON, maxiter=COSTS.bound_products)
+    return np.asarray(h) if np.isfinite(h).all() else None
+
+
+def _by_factor(
+    problem: Problem, risk: EmpiricalRisk, weights: Vector, rest: Vector
+) -> Vector | None:
+    factor = _factor(_curvature(risk, weights)) if _affordable(problem) else None
     if factor is None:
-        return -math.inf
-    h = scipy.linalg.cho_solve(factor, at.rest, check_finite=False)
-    moved = slopes - room * np.asarray(risk.X @ h)
-    return fenchel_bound(risk, moved, at.rest - at.gradient, at.p, at.x - h) - _rounding(at)
+        return None
+    return np.asarray(scipy.linalg.cho_solve(factor, rest, check_finite=False))
 
 
 def _affordable(problem: Problem) -> bool:

@@ -242,6 +242,8 @@ class SolverCosts:
     # -- bounds -----------------------------------------------------------------------------------
     largest_gram: float = 2e9
     """Multiplications of forming and factoring a curvature matrix for a bound. Budget: a second."""
+    bound_products: int = 60
+    """Products with the data before a curvature matrix is factored instead. Budget."""
     outward: float = 8.0
     """Rounding errors per column that a factored matrix is lowered by. Rounding."""
     linear_rounding: float = 1e4

@@ -51,7 +51,7 @@ class Bounds:
     lower_norm: Floats  # the absolute coefficient of that row
     upper_norm: Floats
 
-    @property
+    @cached_property
     def trivial(self) -> bool:
         return bool(np.all(np.isneginf(self.lower)) and np.all(np.isposinf(self.upper)))
 
