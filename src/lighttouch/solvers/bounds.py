@@ -187,8 +187,19 @@ def _by_conjugate_gradients(
     def apply(h: Vector) -> Vector:
         return np.asarray(risk.X.T @ (weights * np.asarray(risk.X @ h)) + risk.penalty_matrix @ h)
 
-    operator = LinearOperator((rest.size, rest.size), apply, dtype=np.float64)
-    h, _ = cg(operator, rest, rtol=EPSILON, maxiter=COSTS.bound_products)
+    X = risk.X
+    squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
+    diagonal = np.asarray(squares.T @ weights).ravel() + risk.penalty_matrix.diagonal()
+    scale = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
+    shape = (rest.size, rest.size)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # singular: not finite
+        h, _ = cg(
+            LinearOperator(shape, apply, dtype=np.float64),
+            rest,
+            rtol=EPSILON,
+            maxiter=COSTS.bound_products,
+            M=LinearOperator(shape, lambda h: scale * h, dtype=np.float64),
+        )
     return np.asarray(h) if np.isfinite(h).all() else None
 
 
