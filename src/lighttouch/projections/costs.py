@@ -387,6 +387,10 @@ class ProjectionCosts:
     """Of the lengths of two moves, below which a jump gains nothing."""
     admm_largest_ratio: float = 0.9995
     """Of the lengths of two moves, above which their sum is not known well enough."""
+    admm_least_diagonal: float = 1e-12
+    """Of the largest diagonal entry, below which conjugate gradients are not scaled. Rounding."""
+    admm_auxiliary_reach: float = 10.0
+    """How much larger than now auxiliary numbers may be at an optimum: a guess, in no proof."""
     admm_farthest: float = 50.0
     """Longest jump, in moves."""
 

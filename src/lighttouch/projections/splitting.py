@@ -33,7 +33,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from lighttouch.arrays import Indices, Vector
-from lighttouch.projections.costs import COSTS
+from lighttouch.projections.costs import COSTS, TINY
 from lighttouch.projections.orders.on_graphs import GraphOrders
 
 Floats = NDArray[np.float64]
@@ -230,10 +230,10 @@ class Splitting:
         u: Floats,
     ) -> tuple[float, float]:
         """The primal and the dual residual, relative to what they are differences of."""
-        apart = _length(formed - at.z) / max(1e-300, _length(at.z), _length(formed))
+        apart = _length(formed - at.z) / max(TINY, _length(at.z), _length(formed))
         pull = at.strength * _length(np.asarray(self.transposed @ u))
         moved = at.strength * _length(np.asarray(self.transposed @ (at.z - before)))
-        return apart, moved / max(_length(quadratic.c), pull, 1e-300)
+        return apart, moved / max(_length(quadratic.c), pull, TINY)
 
     def _nearest(self, z: Floats, at: SplittingState) -> Floats:
         out = np.empty_like(z)
@@ -263,7 +263,7 @@ class Splitting:
 
 def _change_of_strength(apart: float, moved: float) -> float:
     """Residual balancing: a factor for rho, 1 where the residuals are within limits."""
-    ratio = apart / max(moved, 1e-300)
+    ratio = apart / max(moved, TINY)
     if 1.0 / COSTS.admm_balanced < ratio < COSTS.admm_balanced:
         return 1.0
     return min(COSTS.admm_largest_change, max(1.0 / COSTS.admm_largest_change, math.sqrt(ratio)))
@@ -292,7 +292,7 @@ class Extrapolation:
         )
         cross = sum(float(a @ b) for a, b in zip(first, second, strict=True))
         squares = [sum(float(a @ a) for a in each) for each in (first, second)]
-        ratio = cross / max(squares[0], 1e-300)
+        ratio = cross / max(squares[0], TINY)
         aligned = cross > 0.0 and cross**2 > COSTS.admm_aligned**2 * squares[0] * squares[1]
         if not aligned or not COSTS.admm_least_ratio < ratio < COSTS.admm_largest_ratio:
             return now
@@ -311,7 +311,9 @@ def normal_at(splitting: Splitting, at: SplittingState) -> tuple[Floats, Floats,
     for k, (rows, piece, _) in enumerate(splitting.pieces):
         z[rows], moved, _ = piece.nearest(target[rows], at.auxiliary[k], at.warm[k])
         if moved.size:
-            far = 10.0 * float(np.abs(moved).max()) + float(np.abs(z[rows]).max(initial=0.0))
+            far = COSTS.admm_auxiliary_reach * float(np.abs(moved).max()) + float(
+                np.abs(z[rows]).max(initial=0.0)
+            )
             change = float(np.abs(moved - at.auxiliary[k]).sum()) / COSTS.admm_auxiliary_stride
             slack += at.strength * change * far
     return z, at.strength * (target - z), slack
@@ -336,7 +338,9 @@ def conjugate_gradients(
     """The solution of apply(w) = right by SciPy's conjugate gradients, scaled by the diagonal, to a
     residual `shrink` times that of the start.
     """
-    scale = 1.0 / np.maximum(diagonal, 1e-12 * float(diagonal.max(initial=1e-300)))
+    scale = 1.0 / np.maximum(
+        diagonal, COSTS.admm_least_diagonal * float(diagonal.max(initial=TINY))
+    )
     shape = (right.size, right.size)
     rest = right - apply(start)
     change, _ = cg(

@@ -275,7 +275,7 @@ def _backtrack(problem: Problem, state: AcceleratedState, value: float, gradient
         move = x - state.y
         new_value, _ = _evaluate(problem, x, state)
         model = value + float(gradient @ move) + 0.5 * state.curvature * float(move @ move)
-        if new_value <= model + 1e-13 * abs(value) or state.curvature > 1.0 / TINY:
+        if new_value <= model + COSTS.value_rounding * abs(value) or state.curvature > 1.0 / TINY:
             return x
         state.curvature *= 2.0
 

@@ -147,6 +147,8 @@ class SolverCosts:
     """Steps between two looks at the bounds, each of which costs four projections. Budget."""
     shrinking: float = 0.8
     """Of the curvature that a step starts its search with: it may fall along the way."""
+    value_rounding: float = 1e-13
+    """Relative rounding of the objective that a step need not lower. Rounding."""
     power_steps: int = 6
     """Power iterations for the first estimate of the curvature. Budget."""
     first_difference: float = 1e-3
@@ -219,6 +221,15 @@ class SolverCosts:
     largest_factored: int = 3000
     """Parameters up to which a dense matrix is factored; beyond it conjugate gradients are faster:
     a factor takes d^3 / 3 multiplications, 9e9 at 3,000 (about a second)."""
+    model_residual: float = 1e-4
+    """Residuals of ADMM on a model at most, relative: an error there changes the objective by its
+    square. Tolerance."""
+    model_residual_share: float = 0.1
+    """... and of the square root of the tolerance. Tolerance."""
+    least_width: float = 1e-9
+    """Of rounded kinks, where all residuals are 0. Rounding."""
+    least_objective: float = 1e-12
+    """What accuracy is relative to where the objective is 0, in training units. Rounding."""
     model_inner_steps: int = 400
     """Of ADMM on a quadratic that is the objective itself (squared loss): no other follows."""
     model_inner_steps_of_many: int = 80

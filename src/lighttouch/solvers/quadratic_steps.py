@@ -170,7 +170,7 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         first = (
             COSTS.model_first_width * losses.typical_residual(row, z, risk.y) if row.kinked else 0.0
         )
-        width = max(1e-9, first) if row.kinked else 0.0
+        width = max(COSTS.least_width, first) if row.kinked else 0.0
         splitting = splitting_of(problem)
         return QuadraticState(
             new_counters(),
@@ -210,7 +210,7 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         state.counters[ITERATION] += 1
         state.counters[SAMPLES] += 2 * risk.examples
         exact = risk.loss_row.name == "squared" and state.splitting.settled
-        if exact or gain <= self.tolerance * max(abs(value), 1e-12):
+        if exact or gain <= self.tolerance * max(abs(value), COSTS.least_objective):
             self._narrow_or_end(risk, state, model, z)
 
     def _narrow_or_end(
@@ -227,12 +227,14 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
     @property
     def inner_tolerance(self) -> float:
         """Residuals of ADMM, relative: an error there changes the objective by its square."""
-        return float(min(1e-4, 0.1 * self.tolerance**0.5))
+        return float(min(COSTS.model_residual, COSTS.model_residual_share * self.tolerance**0.5))
 
     def finished(self, state: QuadraticState) -> Status | None:
         if not state.ended:
             return None
-        proven = abs(state.gap) <= self.tolerance * max(abs(state.best_objective), 1e-12)
+        proven = abs(state.gap) <= self.tolerance * max(
+            abs(state.best_objective), COSTS.least_objective
+        )
         return Status.CONVERGED if proven else Status.STALLED
 
     def solution(self, state: QuadraticState) -> Vector:

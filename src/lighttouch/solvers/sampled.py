@@ -46,7 +46,7 @@ from lighttouch.solvers.sampling_plan import (
     sampling_plan,
     sweeps_pairs,
 )
-from lighttouch.solvers.scales import first_step_size
+from lighttouch.solvers.scales import TINY, first_step_size
 from lighttouch.validation import positive
 
 
@@ -136,9 +136,7 @@ class SampledAdaGrad(BaseSolver[SampledState]):
         if objective < state.best_objective:
             state.best, state.best_objective = point, objective
         if state.stages:
-            state.last_gain = (before - state.best_objective) / max(
-                abs(state.best_objective), 1e-300
-            )
+            state.last_gain = (before - state.best_objective) / max(abs(state.best_objective), TINY)
         state.stages += 1
         state.stage_end = 2 * state.stage_end
 
