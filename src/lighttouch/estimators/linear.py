@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from lighttouch.arrays import Floats, Matrix
 from lighttouch.estimators.binary import BinaryScores
-from lighttouch.estimators.linear_models import LinearBase
+from lighttouch.estimators.linear_base import LinearBase
 from lighttouch.estimators.losses import margin_loss, regression_loss
 from lighttouch.estimators.parameters import (
     CLASSES,

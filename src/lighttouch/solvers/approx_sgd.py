@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Matrix, Vector
 from lighttouch.domains import Ball
 from lighttouch.kernels.loops.approx_sgd.groups import OrderLinks
 from lighttouch.kernels.loops.approx_sgd.heaps import new_move
@@ -15,9 +15,10 @@ from lighttouch.kernels.loops.approx_sgd.loop import approx_sgd, carry_bounds, r
 from lighttouch.kernels.state.gradient import new_gradient
 from lighttouch.problem import Problem
 from lighttouch.projections import project
+from lighttouch.projections.rows.kinds import LinearSet
+from lighttouch.projections.sets import FeasibleSet, feasible_set
 from lighttouch.running import prepared
 from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable
-from lighttouch.solvers.linear_rows import LinearRows, linear_rows
 from lighttouch.solvers.steps import StepSize, rule_and_eta, step_numbers
 from lighttouch.validation import positive_int
 
@@ -62,13 +63,13 @@ class ApproxSGD(AveragingSolver[SgdState]):
         instead = "use ProjectedSGD, which projects onto any constraints, or LightTouch"
         if isinstance(problem.domain, Ball):
             return f"it cannot stay in a ball, only in a box (domain=Box(lower, upper)); {instead}"
-        rows = linear_rows(problem)
-        if rows is None:
+        feasible = feasible_set(problem.constraints, problem.domain)
+        if not feasible.is_linear:
             return (
                 "the constraints must be linear, orders between two parameters or bounds on "
                 f"one; {instead}"
             )
-        others = rows.kinds.source
+        others = feasible.rows.source
         if others.size:
             example = problem.constraints.describe(int(others[0]) // problem.constraints.group_size)
             return (
@@ -108,42 +109,40 @@ class ApproxSGD(AveragingSolver[SgdState]):
 
 def order_links(problem: Problem) -> OrderLinks:
     """The orders and bounds as the kernel wants them, prepared once per constraints and box."""
-
-    def build() -> OrderLinks:
-        rows = linear_rows(problem)
-        assert rows is not None
-        return _links(rows)
-
-    return prepared(problem.constraints, ("order links", problem.domain), build)
+    feasible = feasible_set(problem.constraints, problem.domain)
+    return prepared(problem.constraints, ("order links", problem.domain), lambda: _links(feasible))
 
 
-def _links(rows: LinearRows) -> OrderLinks:
-    orders = rows.kinds.orders
+def _links(feasible: FeasibleSet) -> OrderLinks:
+    assert feasible.matrix is not None and feasible.right is not None  # they are linear
+    orders = feasible.rows.orders
     smaller, larger = orders.lower.astype(np.int64), orders.upper.astype(np.int64)
-    b = rows.right[orders.source]
+    b = feasible.right[orders.source]
     scale = (
-        np.asarray(rows.matrix[orders.source, smaller], dtype=np.float64).ravel() if b.size else b
+        np.asarray(feasible.matrix[orders.source, smaller], dtype=np.float64).ravel()
+        if b.size
+        else b
     )
     room = b / scale + 0.0
-    lower, upper = _inner_bounds(rows)
+    lower, upper = _inner_bounds(feasible.rows, feasible.matrix, feasible.right)
     least, most = lower.copy(), upper.copy()
     carry_bounds(smaller, larger, room, least, most)
-    start, arcs = _arcs(rows.kinds.dimension, smaller, larger)
+    start, arcs = _arcs(feasible.dimension, smaller, larger)
     return OrderLinks(
         smaller, larger, scale, b, room, start, arcs, lower, upper, least, most, int(not np.any(b))
     )
 
 
-def _inner_bounds(rows: LinearRows) -> tuple[Vector, Vector]:
+def _inner_bounds(rows: LinearSet, matrix: Matrix, right: Vector) -> tuple[Vector, Vector]:
     """Bounds that satisfy the rows they come from to the last bit: b / a need not."""
-    bounds = rows.kinds.bounds
+    bounds = rows.bounds
     lower, upper = bounds.lower.copy(), bounds.upper.copy()
     for bound, source, inward in (
         (lower, bounds.lower_source, np.inf),
         (upper, bounds.upper_source, -np.inf),
     ):
         for i in np.flatnonzero(source >= 0):
-            coefficient, limit = rows.matrix[source[i], i], rows.right[source[i]]
+            coefficient, limit = matrix[source[i], i], right[source[i]]
             while coefficient * bound[i] - limit > 0.0:
                 bound[i] = np.nextafter(bound[i], inward)
     return lower, upper

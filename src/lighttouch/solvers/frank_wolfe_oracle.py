@@ -16,8 +16,8 @@ from lighttouch.domains import Ball
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.problem import Problem
 from lighttouch.projections import project
+from lighttouch.projections.sets import FeasibleSet, feasible_set
 from lighttouch.running import prepared
-from lighttouch.solvers.linear_rows import LinearRows, linear_rows
 
 INSTEAD = "use ProjectedSGD or LightTouch, which need no linear optimisation"
 TOLERANCE = 1e-10  # of HiGHS, the tightest it takes
@@ -138,38 +138,40 @@ def _oracle_or_objection(problem: Problem) -> LinearOracle | str:
 
 
 def _new_oracle(problem: Problem) -> LinearOracle | str:
-    rows, domain = linear_rows(problem), problem.domain
-    if rows is None:
+    feasible, domain = feasible_set(problem.constraints, problem.domain), problem.domain
+    if feasible.has_curved_families:
         return f"its steps are linear programs, and some constraints are not linear; {INSTEAD}"
     if isinstance(domain, Ball):
-        if rows.right.size:
+        if problem.constraints.count:
             return (
                 "a ball together with constraints has no vertices to move to; give "
                 f"domain=Box(lower, upper), or {INSTEAD}"
             )
         center = np.zeros(problem.dimension) if domain.center is None else domain.center
         return BallOracle(center, domain.radius)
-    return _linear_oracle(rows)
+    return _linear_oracle(feasible)
 
 
-def _linear_oracle(rows: LinearRows) -> LinearOracle | str:
-    bounds, orders = rows.kinds.bounds, rows.kinds.orders
+def _linear_oracle(feasible: FeasibleSet) -> LinearOracle | str:
+    rows, matrix, right = feasible.rows, feasible.matrix, feasible.right
+    assert right is not None  # they are linear
+    bounds, orders = rows.bounds, rows.orders
     if np.isinf(bounds.lower).any() or np.isinf(bounds.upper).any():
-        return _bounded(RowsOracle(rows.matrix, rows.right, bounds.lower, bounds.upper))
-    if not rows.kinds.source.size and not orders.source.size:
+        return _bounded(RowsOracle(matrix, right, bounds.lower, bounds.upper))
+    if not rows.source.size and not orders.source.size:
         return BoxOracle(bounds.lower, bounds.upper)
     if (
-        not rows.kinds.source.size
+        not rows.source.size
         and not orders.margin.any()
         and _equal_along(orders, bounds.lower)
         and _equal_along(orders, bounds.upper)
     ):
         return OrderOracle(
-            order(orders.lower, orders.upper, dimension=rows.kinds.dimension),
+            order(orders.lower, orders.upper, dimension=rows.dimension),
             bounds.lower,
             bounds.upper,
         )
-    return RowsOracle(rows.matrix, rows.right, bounds.lower, bounds.upper)
+    return RowsOracle(matrix, right, bounds.lower, bounds.upper)
 
 
 def _equal_along(orders: Any, bound: Vector) -> bool:
