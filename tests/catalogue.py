@@ -464,6 +464,15 @@ def _symmetric(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return root @ np.swapaxes(root, -1, -2)
 
 
+def _cones_around_zero(
+    rng: np.random.Generator, shape: tuple[int, ...], c: np.ndarray | None
+) -> lt.NormConstraints:
+    """Four cones that hold 0, so that together they hold something."""
+    b = rng.normal(size=(4, shape[-2]))
+    d = np.linalg.norm(b, axis=1) + rng.uniform(0.1, 0.5, size=4)
+    return lt.NormConstraints(rng.normal(size=shape), b, c, d)
+
+
 DIMENSION = 5
 
 FAMILIES: dict[str, Callable[[np.random.Generator], Any]] = {
@@ -481,22 +490,15 @@ FAMILIES: dict[str, Callable[[np.random.Generator], Any]] = {
         rng.normal(size=(4, 5)), np.array([1.0, -1.0, -1.0, 1.0]), 0.2
     ),
     "balls": lambda rng: lt.NormConstraints(
-        None, rng.normal(size=(3, 5)), None, rng.uniform(0.5, 1, size=3)
+        None, rng.normal(size=(3, 5)), None, rng.uniform(2.0, 3.5, size=3)
     ),
-    "cones": lambda rng: lt.NormConstraints(
-        rng.normal(size=(4, 2, 5)),
-        rng.normal(size=(4, 2)),
-        rng.normal(size=(4, 5)),
-        rng.normal(size=4),
-    ),
-    "cones of one matrix": lambda rng: lt.NormConstraints(
-        rng.normal(size=(3, 5)), rng.normal(size=(4, 3)), None, rng.normal(size=4)
-    ),
+    "cones": lambda rng: _cones_around_zero(rng, (4, 2, 5), rng.normal(size=(4, 5))),
+    "cones of one matrix": lambda rng: _cones_around_zero(rng, (3, 5), None),
     "quadratics": lambda rng: lt.QuadraticConstraints(
-        _symmetric(rng, 3, 5, 5), rng.normal(size=(3, 5)), rng.normal(size=3)
+        _symmetric(rng, 3, 5, 5), rng.normal(size=(3, 5)), rng.normal(size=3) - 0.5
     ),
     "quadratics of one matrix": lambda rng: lt.QuadraticConstraints(
-        _symmetric(rng, 5, 5), rng.normal(size=(3, 5)), rng.normal(size=3)
+        _symmetric(rng, 5, 5), rng.normal(size=(3, 5)), rng.normal(size=3) - 0.5
     ),
     "compiled": lambda rng: compiled_rows(rng.normal(size=(4, 5)), rng.normal(size=4)),
     "python": lambda rng: python_rows(rng.normal(size=(4, 5)), rng.normal(size=4)),

@@ -4,7 +4,6 @@ proved.
 
 from __future__ import annotations
 
-import time
 from functools import cache
 
 import numpy as np
@@ -90,10 +89,8 @@ def test_large_problems_repeat_and_resume_bit_for_bit():
 
 def test_large_problems_end_feasible_and_within_their_limits():
     problem = many_examples()
-    began = time.perf_counter()
-    limited = lt.solve(problem, time_limit=0.3)
-    assert limited.violation <= 1e-7 and time.perf_counter() - began < 20
-    assert limited.status in (Status.TIME_LIMIT, Status.CONVERGED, Status.STALLED)
+    limited = lt.solve(problem, lt.Automatic(1e-13), time_limit=0.2)
+    assert limited.violation <= 1e-7 and limited.status is Status.TIME_LIMIT
     finished = lt.solve(problem, time_limit=30)
     assert finished.status in (Status.CONVERGED, Status.STALLED)
     assert finished.violation <= 1e-7 and finished.objective <= limited.objective * (1 + 1e-3)

@@ -90,8 +90,12 @@ def test_the_logistic_loss_does_not_overflow(z, y):
 
 # --- projections
 @pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize("seed", range(4))
-def test_a_projection_is_feasible_and_nearest(name, seed):
+def test_projections_are_feasible_and_nearest(name):
+    found = [feasible_and_nearest(name, seed) for seed in range(24)]
+    assert sum(found) >= 2, "most random sets are contradictory: make the family easier to satisfy"
+
+
+def feasible_and_nearest(name, seed) -> bool:
     """For every feasible v the projection p of w has <w - p, v - p> <= 0."""
     rng = np.random.default_rng(seed)
     constraints = FAMILIES[name](rng)
@@ -99,11 +103,12 @@ def test_a_projection_is_feasible_and_nearest(name, seed):
     try:
         p = lt.project(w, constraints, lt.Box(-3.0, 3.0)).w
     except lt.InfeasibleConstraintsError:
-        return  # another test looks at those
+        return False  # another test looks at those
     assert np.maximum(0.0, constraints.values(p)).max() <= 1e-7
     for other in rng.normal(size=(5, DIMENSION)):
         v = lt.project(other, constraints, lt.Box(-3.0, 3.0)).w
         assert (w - p) @ (v - p) <= 1e-5
+    return True
 
 
 # --- worst of a range

@@ -206,7 +206,7 @@ class ProjectionCosts:
     """Multiplications per entry of a run of conjugate gradients; it is tried where this is less
     than the factor of the smaller square matrix, n^3 / 3. On 120 to 140 rows of 4 entries both take
     the same at 1,500, but projections onto 20,000 sparse rows on 2,000 parameters, which call it
-    most, take 0.92 to 0.95 of the time at 400."""
+    most, take 0.91 to 0.95 of the time at 400."""
 
     conjugate_steps: int = 300
     """Steps of conjugate gradients before a factorisation is due."""
