@@ -72,6 +72,19 @@ def quadratic(row: LossRow, z: Vector, y: Vector, width: float) -> tuple[Vector,
     return slopes, curvatures
 
 
+def derivatives(row: LossRow, z: Vector, y: Vector) -> tuple[Vector, Vector, Vector]:
+    """The loss of every example with its first and second derivative."""
+    found = np.empty(z.size), np.empty(z.size), np.empty(z.size)
+    kernels.derivatives(row.number, row.level, z, y, *found)
+    return found
+
+
+def slope_ranges(row: LossRow, y: Vector) -> tuple[Vector, Vector]:
+    """The smallest and the largest slope of every example."""
+    far = np.full(y.size, np.inf)
+    return conjugate_values(row, -far, y)[0], conjugate_values(row, far, y)[0]
+
+
 def typical_residual(row: LossRow, z: Vector, y: Vector) -> float:
     """The mean size of what the predictions miss, in units of z."""
     out = np.empty(z.size)

@@ -30,6 +30,7 @@ class LossRow:
     z and lies above it (for the logistic loss: its Taylor polynomial). `residual(z, y)`: by how
     much the prediction misses, in units of z. `conjugate(level, s, y)`: phi*(s), the supremum of
     s z - phi(z), for slopes s between the two that `slope_range(level, y)` gives.
+    `curvature(level, z, y)`: the second derivative, of losses without `roundness`.
     """
 
     name: str
@@ -42,6 +43,8 @@ class LossRow:
     residual: Callable[..., float]
     conjugate: Callable[..., float]
     slope_range: Callable[..., tuple[float, float]]
+    curvature: Callable[..., float]
+    roundness: float | None = None  # where phi*(s) is s y + roundness s^2 / 2 on its slope range
     number: int = -1  # by which kernels know it: its place in the table
     level: float = 0.0  # of the quantile loss
 
@@ -71,6 +74,12 @@ def rounded_size(error, width):
     if size >= width:
         return size - 0.5 * width, (1.0 if error > 0.0 else -1.0)
     return 0.5 * error * error / width, error / width
+
+
+@lean_kernel
+def no_curvature(level, z, y):
+    """Of losses that are described by their `roundness` instead."""
+    return 0.0
 
 
 @lean_kernel
@@ -164,6 +173,12 @@ def logistic_conjugate(level, s, y):
     p = min(1.0, max(0.0, -s * y))
     entropy = p * math.log(p) if p > 0.0 else 0.0
     return entropy + ((1.0 - p) * math.log1p(-p) if p < 1.0 else 0.0)
+
+
+@lean_kernel
+def logistic_curvature(level, z, y):
+    chance = abs(logistic_slope(level, z, y))
+    return chance * (1.0 - chance)
 
 
 # ----------------------------------------------------------------------- squared: (z - y)^2 / 2
@@ -288,27 +303,27 @@ def quantile_slopes(level, y):
 TABLE: tuple[LossRow, ...] = (
     LossRow(
         "hinge", True, math.inf, hinge_value, hinge_slope, hinge_rounded, hinge_model,
-        shortfall, linear_conjugate, label_slopes,
+        shortfall, linear_conjugate, label_slopes, no_curvature, 0.0,
     ),
     LossRow(
         "logistic", True, 0.25, logistic_value, logistic_slope, logistic_rounded, logistic_model,
-        shortfall, logistic_conjugate, label_slopes,
+        shortfall, logistic_conjugate, label_slopes, logistic_curvature,
     ),
     LossRow(
         "squared", False, 1.0, squared_value, squared_slope, squared_rounded, squared_model,
-        error_of, quadratic_conjugate, any_slope,
+        error_of, quadratic_conjugate, any_slope, no_curvature, 1.0,
     ),
     LossRow(
         "absolute", False, math.inf, absolute_value, absolute_slope, absolute_rounded,
-        absolute_model, error_of, linear_conjugate, unit_slopes,
+        absolute_model, error_of, linear_conjugate, unit_slopes, no_curvature, 0.0,
     ),
     LossRow(
         "huber", False, 1.0, huber_value, huber_slope, huber_rounded, huber_model,
-        error_of, quadratic_conjugate, unit_slopes,
+        error_of, quadratic_conjugate, unit_slopes, no_curvature, 1.0,
     ),
     LossRow(
         "quantile", False, math.inf, quantile_value, quantile_slope, quantile_rounded,
-        quantile_model, error_of, linear_conjugate, quantile_slopes,
+        quantile_model, error_of, linear_conjugate, quantile_slopes, no_curvature, 0.0,
     ),
 )  # fmt: skip
 
@@ -339,6 +354,7 @@ quadratic_model = _chosen_by_number("quadratic_model", "model", "level, width, z
 residual = _chosen_by_number("residual", "residual", "z, y")
 conjugate = _chosen_by_number("conjugate", "conjugate", "level, s, y")
 slope_range = _chosen_by_number("slope_range", "slope_range", "level, y")
+curvature = _chosen_by_number("curvature", "curvature", "level, z, y")
 
 
 # ------------------------------------------------------------------------- all examples at once
@@ -359,6 +375,15 @@ def rounded_values(kind, level, width, z, y, out):
 def quadratic_models(kind, level, width, z, y, slopes, curvatures):
     for i in range(z.size):
         slopes[i], curvatures[i] = quadratic_model(kind, level, width, z[i], y[i])
+
+
+@lean_kernel
+def derivatives(kind, level, z, y, values, slopes, curvatures):
+    """The loss of every example with its first and second derivative."""
+    for i in range(z.size):
+        values[i] = loss(kind, level, z[i], y[i])
+        slopes[i] = slope(kind, level, z[i], y[i])
+        curvatures[i] = curvature(kind, level, z[i], y[i])
 
 
 @lean_kernel
