@@ -1,7 +1,9 @@
-"""Quadratic programs by a primal-dual interior point, with a proven gap at the end.
+"""An interior point for losses and rules that couple many parameters, with a proven gap.
 
-Mehrotra's predictor-corrector (1992), in `projections/rows/interior_point.py`, on the problem
-itself: objective, rows and bounds in one system. One factorisation per step.
+The problem becomes an extended linear-quadratic program (`interior/`), with all rows or with those
+that were found broken so far (a working set). Mehrotra's predictor-corrector takes a few dozen
+steps, each with one factorisation. Rows that are left out can only raise the optimum, so every
+dual value is a bound for the whole problem.
 """
 
 from __future__ import annotations
@@ -9,96 +11,87 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from lighttouch.arrays import Vector
-from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
-from lighttouch.objectives import Quadratic
-from lighttouch.problem import Problem
-from lighttouch.projections.rows.interior_point import (
-    Interior,
-    Measured,
-    Path,
-    PathLimits,
-    QuadraticProgram,
-    System,
-    advance,
-    first_interior,
-    proven_gap,
-    slope_left,
-    worst_excess,
+from lighttouch.arrays import Indices, Vector
+from lighttouch.interior.costs import COSTS as INTERIOR
+from lighttouch.interior.path import Point, dual_value, first_point, repaired, step, worst_excess
+from lighttouch.interior.program import (
+    Program,
+    Units,
+    bound_rows,
+    scaled,
+    with_rows,
 )
+from lighttouch.interior.statement import least_bends, objection_to, program_of
+from lighttouch.interior.systems import System, choose_system, seconds_per_step
+from lighttouch.interior.working_set import Rows, rows_of
+from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
+from lighttouch.problem import Problem
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
-from lighttouch.running import prepared
+from lighttouch.running import check_deadline, one_blas_thread, prepared
 from lighttouch.solvers.base import BaseSolver, SolverState
-from lighttouch.solvers.costs import COSTS, EPSILON
+from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import TINY
 from lighttouch.validation import positive
-
-LIMITS = PathLimits(COSTS.interior_steps, COSTS.interior_patience, COSTS.interior_gap)
 
 
 @dataclass
 class InteriorState(SolverState):
-    """Where the path stands, with its best point."""
+    """The rows in use, where the path stands, and the best point and bound so far."""
 
     start: Vector
-    path: Path | None = None
+    rows: Indices  # of the working set
+    point: Point | None = None  # in units of the problem
+    attempt: int = 0
+    steps: int = 0  # of this round
+    waited: int = 0
+    goal: float = INTERIOR.first_goal
+    least_merit: float = math.inf  # of this round
+    bound: float = -math.inf
+    best: Vector | None = None
+    best_objective: float = math.inf
+    first_objective: float = math.inf
+    slopes: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows, at the best point
+    slope_rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     ended: bool = False
+    round: Any = field(default=None, init=False, repr=False)  # derived: `_Round`
 
     @property
     def w(self) -> Vector:
-        return self.start if self.path is None else self.path.at.x
-
-    @property
-    def best(self) -> Measured | None:
-        return None if self.path is None else self.path.best
+        if self.best is not None:
+            return self.best
+        return self.start if self.point is None else self.point.x
 
     @property
     def gap(self) -> float:
-        return math.inf if self.best is None else self.best.gap
+        return self.best_objective - self.bound
 
-
-@dataclass(frozen=True)
-class Optimum:
-    """What is wanted of a path: points that are exactly feasible first, then a small gap."""
-
-    problem: Problem
-    program: QuadraticProgram
-
-    def measure(self, at: Interior) -> Measured | None:
-        excess = worst_excess(self.program, at.x)
-        if excess > COSTS.nearly_feasible * _size(at):
-            return None
-        gap = proven_gap(self.program, at, _radius(self.problem, self.program, at))
-        return Measured(at, excess, gap, abs(self.problem.objective.value(at.x)))
-
-    def feasible(self, point: Measured) -> bool:
-        return point.excess <= COSTS.exactly_feasible * _size(point.at)
-
-    def settled(self, best: Measured) -> bool:
-        return math.isfinite(best.gap)
-
-    def better(self, point: Measured, best: Measured) -> bool:
-        if self.feasible(point) != self.feasible(best):
-            return self.feasible(point)
-        return point.gap < COSTS.interior_better * best.gap
+    @property
+    def scale(self) -> float:
+        """What the gap is relative to: the objective, or what was gained where it is nearly 0."""
+        gained = abs(self.first_objective - self.best_objective)
+        little = COSTS.little_objective * gained if math.isfinite(gained) else 0.0
+        return max(abs(self.best_objective), little, TINY)
 
 
 @dataclass(frozen=True)
 class InteriorPoint(BaseSolver[InteriorState]):
-    """Mehrotra's interior point for quadratic objectives under linear rows and bounds.
+    """Mehrotra's interior point for every loss of `EmpiricalRisk` and quadratics, under linear
+    rows and bounds.
 
-    It takes a few dozen steps, each with one sparse factorisation, and proves how far the point is
-    from the optimum.
+    It takes a few dozen steps, each with one factorisation, and proves how far the point is from
+    the optimum. Of many rows only those are used that some point on the way has broken.
 
     Parameters
     ----------
     tolerance : float, default=1e-6
-        Relative gap at which a point may be called optimal; steps go on to 1e-9 where they can.
+        Relative gap at which a point may be called optimal.
 
     Examples
     --------
@@ -115,79 +108,237 @@ class InteriorPoint(BaseSolver[InteriorState]):
         positive(self.tolerance, "tolerance")
 
     def objection_to(self, problem: Problem) -> str | None:
-        if not isinstance(problem.objective, Quadratic):
-            return "its objective must be a Quadratic; use Automatic for others"
-        if not feasible_set(problem.constraints, problem.domain).is_linear:
-            return (
+        objection = objection_to(problem.objective)
+        if objection is None and not feasible_set(problem.constraints, problem.domain).is_linear:
+            objection = (
                 "its constraints must be linear and its domain a box or everything; use Automatic "
                 "for others"
             )
-        return None
+        return objection
 
     def init(self, problem: Problem, start: Vector) -> InteriorState:
-        return InteriorState(new_counters(), start.copy())
+        rows = _model(problem).rows
+        first = np.flatnonzero(rows.equal) if _uses_working_set(problem) else np.arange(rows.count)
+        state = InteriorState(new_counters(), start.copy(), first)
+        if not _uses_working_set(problem):
+            state.goal = INTERIOR.enough * self.tolerance
+        state.first_objective = problem.objective.value(start)
+        return state
 
     def advance(
         self, problem: Problem, state: InteriorState, steps: int, rng: np.random.Generator
     ) -> None:
         """At most `steps` steps; it returns early after a slice of time, which changes nothing."""
         until = time.perf_counter() + COSTS.chunk_seconds
-        system = _system(problem)
-        judge = Optimum(problem, system.program)
-        for _ in range(steps):
-            if state.ended:
-                return
-            state.path = state.path or Path(first_interior(system))
-            state.ended = advance(system, state.path, judge, LIMITS)
-            state.counters[[ITERATION, CHECKS, SAMPLES]] += 1, problem.constraints.members, 1
-            if time.perf_counter() > until:
-                return
+        with one_blas_thread(), np.errstate(all="ignore"):  # `finite` looks
+            for _ in range(steps):
+                if state.ended:
+                    return
+                check_deadline()
+                self._step(problem, state)
+                state.counters[[ITERATION, CHECKS, SAMPLES]] += 1, problem.constraints.members, 1
+                if time.perf_counter() > until:
+                    return
+
+    def _step(self, problem: Problem, state: InteriorState) -> None:
+        model = _model(problem)
+        if state.round is None:
+            state.round = _Round.of(model, state)
+        found = state.round.step(state.point, state.attempt)
+        state.steps += 1
+        if found is None:
+            return self._give_up(state)
+        state.point = found
+        self._look(problem, model, state, found)
+
+    def _look(self, problem: Problem, model: _Model, state: InteriorState, at: Point) -> None:
+        """What the point is worth: a candidate, a reason for more rows, or the end."""
+        program = state.round.program
+        excess = worst_excess(program, program.forward(at.x) - program.centre)
+        size = max(1.0, float(np.abs(at.x).max(initial=0.0)))
+        feasible = excess <= COSTS.nearly_feasible * size
+        value = problem.objective.value(at.x)
+        scale = max(abs(value), state.scale if state.best is not None else TINY)
+        state.bound = max(state.bound, model.bound(program, at))
+        if feasible and self._worth_repairing(state, at, value, scale):
+            state.bound = max(state.bound, model.bound(program, state.round.repaired()))
+        gap = value - state.bound
+        merit = max(gap / scale, excess / size) if math.isfinite(gap) else math.inf
+        everything = state.rows.size == model.rows.count
+        if feasible and everything and value < state.best_objective:
+            self._keep(state, model, at, value)
+        if feasible and not everything and gap <= state.goal * scale:
+            return self._grow(problem, model, state, at, value)
+        if state.best is not None and state.gap <= INTERIOR.enough * self.tolerance * state.scale:
+            state.ended = True
+            return
+        better = merit < INTERIOR.better * state.least_merit
+        state.least_merit = min(merit, state.least_merit)
+        products = at.products
+        state.waited = 0 if better else state.waited + 1
+        if state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps or products == 0.0:
+            self._give_up(state)
+
+    def _worth_repairing(
+        self, state: InteriorState, at: Point, value: float, scale: float
+    ) -> bool:
+        """Where complementarity says that the gap is closed, but the bound does not show it."""
+        enough = INTERIOR.enough * self.tolerance * scale
+        goal = max(state.goal * scale, enough)
+        return at.products <= goal and value - state.bound > goal
+
+    def _keep(self, state: InteriorState, model: _Model, at: Point, value: float) -> None:
+        state.best, state.best_objective = at.x, value
+        state.slopes, state.slope_rows = at.s[at.s.size - state.rows.size :], state.rows
+
+    def _grow(
+        self, problem: Problem, model: _Model, state: InteriorState, at: Point, value: float
+    ) -> None:
+        """Rows that the point breaks join the working set; without any it is a candidate."""
+        most = max(INTERIOR.least_batch, int(INTERIOR.batch_share * problem.dimension))
+        broken = model.rows.broken(at.x, state.rows, most)
+        if broken.size == 0:
+            if value < state.best_objective:
+                self._keep(state, model, at, value)
+            if state.gap <= INTERIOR.enough * self.tolerance * state.scale:
+                state.ended = True
+            state.goal *= INTERIOR.goal_shrink
+            state.steps, state.waited = 0, 0
+            return
+        state.point = _joined(at, broken.size, model.rows, broken)
+        state.rows = np.concatenate([state.rows, broken])
+        state.round, state.steps, state.waited, state.least_merit = None, 0, 0, math.inf
+        state.goal = max(state.goal * INTERIOR.goal_shrink, INTERIOR.enough * self.tolerance)
+
+    def _give_up(self, state: InteriorState) -> None:
+        """Once more from farther inside; then the end."""
+        content = state.best is not None and state.gap <= self.tolerance * state.scale
+        if content or state.attempt + 1 >= len(INTERIOR.first_slacks):
+            state.ended = True
+            return
+        state.attempt += 1
+        state.point, state.round = None, None
+        state.steps, state.waited, state.least_merit = 0, 0, math.inf
 
     def finished(self, state: InteriorState) -> Status | None:
         if not state.ended:
             return None
-        best = state.best
-        proven = best is not None and best.gap <= self.tolerance * max(best.scale, TINY)
+        proven = state.gap <= self.tolerance * state.scale
         return Status.CONVERGED if proven else Status.STALLED
 
     def solution(self, state: InteriorState) -> Vector:
-        return state.w if state.best is None else state.best.at.x
+        return state.w
+
+    def lower_bound(self, state: InteriorState) -> float:
+        return state.bound
 
     def notes(self, state: InteriorState) -> Sequence[str]:
+        used = f", {state.rows.size:,} rows" if state.rows.size else ""
         proven = (
-            f", objective proven within {state.gap:.3g} of the optimum"
+            f", objective proven within {max(0.0, state.gap):.3g} of the optimum"
             if math.isfinite(state.gap)
             else ""
         )
-        return (f"interior point (Mehrotra): {state.iteration} steps{proven}",)
+        return (f"interior point (Mehrotra): {state.iteration} steps{used}{proven}",)
 
 
-def _size(at: Interior) -> float:
-    return max(1.0, float(np.abs(at.x).max(initial=0.0)))
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """What does not change from round to round."""
+
+    program: Program  # the objective and the bounds
+    rows: Rows
+    lower: Vector
+    upper: Vector
+    bend: Vector
+
+    def bound(self, program: Program, at: Point) -> float:
+        return dual_value(program, at.x, at.s, self.lower, self.upper, self.bend)
 
 
-def _radius(problem: Problem, program: QuadraticProgram, at: Interior) -> Vector:
-    """How far a feasible point may be in each coordinate, for the terms that stationarity lacks.
-
-    That is what the bounds say. Where they say nothing, a term that is 0 but for rounding counts as
-    rounding; any other makes the gap infinite, because nothing is proven then.
-    """
-    size = abs(program.P) @ np.abs(at.x) + np.abs(program.q) + abs(program.backward) @ at.weights
-    size = np.asarray(size + abs(program.tie_backward) @ np.abs(at.tie_weights))
-    rounding = COSTS.linear_rounding * EPSILON * (size + float(size.max(initial=0.0)))
-    diameter = feasible_set(problem.constraints, problem.domain).diameter()
-    near = np.abs(slope_left(program, at)) <= rounding
-    typical = COSTS.flat_reach * _size(at)
-    return np.where(near, np.minimum(diameter, typical), diameter)
+def _model(problem: Problem) -> _Model:
+    return prepared(problem, "interior point", lambda: _new_model(problem))
 
 
-def _system(problem: Problem) -> System:
-    """Newton's equations, laid out once per problem."""
-    return prepared(problem, "interior point", lambda: _new_system(problem))
+def _new_model(problem: Problem) -> _Model:
+    lower, upper = problem.domain.bounds(problem.dimension)
+    lower = np.where(lower < -INTERIOR.no_bound, -np.inf, lower)
+    upper = np.where(upper > INTERIOR.no_bound, np.inf, upper)
+    program = program_of(problem.objective)
+    fixed = lower == upper
+    matrix, right = bound_rows(np.where(fixed, -np.inf, lower), upper)
+    if right.size:
+        equal = fixed[matrix.indices]
+        program = with_rows(program, matrix, right, equal)
+    return _Model(program, rows_of(problem), lower, upper, least_bends(problem.objective))
 
 
-def _new_system(problem: Problem) -> System:
-    assert isinstance(problem.objective, Quadratic)
-    unit = feasible_set(problem.constraints, problem.domain).unit
-    right = np.concatenate([unit.right, unit.upper, -unit.lower])
-    return System(QuadraticProgram.of(problem.objective.P, problem.objective.q, unit, right))
+def _uses_working_set(problem: Problem) -> bool:
+    """Whether all rows would cost more than the factorisation itself."""
+    model = _model(problem)
+    count, d = model.rows.count, problem.dimension
+    if count <= INTERIOR.fewest_rows:
+        return False
+    matrix = model.rows.matrix
+    squares = (
+        float(np.square(np.diff(matrix.indptr), dtype=np.float64).sum())
+        if sparse.issparse(matrix)
+        else float(matrix.size) * d
+    )
+    return squares > INTERIOR.rows_per_factor * d**3 / 3.0
+
+
+@dataclass
+class _Round:
+    """The program of one working set, in units of its own, and its equations."""
+
+    program: Program
+    inner: Program
+    units: Units
+    system: System
+    point: Point | None = None  # in these units
+
+    @classmethod
+    def of(cls, model: _Model, state: InteriorState) -> _Round:
+        program = model.program
+        if state.rows.size:
+            program = with_rows(program, *model.rows.take(state.rows))
+        inner, units = scaled(program, INTERIOR.scaling_sweeps)
+        return cls(program, inner, units, choose_system(inner))
+
+    def step(self, at: Point | None, attempt: int) -> Point | None:
+        """The next point, in units of the problem; None where the path cannot go on."""
+        if self.point is None:
+            self.point = (
+                first_point(self.system, INTERIOR.first_slacks[attempt])
+                if at is None
+                else at.divided_by(self.units)
+            )
+        try:
+            found = step(self.system, self.point)
+        except RuntimeError:  # the factor is singular: as far as doubles go
+            return None
+        if not found.finite:
+            return None
+        self.point = found
+        return found.times(self.units)
+
+    def repaired(self) -> Point:
+        """The last point with slopes that leave nothing over."""
+        assert self.point is not None
+        try:
+            return repaired(self.system, self.point).times(self.units)
+        except RuntimeError:
+            return self.point.times(self.units)
+
+
+def _joined(at: Point, count: int, rows: Rows, new: Indices) -> Point | None:
+    """The point with new rows, or None to begin afresh."""
+    return None
+
+
+def seconds_of(problem: Problem) -> float:
+    """About how long a run takes."""
+    model = _model(problem)
+    blocks = (*model.program.blocks, *([] if _uses_working_set(problem) else [model.rows.matrix]))
+    return INTERIOR.typical_steps * seconds_per_step(model.program.P, blocks)

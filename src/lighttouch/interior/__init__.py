@@ -1,0 +1,5 @@
+"""A primal-dual interior point for extended linear-quadratic programs.
+
+`program.py` states them, `systems.py` solves Newton's equations (sparse or dense), `path.py` takes
+the steps.
+"""

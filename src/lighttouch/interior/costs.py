@@ -1,0 +1,95 @@
+"""Every number of the interior point, in one record: unit, reason, and what shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class InteriorCosts:
+    """Tolerances, budgets and the choice between dense and sparse."""
+
+    refinements: int = 8
+    """Iterative refinements of a solve, while they help."""
+    least_delta: float = 1e-12
+    """Smallest slack per multiplier that a squared row is divided by, in scaled units."""
+    negligible_delta: float = 1e-14
+    """Weights of dense rows, relative to the largest, that add nothing to a matrix. Rounding."""
+    diagonal_shift: float = 1e-9
+    """Keeps a factorisation going where P or the equalities are singular; refinement removes its
+    effect."""
+    dense_shift: float = 1e-15
+    """The same for a dense matrix, relative to each diagonal entry."""
+    least_shift: float = 1e-13
+    """... and in any case, in scaled units."""
+    shift_trials: int = 6
+    """Larger shifts that are tried before the matrix counts as singular."""
+    shift_growth: float = 100.0
+    """From one to the next."""
+    scaling_sweeps: int = 8
+    """Sweeps of Ruiz's scaling."""
+    share_of_step: float = 0.995
+    """Of the way to where a slack or a multiplier would turn negative (Mehrotra 1992)."""
+
+    folded_entries: float = 64.0
+    """Products per entry of sparse data that forming X'X may take."""
+    small_dimension: int = 300
+    """Parameters up to which a dense matrix costs next to nothing."""
+    dense_rate: float = 1.2e10
+    """Multiplications per second of Cholesky's factor."""
+    product_rate: float = 4e10
+    """... of a product of dense matrices."""
+    gram_rate: float = 4e8
+    """... of adding up sparse rows in a dense matrix."""
+    sparse_rate: float = 5e8
+    """... of SuperLU, on the estimate for an order in a band, which is too high."""
+    largest_matrix: float = 2e9
+    """Bytes of a dense matrix."""
+    most_entries: float = 5e6
+    """Entries of rows of which the cost of a sparse factor is asked."""
+    typical_steps: int = 25
+    """Of a path."""
+    first_slacks: tuple[float, ...] = (1.0, 1e4)
+    """How far inside a path begins, in excesses of the worst row: nearer is faster, but
+    ill-conditioned rows (LISWET) want to begin far away."""
+    least_slack: float = 1e-3
+    """What counts as excess where nothing is broken."""
+    steps: int = 100
+    """Of a round at most. Budget."""
+    patience: int = 12
+    """Steps without a better point. Budget."""
+    better: float = 0.9
+    """Of the merit so far that a point must reach to count as better."""
+    enough: float = 0.1
+    """Of the tolerance at which no further step is taken."""
+    first_goal: float = 0.1
+    """Relative gap of the first round, before more rows are looked for."""
+    goal_shrink: float = 0.1
+    """From round to round."""
+    fewest_rows: int = 2000
+    """Rows that are always taken at once."""
+    rows_per_factor: float = 1.0
+    """Cost of all rows, in factors, from which a working set is used."""
+    least_batch: int = 200
+    """Rows that may join at once."""
+    batch_share: float = 1.0
+    """... or so many per parameter."""
+    no_bound: float = 1e19
+    """Size from which a bound counts as infinite, as in files of test problems."""
+    largest_compared: float = 1e7
+    """Entries of dense rows among which opposite ones are looked for."""
+    repairs: int = 2
+    """Corrections of the slopes for a bound; the second removes the rounding of the first."""
+    first_lift: float = 1e-3
+    """Of the diagonal of P for the first point, so that nothing flat runs away."""
+    longest_change: float = 4.0
+    """Of a prediction per step, where a smooth loss bends like an exponential function."""
+    least_curvature: float = 1e-18
+    """Of a smooth loss that looks linear. Rounding."""
+    linear_rounding: float = 1e4
+    """Rounding errors that a sum may have left where it should be 0. Rounding."""
+    flat_reach: float = 100.0
+    """How far an optimum may be, in units of the point, for what rounding leaves over."""
+
+
+COSTS = InteriorCosts()

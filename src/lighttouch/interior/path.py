@@ -1,0 +1,228 @@
+"""The steps: Mehrotra's predictor and corrector on an extended linear-quadratic program.
+
+S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM Journal on
+Optimization 2, 1992; for penalties with slopes between two bounds as in Aravkin, Burke and
+Pillonetto, "Sparse/robust estimation and Kalman smoothing with nonsmooth log-concave densities",
+JMLR 14, 2013. With u = B x - c, the optimality conditions are
+
+    P x + q + B's = 0,   u = p - n + r s,   n (s - l) = 0,   p (h - s) = 0,   all four >= 0.
+
+No step is trusted: `dual_value` bounds the optimum from any x and any slopes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lighttouch.arrays import Vector
+from lighttouch.interior.costs import COSTS
+from lighttouch.interior.program import Program, Units
+from lighttouch.interior.systems import System, refined
+
+
+@dataclass
+class Point:
+    """x, the slope s of every row, its distances `low` and `high` from the bounds l and h, and the
+    slacks n and p; rows without a bound have 1 and 0 there.
+    """
+
+    x: Vector
+    s: Vector
+    low: Vector
+    high: Vector
+    n: Vector
+    p: Vector
+
+    def copy(self) -> Point:
+        parts = (self.x, self.s, self.low, self.high, self.n, self.p)
+        return Point(*(part.copy() for part in parts))
+
+    def times(self, units: Units) -> Point:
+        """From scaled units to those of the problem."""
+        slope, slack = units.rows / units.objective, 1.0 / units.rows
+        return Point(
+            self.x * units.columns,
+            self.s * slope,
+            self.low * slope,
+            self.high * slope,
+            self.n * slack,
+            self.p * slack,
+        )
+
+    def divided_by(self, units: Units) -> Point:
+        inverse = Units(1.0 / units.columns, 1.0 / units.rows, 1.0 / units.objective)
+        return self.times(inverse)
+
+    @property
+    def products(self) -> float:
+        """The complementarity left, summed over rows."""
+        return float(self.n @ self.low + self.p @ self.high)
+
+    @property
+    def finite(self) -> bool:
+        parts = (self.x, self.s, self.n, self.p)
+        return all(bool(np.isfinite(part).all()) for part in parts)
+
+
+def first_point(system: System, far: float) -> Point:
+    """The point that squared penalties on all rows would choose, well inside of all bounds: `far`
+    times as far as rows are broken.
+    """
+    program = system.program
+    below, above = program.below, program.above
+    delta = np.ones(program.count)
+    delta[program.is_equality] = 0.0
+    x, _ = system.factor(delta, COSTS.first_lift).solve(-program.q, program.centre)
+    u = program.forward(x) - program.centre
+    width = np.where(below & above, program.most - program.least, np.inf)
+    typical = far * max(COSTS.least_slack, float(np.abs(u[below | above]).max(initial=0.0)))
+    two_sided = np.isfinite(width)
+    s = np.zeros(program.count)
+    s[two_sided] = 0.5 * (program.least + program.most)[two_sided]
+    n = np.where(below, np.maximum(-u, 0.0) + typical, 0.0)
+    p = np.where(above, np.maximum(u, 0.0) + typical, 0.0)
+    low = np.where(two_sided, 0.5 * width, 1.0)
+    high = low.copy()
+    if two_sided.any():  # one-sided slopes such that products are alike
+        product = float(np.mean((n * low)[two_sided]))
+    else:
+        product = typical * max(1.0, typical)
+    one = below & ~two_sided
+    low[one] = product / n[one]
+    one = above & ~two_sided
+    high[one] = product / p[one]
+    s = np.where(below & ~two_sided, program.least + low, s)
+    s = np.where(above & ~two_sided, program.most - high, s)
+    curved = program.roundness > 0.0
+    free = curved & ~below & ~above
+    s[free] = u[free] / program.roundness[free]
+    _, slopes, _ = program.smooth_terms(u)
+    s = np.where(program.is_smooth, slopes, s)
+    return Point(np.asarray(x), s, low, high, n, p)
+
+
+def step(system: System, at: Point) -> Point:
+    """One step; a predictor towards zero complementarity, then a corrector that aims where the
+    predictor says is reachable (the cube is Mehrotra's).
+    """
+    program = system.program
+    below, above, smooth = program.below, program.above, program.is_smooth
+    u = program.forward(at.x) - program.centre
+    rest = program.P @ at.x + program.q + program.backward(at.s)
+    missing = u + at.n - at.p - program.roundness * at.s
+    _, _, curvature = program.smooth_terms(u)
+    delta = at.n / at.low + at.p / at.high + program.roundness
+    delta[smooth] = 1.0 / np.maximum(curvature[smooth], COSTS.least_curvature)
+    missing[smooth] = 0.0
+    factor = system.factor(delta)
+
+    def towards(lower: Vector, upper: Vector) -> Point:
+        bottom = -missing - lower / at.low + upper / at.high
+        dx, ds = refined(program, factor, delta, -rest, bottom)
+        dn = np.where(below, (lower - at.n * ds) / at.low, 0.0)
+        dp = np.where(above, (upper + at.p * ds) / at.high, 0.0)
+        return Point(dx, ds, np.where(below, ds, 0.0), np.where(above, -ds, 0.0), dn, dp)
+
+    lower, upper = -at.n * at.low, -at.p * at.high
+    count = int(np.count_nonzero(below) + np.count_nonzero(above))
+    if count:
+        trial = towards(lower, upper)
+        length = min(1.0, reach(at, trial))
+        predicted = moved(at, trial, length).products
+        before = at.products
+        centre = (predicted / before) ** 3 * before / count
+        lower = np.where(below, lower - trial.n * trial.low + centre, 0.0)
+        upper = np.where(above, upper - trial.p * trial.high + centre, 0.0)
+    move = towards(lower, upper)
+    length = min(1.0, COSTS.share_of_step * reach(at, move))
+    if smooth.any():
+        change = float(np.abs(program.forward(move.x))[smooth].max())
+        length = min(length, COSTS.longest_change / max(change, 1e-300))
+    new = moved(at, move, length)
+    if smooth.any():
+        u = program.forward(new.x) - program.centre
+        new.s[smooth] = program.smooth_terms(u)[1][smooth]
+    return new
+
+
+def moved(at: Point, move: Point, length: float) -> Point:
+    pairs = zip(
+        (at.x, at.s, at.low, at.high, at.n, at.p),
+        (move.x, move.s, move.low, move.high, move.n, move.p),
+        strict=True,
+    )
+    return Point(*(value + length * change for value, change in pairs))
+
+
+def reach(at: Point, move: Point) -> float:
+    """How far the move may go until a slack or the distance of a slope from its bound is zero."""
+    longest = 1.0 / COSTS.share_of_step
+    for value, change in (
+        (at.low, move.low),
+        (at.high, move.high),
+        (at.n, move.n),
+        (at.p, move.p),
+    ):
+        falling = change < 0.0
+        longest = min(longest, float(np.min(-value[falling] / change[falling], initial=np.inf)))
+    return longest
+
+
+def dual_value(
+    program: Program, x: Vector, s: Vector, lower: Vector, upper: Vector, bend: Vector
+) -> float:
+    """A lower bound on the objective of every v with lower <= v <= upper; -inf where none is known.
+
+    For any slopes s within their bounds and any x, with rho = P x + q + B's,
+
+        f(v) >= rho.v - x'Px/2 + (v - x)'P(v - x)/2 - sum_k (s_k c_k + rho_k*(s_k)),
+
+    with rho_k*(s) = r_k s^2 / 2 or the conjugate of the loss (Fenchel's inequality), and P - diag(bend) is positive semidefinite. Where rho is rounding, nothing is lost on it.
+    """
+    s, conjugates = program.conjugates(s)
+    constant = program.constant - conjugates
+    rest = np.asarray(program.P @ x + program.q + program.backward(s))
+    sizes = program.sizes
+    size = np.asarray(sizes.P @ np.abs(x) + sizes.q + sizes.backward(np.abs(s)))
+    rounding = COSTS.linear_rounding * 2.0**-52 * (size + float(size.max(initial=0.0)))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        v = np.where(bend > 0.0, x - rest / bend, np.where(rest > 0.0, -np.inf, np.inf))
+        v = np.clip(v, lower, upper)
+        loss = np.where(rest == 0.0, 0.0, rest * (v - x))
+        loss = np.where(bend > 0.0, loss + 0.5 * bend * np.square(v - x), loss)
+    reach = COSTS.flat_reach * max(1.0, float(np.abs(x).max(initial=0.0)))
+    near = np.abs(rest) <= rounding
+    least = float(np.where(near, np.maximum(loss, -np.abs(rest) * reach), loss).sum())
+    return constant - 0.5 * float(x @ (program.P @ x)) + float(rest @ x) + least
+
+
+def repaired(system: System, at: Point) -> Point:
+    """x and s moved until P x + q + B's = 0 to rounding: each slope by no more than its room.
+
+    The point is then good for `dual_value` alone.
+    """
+    program = system.program
+    below, above = program.below, program.above
+    room = np.where(above, np.where(below, at.low * at.high / (at.low + at.high), at.high), at.low)
+    delta = np.where(below | above, 1.0 / room, 0.0) + program.roundness
+    if program.smooth:
+        _, _, curvature = program.smooth_terms(program.forward(at.x) - program.centre)
+        smooth = program.is_smooth
+        delta[smooth] = 1.0 / np.maximum(curvature[smooth], COSTS.least_curvature)
+    factor, none = system.factor(delta), np.zeros(program.count)
+    x, s = at.x, at.s
+    for _ in range(COSTS.repairs):
+        rest = program.P @ x + program.q + program.backward(s)
+        dx, ds = refined(program, factor, delta, -rest, none)
+        x, s = x + dx, s + ds
+    return Point(x, s, at.low, at.high, at.n, at.p)
+
+
+def worst_excess(program: Program, u: Vector) -> float:
+    """By how much the worst inequality or equality is broken."""
+    hard = ~program.is_smooth & (program.roundness == 0.0)
+    up = np.where(hard & ~program.above, u, 0.0)
+    down = np.where(hard & ~program.below, -u, 0.0)
+    return max(0.0, float(np.max(up, initial=0.0)), float(np.max(down, initial=0.0)))

@@ -1,0 +1,281 @@
+"""Extended linear-quadratic programs (Rockafellar and Wets 1986): one form for losses and rules.
+
+Minimise x'Px/2 + q.x + sum_k rho_k(b_k.x - c_k), where each row k has the penalty
+
+    rho(u) = sup { s u - r s^2 / 2 : l <= s <= h }.
+
+An inequality b.x <= c has slopes s from 0 to infinity (its multiplier), an equality any slope; with
+share a of an example, the hinge and the absolute loss have slopes between -a and a, and r = 0; the
+squared loss any slope and r = 1 / a; Huber's loss both. Rows of smooth losses that are none of
+these (logistic, Poisson) have s = a phi'(u) instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from lighttouch.arrays import Booleans, Floats, Matrix, Vector
+from lighttouch.kernels.verbs.losses import LossRow
+from lighttouch.losses import conjugate_values, derivatives
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """Rows start..stop-1 carry share phi(u; y), with phi from the table of losses."""
+
+    start: int
+    stop: int
+    share: Vector
+    y: Vector
+    loss: LossRow
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The data of a program; `blocks` are the rows of B, dense or sparse, one below the other."""
+
+    P: Matrix
+    q: Vector
+    blocks: tuple[Matrix, ...]
+    centre: Vector
+    least: Vector
+    most: Vector
+    roundness: Vector
+    smooth: tuple[Smooth, ...] = ()
+    constant: float = 0.0
+
+    @property
+    def dimension(self) -> int:
+        return int(self.q.size)
+
+    @property
+    def count(self) -> int:
+        return int(self.centre.size)
+
+    @cached_property
+    def backwards(self) -> tuple[Matrix, ...]:
+        return tuple(
+            block.T.tocsr() if sparse.issparse(block) else block.T for block in self.blocks
+        )
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The first row of every block, and after the last the count of all."""
+        return tuple(np.cumsum([0, *(block.shape[0] for block in self.blocks)]).tolist())
+
+    def forward(self, x: Vector) -> Vector:
+        """B x."""
+        return np.concatenate([np.zeros(0), *(np.asarray(block @ x) for block in self.blocks)])
+
+    def backward(self, s: Vector) -> Vector:
+        """B's."""
+        out = np.zeros(self.dimension)
+        for first, block in zip(self.starts, self.backwards, strict=False):
+            out += block @ s[first : first + block.shape[1]]
+        return out
+
+    @cached_property
+    def sizes(self) -> Program:
+        """The same with absolute values: how large the terms of sums are."""
+        return replace(
+            self, P=abs(self.P), q=np.abs(self.q), blocks=tuple(abs(b) for b in self.blocks)
+        )
+
+    @cached_property
+    def below(self) -> Booleans:
+        """Rows whose slope has a finite least value; they have a slack on that side."""
+        return np.isfinite(self.least)
+
+    @cached_property
+    def above(self) -> Booleans:
+        return np.isfinite(self.most)
+
+    @cached_property
+    def is_smooth(self) -> Booleans:
+        found = np.zeros(self.count, dtype=bool)
+        for each in self.smooth:
+            found[each.start : each.stop] = True
+        return found
+
+    @cached_property
+    def is_equality(self) -> Booleans:
+        straight = ~self.is_smooth & (self.roundness == 0.0)
+        return straight & ~self.below & ~self.above
+
+    def smooth_terms(self, u: Vector) -> tuple[float, Vector, Vector]:
+        """The sum of the smooth losses, and the slope and curvature of every row (0 elsewhere)."""
+        total, slopes, curvatures = 0.0, np.zeros(self.count), np.zeros(self.count)
+        for each in self.smooth:
+            at = slice(each.start, each.stop)
+            values, first, second = derivatives(each.loss, u[at], each.y)
+            total += float(each.share @ values)
+            slopes[at], curvatures[at] = each.share * first, each.share * second
+        return total, slopes, curvatures
+
+    def conjugates(self, s: Vector) -> tuple[Vector, float]:
+        """Slopes moved into their bounds, and sum_k (s_k c_k + rho_k*(s_k)) there."""
+        allowed = np.clip(s, self.least, self.most)
+        total = float(allowed @ self.centre) + 0.5 * float(self.roundness @ np.square(allowed))
+        for each in self.smooth:
+            at = slice(each.start, each.stop)
+            slopes, values = conjugate_values(each.loss, allowed[at] / each.share, each.y)
+            moved = each.share * slopes
+            total += float((moved - allowed[at]) @ self.centre[at]) + float(each.share @ values)
+            allowed[at] = moved
+        return allowed, total
+
+    def penalty(self, u: Vector) -> Vector:
+        """rho of every row that is not smooth; infinite beyond an inequality."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            steep = np.where(
+                self.roundness > 0.0, u / self.roundness, np.where(u == 0.0, 0.0, np.inf * u)
+            )
+            s = np.clip(steep, self.least, self.most)
+            value = np.where(u == 0.0, 0.0, s * u) - 0.5 * self.roundness * np.square(s)
+        return np.where(self.is_smooth, 0.0, np.where(np.isnan(value), np.inf, value))
+
+    def value(self, x: Vector) -> float:
+        """The objective; infinite beyond an inequality."""
+        u = self.forward(x) - self.centre
+        return (
+            self.constant
+            + 0.5 * float(x @ (self.P @ x))
+            + float(self.q @ x)
+            + float(self.penalty(u).sum())
+            + self.smooth_terms(u)[0]
+        )
+
+
+def with_rows(program: Program, rows: Matrix, right: Vector, equal: Booleans) -> Program:
+    """The program with inequalities (equalities where `equal`) rows x <= right added."""
+    least = np.where(equal, -np.inf, 0.0)
+    return replace(
+        program,
+        blocks=(*program.blocks, rows),
+        centre=np.concatenate([program.centre, right]),
+        least=np.concatenate([program.least, least]),
+        most=np.concatenate([program.most, np.full(right.size, np.inf)]),
+        roundness=np.concatenate([program.roundness, np.zeros(right.size)]),
+    )
+
+
+def bound_rows(lower: Vector, upper: Vector) -> tuple[Matrix, Vector]:
+    """lower <= x <= upper as rows with one entry each; infinite bounds have none."""
+    up, down = np.flatnonzero(np.isfinite(upper)), np.flatnonzero(np.isfinite(lower))
+    columns = np.concatenate([up, down])
+    signs = np.repeat([1.0, -1.0], [up.size, down.size])
+    shape = (columns.size, lower.size)
+    rows = sparse.csr_matrix((signs, (np.arange(columns.size), columns)), shape=shape)
+    return rows, np.concatenate([upper[up], -lower[down]])
+
+
+@dataclass(frozen=True)
+class Units:
+    """x = columns * x', s = rows * s' / objective: how a scaled program is read back."""
+
+    columns: Vector
+    rows: Vector
+    objective: float
+
+
+def scaled(program: Program, sweeps: int) -> tuple[Program, Units]:
+    """The program in units in which rows and columns have entries of about 1 (Ruiz 2001)."""
+    columns, rows = np.ones(program.dimension), np.ones(program.count)
+    P, blocks = abs(sparse.csr_matrix(program.P)), [abs(block) for block in program.blocks]
+    for _ in range(sweeps):
+        row_size = np.concatenate(
+            [np.zeros(0)]
+            + [
+                _row_maxima(block, rows[first : first + block.shape[0]], columns)
+                for first, block in zip(program.starts, blocks, strict=False)
+            ]
+        )
+        row_size[program.is_smooth] = 1.0
+        rows /= np.sqrt(np.where(row_size > 0.0, row_size, 1.0))
+        column_size = _row_maxima(P, columns, columns)
+        for first, block in zip(program.starts, blocks, strict=False):
+            found = _column_maxima(block, rows[first : first + block.shape[0]], columns)
+            column_size = np.maximum(column_size, found)
+        columns /= np.sqrt(np.where(column_size > 0.0, column_size, 1.0))
+    return _in_units(program, Units(columns, rows, 1.0))
+
+
+def _in_units(program: Program, units: Units) -> tuple[Program, Units]:
+    columns, rows = units.columns, units.rows
+    by_columns = sparse.diags(columns)
+    P = sparse.csr_matrix(by_columns @ sparse.csr_matrix(program.P) @ by_columns)
+    blocks: list[Matrix] = []
+    for first, block in zip(program.starts, program.blocks, strict=False):
+        scale = rows[first : first + block.shape[0]]
+        if sparse.issparse(block):
+            blocks.append(sparse.csr_matrix(sparse.diags(scale) @ block @ by_columns))
+        else:
+            blocks.append(scale[:, None] * block * columns)
+    q = columns * program.q
+    size = max(float(np.abs(q).max(initial=0.0)), float(abs(P).max() if P.nnz else 0.0))
+    finite = np.concatenate([program.least / rows, program.most / rows])
+    finite = np.abs(finite[np.isfinite(finite)])
+    size = max(size, float(finite.max(initial=0.0)))
+    size = max([size, *(float(each.share.max()) for each in program.smooth)])
+    factor = 1.0 / size if size > 0.0 else 1.0
+    changed = Program(
+        P * factor,
+        q * factor,
+        tuple(blocks),
+        program.centre * rows,
+        factor * program.least / rows,
+        factor * program.most / rows,
+        program.roundness * np.square(rows) / factor,
+        tuple(replace(each, share=factor * each.share) for each in program.smooth),
+        factor * program.constant,
+    )
+    return changed, Units(columns, rows, factor)
+
+
+def _row_maxima(matrix: Matrix, rows: Vector, columns: Vector) -> Floats:
+    """max_j rows_i |m_ij| columns_j."""
+    if sparse.issparse(matrix):
+        entries = sparse.csr_matrix(
+            (matrix.data * columns[matrix.indices], matrix.indices, matrix.indptr), matrix.shape
+        )
+        return rows * entries.max(axis=1).toarray().ravel()
+    return np.asarray(rows * (matrix * columns).max(axis=1, initial=0.0))
+
+
+def _column_maxima(matrix: Matrix, rows: Vector, columns: Vector) -> Floats:
+    if sparse.issparse(matrix):
+        lines = np.repeat(rows, np.diff(matrix.indptr))
+        out = np.zeros(matrix.shape[1])
+        np.maximum.at(out, matrix.indices, matrix.data * lines)
+        return out * columns
+    return np.asarray(columns * (matrix * rows[:, None]).max(axis=0, initial=0.0))
+
+
+def stacked(parts: Sequence[Program]) -> Program:
+    """The sum of programs in the same parameters."""
+    offset, smooth = 0, []
+    for part in parts:
+        smooth += [
+            replace(each, start=each.start + offset, stop=each.stop + offset)
+            for each in part.smooth
+        ]
+        offset += part.count
+    P = parts[0].P
+    for part in parts[1:]:
+        P = P + part.P
+    return Program(
+        P,
+        np.sum([part.q for part in parts], axis=0),
+        tuple(block for part in parts for block in part.blocks),
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("centre", "least", "most", "roundness")
+        ),
+        tuple(smooth),
+        sum(part.constant for part in parts),
+    )

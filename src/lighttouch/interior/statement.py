@@ -1,0 +1,106 @@
+"""Objectives as extended linear-quadratic programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from lighttouch.arrays import Matrix, Vector
+from lighttouch.interfaces import Objective
+from lighttouch.interior.costs import COSTS
+from lighttouch.interior.program import Program, Smooth, stacked
+from lighttouch.losses import slope_ranges
+from lighttouch.objectives import EmpiricalRisk, Quadratic
+
+
+def objection_to(objective: Objective) -> str | None:
+    """Why an objective has no such form; None where it has one."""
+    if isinstance(objective, EmpiricalRisk | Quadratic):
+        return None
+    return (
+        "its objective must be an EmpiricalRisk, a Quadratic or a sum of them; use Automatic for "
+        "others"
+    )
+
+
+def program_of(objective: Objective) -> Program:
+    """The objective alone, without constraints."""
+    if isinstance(objective, Quadratic):
+        return _plain(sparse.csr_matrix(objective.P), objective.q, 0.0)
+    assert isinstance(objective, EmpiricalRisk)
+    return stacked([_penalty(objective), *_losses(objective)])
+
+
+def least_bends(objective: Objective) -> Vector:
+    """c with P - diag(c) positive semidefinite, for the P of the program."""
+    d = objective.dimension
+    if not isinstance(objective, Quadratic):
+        return np.full(d, float(objective.l2))
+    P = sparse.csr_matrix(objective.P)
+    diagonal = np.asarray(P.diagonal())
+    alone = np.count_nonzero(P.data) == np.count_nonzero(diagonal)
+    return diagonal if alone else np.zeros(d)
+
+
+def _plain(P: Matrix, q: Vector, constant: float) -> Program:
+    none = np.zeros(0)
+    return Program(P, np.asarray(q, dtype=np.float64), (), none, none, none, none, (), constant)
+
+
+def _penalty(risk: EmpiricalRisk) -> Program:
+    """(l2/2) |w|^2 + |D w - t|^2 / 2."""
+    t = risk.roughness_target
+    q = -np.asarray(risk.roughness.T @ t)
+    return _plain(sparse.csr_matrix(risk.penalty_matrix), q, 0.5 * float(t @ t))
+
+
+def _losses(risk: EmpiricalRisk) -> Sequence[Program]:
+    counted = np.flatnonzero(risk.shares > 0.0)
+    whole = counted.size == risk.examples
+    X = risk.X if whole else risk.X[counted]
+    y, share = risk.y[counted], risk.shares[counted]
+    row = risk.loss_row
+    if row.roundness is None:
+        smooth = Smooth(0, y.size, share, y, row)
+        return [_rows(X, np.zeros(y.size), *_free(y.size), 0.0, (smooth,))]
+    least, most = slope_ranges(row, y)
+    unbounded = bool(np.isinf(least).all() and np.isinf(most).all())
+    if unbounded and row.roundness > 0.0 and _fold(X):
+        return [_folded(X, y, share / row.roundness)]
+    return [_rows(X, y, share * least, share * most, row.roundness / share)]
+
+
+def _free(count: int) -> tuple[Vector, Vector]:
+    return np.full(count, -np.inf), np.full(count, np.inf)
+
+
+def _rows(
+    X: Matrix,
+    centre: Vector,
+    least: Vector,
+    most: Vector,
+    roundness: Vector | float,
+    smooth: tuple[Smooth, ...] = (),
+) -> Program:
+    count, d = X.shape
+    rounded = np.broadcast_to(roundness, count).astype(np.float64)
+    return Program(
+        sparse.csr_matrix((d, d)), np.zeros(d), (X,), centre, least, most, rounded, smooth
+    )
+
+
+def _fold(X: Matrix) -> bool:
+    """Whether X'X is worth forming: once, instead of rows in every step."""
+    if sparse.issparse(X):
+        squares = float(np.square(np.diff(X.indptr), dtype=np.float64).sum())
+        return squares <= COSTS.folded_entries * X.nnz
+    return bool(X.shape[0] >= X.shape[1] or X.shape[1] <= COSTS.small_dimension)
+
+
+def _folded(X: Matrix, y: Vector, share: Vector) -> Program:
+    """sum share (x.w - y)^2 / 2 as a quadratic form."""
+    weighted = sparse.diags(share) @ X if sparse.issparse(X) else share[:, None] * X
+    P = sparse.csr_matrix(X.T @ weighted)
+    return _plain(P, -np.asarray(X.T @ (share * y)), 0.5 * float(share @ np.square(y)))
