@@ -31,7 +31,7 @@ class Case:
     same_as: str = ""  # cases of one such name share one run of the reference
 
 
-class NotYet(Exception):  # noqa: N818 - a reason to skip, not an error
+class NotYet(Exception):
     """The case needs a public name that this version does not have."""
 
 

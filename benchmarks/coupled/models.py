@@ -1,4 +1,4 @@
-"""Models under coupled rules: quantiles that do not cross, fair classifiers, the paper's ranking."""
+"""Models under coupled rules: quantiles that do not cross, a fair classifier, the ranking."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
 import lighttouch as lt
 from benchmarks.coupled.case import Case, box_excess, case, clarabel, excess, largest, needs
@@ -116,12 +117,10 @@ def fair() -> Case:
 
 def fair_excess(X: np.ndarray, metric: np.ndarray, w: np.ndarray) -> tuple[float, np.ndarray]:
     """The largest violation over all pairs, and each person's worst partner."""
-    z, M, worst, found = X @ w, X * metric, np.empty(z.size), np.empty(z.size, dtype=int)
-    squares = (M * M).sum(axis=1)
+    z, M, found = X @ w, X * metric, np.empty(X.shape[0], dtype=int)
     for start in range(0, z.size, 500):
         part = slice(start, start + 500)
-        near = squares[part, None] + squares[None, :] - 2.0 * M[part] @ M.T
-        broken = z[part, None] - z[None, :] - np.sqrt(np.maximum(0.0, near))
+        broken = z[part, None] - z[None, :] - cdist(M[part], M)
         found[part] = broken.argmax(axis=1)
     own = np.arange(z.size)
     worst = (X - X[found]) @ w - np.linalg.norm((X - X[found]) * metric, axis=1)
