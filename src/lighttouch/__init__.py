@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from lighttouch import lattice, theory
+from lighttouch.checking import CheckReport, Finding, check
 from lighttouch.constraints import (
     ConvexConstraints,
     LinearConstraints,
@@ -119,6 +120,7 @@ __all__ = [
     "Ball",
     "Box",
     "CategoryOrder",
+    "CheckReport",
     "CheckpointMismatchError",
     "Concave",
     "ConstrainedLinearClassifier",
@@ -132,6 +134,7 @@ __all__ = [
     "EdgeworthTrust",
     "EmpiricalRisk",
     "Everywhere",
+    "Finding",
     "FullTouch",
     "History",
     "InfeasibleConstraintsError",
@@ -171,6 +174,7 @@ __all__ = [
     "Unimodal",
     "bounds",
     "canonical_examples",
+    "check",
     "lattice",
     "load",
     "order",

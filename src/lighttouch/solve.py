@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lighttouch.arrays import Vector
+from lighttouch.checking import look_at_custom_pieces
 from lighttouch.driving import (
     Answer,
     Budget,
@@ -99,12 +100,15 @@ def solve(
     objection = solver.objection_to(problem)
     if objection:
         raise ValueError(f"{type(solver).__name__} cannot take this problem: {objection}")
+    looks_convex = look_at_custom_pieces(problem)
     budget = Budget(problem, solver, iterations, time_limit)
     recorder = Recorder(problem, solver, record_every, callback, progress)
     with Interrupts() as interrupts:
         run = _Run(problem, solver, budget, recorder, interrupts)
         run.begin(start, seed) if resume is None else run.go_on(start, resume)
         status = run.until_it_ends()
+        if status is Status.CONVERGED and not looks_convex:
+            status = Status.STALLED
         return run.result(status, run.answer(status, project), project)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from lighttouch.arrays import Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.kernels.verbs.custom import PythonConstraints, compiled_constraints
+from lighttouch.kernels.verbs.custom import PythonConstraints, compiled_constraints, name_of
 from lighttouch.validation import finite_vector, positive_int
 
 
@@ -55,7 +55,7 @@ class ConvexConstraints(RecordConstraints):
         self.count = positive_int(count, "count", least=0)
         self.cost = float(dimension)
         self.interpreted = record is None
-        self._function = str(getattr(value, "__name__", type(value).__name__))
+        self.functions = name_of(value), name_of(subgradient)
         self.record = (
             PythonConstraints(value, subgradient)
             if record is None
@@ -75,5 +75,5 @@ class ConvexConstraints(RecordConstraints):
     def refuse_nan(self, j: int, w: Vector) -> None:
         raise ConstraintError(
             f"value must return a number at every w of the domain: the function "
-            f"{self._function!r} returned nan for constraint {j}"
+            f"{self.functions[0]!r} returned nan for constraint {j}"
         )

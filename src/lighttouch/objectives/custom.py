@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from lighttouch.kernels.verbs.custom import PythonObjective, compiled_objective
+from lighttouch.arrays import Vector
+from lighttouch.errors import DataError
+from lighttouch.kernels.verbs.custom import PythonObjective, compiled_objective, name_of
+from lighttouch.kernels.verbs.objectives import example_value
 from lighttouch.objectives.base import RecordObjective
-from lighttouch.validation import positive_int
+from lighttouch.validation import finite_vector, positive_int
 
 
 class CustomObjective(RecordObjective):
@@ -20,7 +24,8 @@ class CustomObjective(RecordObjective):
     dimension : int
         The number of parameters d.
     value : callable
-        `value(i, w)` returns example i's term; with a record, `value(record, i, w)`.
+        `value(i, w)` returns example i's term, a number at every w (NaN is an error); with a
+        record, `value(record, i, w)`.
     gradient : callable
         `gradient(i, w)` returns a subgradient of example i's term, an array of d numbers. With a
         record, `gradient(record, i, w, out)` writes it into `out`, which comes filled with zeros.
@@ -49,8 +54,24 @@ class CustomObjective(RecordObjective):
         self.examples = positive_int(examples, "examples")
         self.cost = float(dimension)
         self.interpreted = record is None
+        self.functions = name_of(value), name_of(gradient)
         self.record = (
             PythonObjective(value, gradient)
             if record is None
             else compiled_objective(record, value, gradient)
+        )
+
+    def value(self, w: Any) -> float:
+        value = super().value(w)
+        if math.isnan(value):
+            self._refuse_nan(finite_vector(w, "w", self.dimension))
+        return value
+
+    def _refuse_nan(self, w: Vector) -> None:
+        values = (example_value(self.record, i, w) for i in range(self.examples))
+        first = next((i for i, value in enumerate(values) if math.isnan(value)), None)
+        where = "the mean of all examples" if first is None else f"example {first}"
+        raise DataError(
+            f"value must return a number at every w of the domain: the function "
+            f"{self.functions[0]!r} returned nan for {where}"
         )

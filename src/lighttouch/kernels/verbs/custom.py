@@ -12,10 +12,16 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+from lighttouch.errors import DataError
 from lighttouch.kernels.state.gradient import add_dense
 from lighttouch.kernels.verbs.constraint_steps import sweep, sweep_any
 from lighttouch.kernels.verbs.constraints import add_subgradient, worst
 from lighttouch.kernels.verbs.objectives import add_gradient, add_smooth_gradient, example_value
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """What messages call a user's function."""
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 class PythonObjective(NamedTuple):
@@ -30,12 +36,12 @@ class PythonConstraints(NamedTuple):
 
 @add_gradient.register(PythonObjective)
 def _python_gradient(objective, example, w, scale, gradient):
-    add_dense(gradient, _vector(objective.gradient(example, w), w.size, "gradient"), scale)
+    add_dense(gradient, _gradient(objective, example, w), scale)
 
 
 @example_value.register(PythonObjective)
 def _python_value(objective, example, w):
-    return float(objective.value(example, w))
+    return _number(objective.value(example, w), objective.value, example)
 
 
 @worst.register(PythonConstraints)
@@ -53,6 +59,27 @@ def _python_worst(constraints, start, stop, w):
 @add_subgradient.register(PythonConstraints)
 def _python_subgradient(constraints, member, w, scale, gradient):
     add_dense(gradient, _vector(constraints.subgradient(member, w), w.size, "subgradient"), scale)
+
+
+def _number(value: Any, function: Callable[..., Any], example: int) -> float:
+    """What a user's objective returned: NaN must not wander through a run to its end."""
+    number = float(value)
+    if number != number:
+        raise DataError(
+            f"value must return a number at every w of the domain: the function "
+            f"{name_of(function)!r} returned nan for example {example}"
+        )
+    return number
+
+
+def _gradient(objective: PythonObjective, example: int, w: np.ndarray) -> np.ndarray:
+    vector = _vector(objective.gradient(example, w), w.size, "gradient")
+    if np.isnan(vector).any():
+        raise DataError(
+            f"gradient must return numbers at every w of the domain: the function "
+            f"{name_of(objective.gradient)!r} returned nan for example {example}"
+        )
+    return vector
 
 
 def _vector(values: Any, dimension: int, name: str) -> np.ndarray:
@@ -79,8 +106,8 @@ def _compilable(function: Callable[..., Any]) -> Any:
 
 @add_smooth_gradient.register(PythonObjective)
 def _python_smooth_gradient(objective, example, w, scale, width, out):
-    out += scale * _vector(objective.gradient(example, w), w.size, "gradient")
-    return float(objective.value(example, w))
+    out += scale * _gradient(objective, example, w)
+    return _number(objective.value(example, w), objective.value, example)
 
 
 sweep.register(PythonConstraints)(sweep_any.py_func)

@@ -1,0 +1,1 @@
+"""Problems whose many rows couple many parameters, and losses with kinks, against CVXPY."""
