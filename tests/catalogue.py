@@ -16,6 +16,7 @@ import scipy.sparse
 
 import lighttouch as lt
 import reference
+from lighttouch import losses
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,22 @@ def no_constraints() -> Case:
     )
 
 
+@cache
+def counts_under_an_order() -> Case:
+    rng = np.random.default_rng(13)
+    X = _sparse(rng, 30, 6)
+    y = rng.poisson(np.exp(X @ np.linspace(-0.5, 0.5, 6))).astype(float)
+    A = np.eye(6)[:-1] - np.eye(6)[1:]
+    problem = lt.Problem(lt.EmpiricalRisk(X, y, "poisson"), lt.ordering(6), lt.Box(-0.7, 0.9))
+    risk = reference.risk(X.toarray(), y, reference.LOSSES["poisson"])
+    return Case(
+        problem,
+        reference.Piece(
+            **risk, **reference.linear(A, np.zeros(5)), project=reference.box(-0.7, 0.9)
+        ),
+    )
+
+
 PROBLEMS: dict[str, Callable[[], Case]] = {
     "dense rows in a box": dense_rows_in_a_box,
     "sparse rows in a ball": sparse_rows_in_a_ball,
@@ -197,6 +214,7 @@ PROBLEMS: dict[str, Callable[[], Case]] = {
     "families joined": families_joined,
     "one constraint": one_constraint,
     "no constraints": no_constraints,
+    "counts under an order": counts_under_an_order,
 }
 
 
@@ -240,7 +258,12 @@ ALL_PROBLEMS: dict[str, Callable[[], Case]] = {
     "nested rows": nested_rows,
 }
 EVERY = (*PROBLEMS, "a quadratic program")
-IN_A_BOX = ("dense rows in a box", "an order in a box", "a quadratic program")
+IN_A_BOX = (
+    "dense rows in a box",
+    "an order in a box",
+    "counts under an order",
+    "a quadratic program",
+)
 
 
 @dataclass(frozen=True)
@@ -324,7 +347,12 @@ SOLVERS: dict[str, Entry] = {
     ),
     "approx sgd": Entry(
         lambda p: lt.ApproxSGD(lt.InverseSqrt(0.4), batch=2),
-        takes=("an order in groups", "an order in a box", "no constraints"),
+        takes=(
+            "an order in groups",
+            "an order in a box",
+            "no constraints",
+            "counts under an order",
+        ),
         samples=2,
         feasible_start=True,
         plain_sgd=True,
@@ -365,6 +393,7 @@ SOLVERS: dict[str, Entry] = {
             "an order in a box",
             "one constraint",
             "no constraints",
+            "counts under an order",
         ),
         feasible_start=True,
         ends=True,
@@ -515,14 +544,32 @@ def _labels(rng: np.random.Generator, count: int) -> np.ndarray:
     return np.where(rng.random(count) < 0.5, -1.0, 1.0)
 
 
+LOSSES: tuple[Any, ...] = (
+    "hinge",
+    "logistic",
+    "squared",
+    "absolute",
+    "huber",
+    lt.Quantile(0.2),
+    lt.Quantile([0.1, 0.2, 0.3, 0.5, 0.6, 0.8, 0.95]),
+    lt.Huber(0.3),
+    lt.EpsilonInsensitive(0.4),
+    "poisson",
+    "gamma",
+    lt.Tweedie(1.4),
+)
+TARGETS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "any": lambda rng, count: rng.normal(size=count),
+    "labels": _labels,
+    "nonnegative": lambda rng, count: rng.poisson(1.0, size=count).astype(float),
+    "positive": lambda rng, count: rng.exponential(size=count),
+}
+
+
 def _risks() -> dict[str, Callable[[np.random.Generator], Any]]:
     made: dict[str, Callable[[np.random.Generator], Any]] = {}
-    for loss in ("hinge", "logistic", "squared", "absolute", "huber", lt.Quantile(0.2)):
-        targets = (
-            _labels
-            if loss in ("hinge", "logistic")
-            else (lambda rng, count: rng.normal(size=count))
-        )
+    for loss in LOSSES:
+        targets = TARGETS[losses.loss_of(loss).targets]
         made[f"{loss}"] = lambda rng, loss=loss, targets=targets: lt.EmpiricalRisk(
             rng.normal(size=(7, 5)), targets(rng, 7), loss
         )

@@ -78,6 +78,7 @@ LOSSES: dict[str, tuple[Callable[[float, float], float], Callable[[float, float]
         lambda z, y: (z - y) ** 2 / 2.0 if abs(z - y) <= 1.0 else abs(z - y) - 0.5,
         lambda z, y: float(np.clip(z - y, -1.0, 1.0)),
     ),
+    "poisson": (lambda z, y: math.exp(z) - y * z, lambda z, y: math.exp(z) - y),
 }
 
 

@@ -26,7 +26,16 @@ from lighttouch.errors import (
     ModelFileError,
 )
 from lighttouch.lattice import Lattice
-from lighttouch.objectives import CustomObjective, EmpiricalRisk, PairwiseRisk, Quadratic, Quantile
+from lighttouch.objectives import (
+    CustomObjective,
+    EmpiricalRisk,
+    EpsilonInsensitive,
+    Huber,
+    PairwiseRisk,
+    Quadratic,
+    Quantile,
+    Tweedie,
+)
 from lighttouch.problem import Problem
 from lighttouch.projections import Projected, project
 from lighttouch.result import History, Result, Status
@@ -131,9 +140,11 @@ __all__ = [
     "Dominates",
     "EdgeworthTrust",
     "EmpiricalRisk",
+    "EpsilonInsensitive",
     "Everywhere",
     "FullTouch",
     "History",
+    "Huber",
     "InfeasibleConstraintsError",
     "InteriorPoint",
     "InverseSqrt",
@@ -168,6 +179,7 @@ __all__ = [
     "Submodular",
     "Supermodular",
     "TrapezoidTrust",
+    "Tweedie",
     "Unimodal",
     "bounds",
     "canonical_examples",

@@ -12,7 +12,7 @@ from lighttouch.arrays import Matrix, Vector
 from lighttouch.errors import DataError
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.kernels.verbs.objectives import DenseExamples, SparseExamples
-from lighttouch.losses import Loss, loss_of
+from lighttouch.losses import Loss, loss_of, refuse_targets
 from lighttouch.objectives.base import RecordObjective
 from lighttouch.validation import finite_matrix, finite_vector, one_of, positive
 
@@ -25,9 +25,11 @@ class EmpiricalRisk(RecordObjective):
     X : array-like or scipy sparse matrix of shape (n, d)
         One row per example.
     y : array-like of shape (n,)
-        Targets; -1 and +1 for hinge and logistic loss.
-    loss : str or Quantile, default "squared"
-        "squared", "absolute", "huber", "logistic", "hinge" or `Quantile(level)`.
+        Targets: -1 and +1 for hinge and logistic loss, not negative for Poisson and Tweedie,
+        positive for gamma.
+    loss : str or loss, default "squared"
+        "squared", "absolute", "huber", "logistic", "hinge", "poisson", "gamma", `Quantile(level)`,
+        `Huber(threshold)`, `EpsilonInsensitive(epsilon)` or `Tweedie(power)`.
     l2 : float, default 0.0
         Strength of the ridge.
     sample_weight : array-like of shape (n,), optional
@@ -66,6 +68,7 @@ class EmpiricalRisk(RecordObjective):
             )
         self.loss = loss
         self.loss_row: LossRow = loss_of(loss)
+        _refuse_other_count(self.loss_row, self.examples)
         self.y = finite_vector(y, "y", self.examples)
         self.l2 = positive(l2, "l2", zero=True)
         self.sample_weight = (
@@ -74,7 +77,7 @@ class EmpiricalRisk(RecordObjective):
         self.independent = (
             one_of(visits, ("permutations", "independent"), "visits") == "independent"
         )
-        self._refuse_other_labels()
+        refuse_targets(self.loss_row, self.y)
         self.roughness, self.roughness_target = _penalty_rows(roughness, self.dimension)
         self.cost = (
             float(max(1.0, self.X.nnz / self.examples))
@@ -83,26 +86,18 @@ class EmpiricalRisk(RecordObjective):
         )
         self.record = self._record()
 
-    def _refuse_other_labels(self) -> None:
-        if self.loss_row.labelled and not np.all(np.abs(self.y) == 1.0):
-            bad = int(np.argmax(np.abs(self.y) != 1.0))
-            raise DataError(
-                f"y must hold only -1 and +1 for the {self.loss_row.name} loss, got {self.y[bad]} "
-                f"in row {bad}; map your labels to -1 and +1"
-            )
-
     def _record(self) -> DenseExamples | SparseExamples:
         targets = self.y[:1] if np.all(self.y == self.y[0]) else self.y
         weights = np.zeros(0) if self.sample_weight is None else _of_mean_one(self.sample_weight)
         D = self.roughness
         penalty = (D.data, D.indices, D.indptr, self.roughness_target)
-        kind, level = self.loss_row.number, self.loss_row.level
+        kind, levels = self.loss_row.number, self.loss_row.levels
         if scipy.sparse.issparse(self.X):
             X = self.X
             return SparseExamples(
-                X.data, X.indices, X.indptr, targets, weights, kind, level, *penalty
+                X.data, X.indices, X.indptr, targets, weights, kind, levels, *penalty
             )
-        return DenseExamples(self.X, targets, weights, kind, level, *penalty)
+        return DenseExamples(self.X, targets, weights, kind, levels, *penalty)
 
     @cached_property
     def shares(self) -> Vector:
@@ -127,7 +122,7 @@ class PairwiseRisk(EmpiricalRisk):
     ----------
     better, worse : array-likes or scipy sparse matrices of shape (n, d)
         Row i of `better` should score above row i of `worse`.
-    loss : str or Quantile, default "hinge"
+    loss : str or loss, default "hinge"
         As in `EmpiricalRisk`.
     l2 : float, default 0.0
         Strength of the ridge.
@@ -168,6 +163,14 @@ class PairwiseRisk(EmpiricalRisk):
         ones = np.ones(better.shape[0])
         super().__init__(
             difference, ones, loss, l2, sample_weight, visits=visits, roughness=roughness
+        )
+
+
+def _refuse_other_count(row: LossRow, examples: int) -> None:
+    if np.ndim(row.level) and row.levels.size != examples:
+        raise DataError(
+            f"{row.parameter} must be a number or have one entry for each of the {examples} "
+            f"examples, got {row.levels.size}"
         )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Vector
+from lighttouch.losses import target_size
 from lighttouch.objectives import EmpiricalRisk, Quadratic
 from lighttouch.problem import Problem
 from lighttouch.solvers.costs import COSTS
@@ -71,7 +72,8 @@ def natural_reach(problem: Problem, w: Vector, sizes: Vector) -> Vector:
 def _typical_target(problem: Problem, w: Vector, sizes: Vector) -> float:
     objective = problem.objective
     if isinstance(objective, EmpiricalRisk):
-        return max(_root_mean_square(objective.y), _root_mean_square(objective.X @ w))
+        size = target_size(objective.loss_row, objective.y)
+        return max(size, _root_mean_square(objective.X @ w))
     if isinstance(objective, Quadratic):
         known = sizes > 0.0
         return float(np.max(np.abs(objective.q[known]) / sizes[known], initial=0.0))
@@ -86,7 +88,7 @@ def first_step_size(problem: Problem) -> float:
     X = objective.X
     some = X.data[: COSTS.scale_sample] if sparse.issparse(X) else X[: COSTS.scale_rows]
     entry = _root_mean_square(some) if some.size else 1.0
-    target = max(TINY, _root_mean_square(objective.y[: COSTS.scale_sample]))
+    target = max(TINY, target_size(objective.loss_row, objective.y[: COSTS.scale_sample]))
     return target / max(TINY, entry * float(np.sqrt(objective.cost)))
 
 

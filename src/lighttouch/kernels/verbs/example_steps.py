@@ -9,7 +9,7 @@ import math
 from lighttouch.kernels.compiler.compiled import lean_kernel, verb
 from lighttouch.kernels.compiler.prefetch import prefetch, stream
 from lighttouch.kernels.verbs.domains import clamp
-from lighttouch.kernels.verbs.losses import slope
+from lighttouch.kernels.verbs.losses import level_of, slope
 from lighttouch.kernels.verbs.objectives import (
     DenseExamples,
     SparseExamples,
@@ -135,7 +135,7 @@ def _step_on_sparse_rows(objective, first, last, w, squares, ridge, domain, eta)
         row = objective.data[objective.indptr[example] : objective.indptr[example + 1]]
         places = objective.indices[objective.indptr[example] : objective.indptr[example + 1]]
         z = gathered_dot(row, places, w)
-        steepness = slope(objective.kind, objective.level, z, target_of(objective.targets, example))
+        steepness = slope(objective.kind, level_of(objective.levels, example), z, target_of(objective.targets, example))
         steepness *= weight_of(objective.weights, example)
         if plain:
             if steepness != 0.0:

@@ -15,7 +15,7 @@ import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel, verb
 from lighttouch.kernels.state.gradient import add_dense, add_sparse, dot
-from lighttouch.kernels.verbs.losses import loss, slope, smooth_loss
+from lighttouch.kernels.verbs.losses import level_of, loss, slope, smooth_loss
 
 
 class DenseExamples(NamedTuple):
@@ -23,7 +23,7 @@ class DenseExamples(NamedTuple):
     targets: np.ndarray  # one per row, or a single one for all
     weights: np.ndarray  # of mean 1, or empty
     kind: int
-    level: float
+    levels: np.ndarray  # the loss's parameter: one per row, or a single one for all
     penalty_data: np.ndarray
     penalty_indices: np.ndarray
     penalty_indptr: np.ndarray
@@ -37,7 +37,7 @@ class SparseExamples(NamedTuple):
     targets: np.ndarray
     weights: np.ndarray
     kind: int
-    level: float
+    levels: np.ndarray  # the loss's parameter: one per row, or a single one for all
     penalty_data: np.ndarray
     penalty_indices: np.ndarray
     penalty_indptr: np.ndarray
@@ -187,7 +187,7 @@ def _whole_gradient(objective, example, w, scale, gradient):
 def _dense_gradient(objective, example, w, scale, gradient):
     row = objective.X[example]
     steepness = slope(
-        objective.kind, objective.level, dot(row, w), target_of(objective.targets, example)
+        objective.kind, level_of(objective.levels, example), dot(row, w), target_of(objective.targets, example)
     )
     steepness *= weight_of(objective.weights, example) * scale
     if steepness != 0.0:
@@ -198,7 +198,7 @@ def _dense_gradient(objective, example, w, scale, gradient):
 def _dense_value(objective, example, w):
     z = dot(objective.X[example], w)
     return weight_of(objective.weights, example) * loss(
-        objective.kind, objective.level, z, target_of(objective.targets, example)
+        objective.kind, level_of(objective.levels, example), z, target_of(objective.targets, example)
     )
 
 
@@ -207,7 +207,7 @@ def _sparse_gradient(objective, example, w, scale, gradient):
     start = objective.indptr[example]
     stop = objective.indptr[example + 1]
     z = sparse_dot(objective.data, objective.indices, start, stop, w)
-    steepness = slope(objective.kind, objective.level, z, target_of(objective.targets, example))
+    steepness = slope(objective.kind, level_of(objective.levels, example), z, target_of(objective.targets, example))
     steepness *= weight_of(objective.weights, example) * scale
     if steepness != 0.0:
         add_sparse(gradient, objective.data, objective.indices, start, stop, steepness)
@@ -223,7 +223,7 @@ def _sparse_value(objective, example, w):
         w,
     )
     return weight_of(objective.weights, example) * loss(
-        objective.kind, objective.level, z, target_of(objective.targets, example)
+        objective.kind, level_of(objective.levels, example), z, target_of(objective.targets, example)
     )
 
 
@@ -270,7 +270,7 @@ def _dense_smooth_gradient(objective, example, w, scale, width, out):
     row = objective.X[example]
     weight = weight_of(objective.weights, example)
     value, steepness = smooth_loss(
-        objective.kind, objective.level, width, dot(row, w), target_of(objective.targets, example)
+        objective.kind, level_of(objective.levels, example), width, dot(row, w), target_of(objective.targets, example)
     )
     steepness *= weight * scale
     if steepness != 0.0:
@@ -286,7 +286,7 @@ def _sparse_smooth_gradient(objective, example, w, scale, width, out):
     weight = weight_of(objective.weights, example)
     z = sparse_dot(objective.data, objective.indices, start, stop, w)
     value, steepness = smooth_loss(
-        objective.kind, objective.level, width, z, target_of(objective.targets, example)
+        objective.kind, level_of(objective.levels, example), width, z, target_of(objective.targets, example)
     )
     steepness *= weight * scale
     if steepness != 0.0:
