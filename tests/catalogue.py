@@ -191,16 +191,18 @@ def no_constraints() -> Case:
 
 @cache
 def counts_under_an_order() -> Case:
+    """A log link, offsets and an l1 penalty."""
     rng = np.random.default_rng(13)
-    X = _sparse(rng, 30, 6)
-    y = rng.poisson(np.exp(X @ np.linspace(-0.5, 0.5, 6))).astype(float)
-    A = np.eye(6)[:-1] - np.eye(6)[1:]
-    problem = lt.Problem(lt.EmpiricalRisk(X, y, "poisson"), lt.ordering(6), lt.Box(-0.7, 0.9))
-    risk = reference.risk(X.toarray(), y, reference.LOSSES["poisson"])
+    X, offset = _sparse(rng, 30, 8), rng.normal(size=30)
+    y = rng.poisson(np.exp(X @ np.linspace(-1.0, 1.0, 8) + offset)).astype(float)
+    objective = lt.EmpiricalRisk(X, y, "poisson", offset=offset, l1=0.05)
+    problem = lt.Problem(objective, lt.lattice.increasing([2, 2, 2]), lt.Box(-0.7, 0.9))
+    A = problem.constraints.A.toarray()
+    risk = reference.risk(X.toarray(), y, reference.LOSSES["poisson"], offset=offset)
     return Case(
         problem,
         reference.Piece(
-            **risk, **reference.linear(A, np.zeros(5)), project=reference.box(-0.7, 0.9)
+            **risk, **reference.linear(A, np.zeros(12)), project=reference.box(-0.7, 0.9), l1=0.05
         ),
     )
 
@@ -393,7 +395,6 @@ SOLVERS: dict[str, Entry] = {
             "an order in a box",
             "one constraint",
             "no constraints",
-            "counts under an order",
         ),
         feasible_start=True,
         ends=True,
@@ -587,6 +588,19 @@ def _risks() -> dict[str, Callable[[np.random.Generator], Any]]:
 
 OBJECTIVES: dict[str, Callable[[np.random.Generator], Any]] = {
     **_risks(),
+    "offset, l1": lambda rng: lt.EmpiricalRisk(
+        rng.normal(size=(7, 5)), rng.normal(size=7), offset=rng.normal(size=7), l1=0.4
+    ),
+    "sparse, offset, l1": lambda rng: lt.EmpiricalRisk(
+        _sparse(rng, 7, 5),
+        rng.poisson(1.0, size=7),
+        "poisson",
+        0.1,
+        rng.uniform(0, 2, size=7),
+        roughness=(rng.normal(size=(2, 5)), [0.0, 1.0]),
+        offset=rng.normal(size=7),
+        l1=0.4,
+    ),
     "pairs": lambda rng: lt.PairwiseRisk(rng.normal(size=(6, 5)), rng.normal(size=(6, 5))),
     "quadratic": lambda rng: lt.Quadratic(_symmetric(rng, 5, 5), rng.normal(size=5)),
     "sparse quadratic": lambda rng: lt.Quadratic(

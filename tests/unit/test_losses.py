@@ -77,6 +77,12 @@ def test_the_rounded_loss_lies_below_by_at_most_half_the_width_and_is_smooth(row
     np.testing.assert_allclose(slopes, rise / (2 * h), rtol=1e-6, atol=2e-5 / width)
 
 
+def towards_the_minimum(z, y, sizes):
+    """Steps of the given sizes, at most to where e^z = y."""
+    way = np.log(np.maximum(y, 1e-300)) - z
+    return np.sign(way) * np.minimum(sizes, np.abs(way))
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_quadratic_touches_the_rounded_loss_and_lies_above_it(row, width):
     z, y = points(row)
@@ -84,11 +90,8 @@ def test_the_quadratic_touches_the_rounded_loss_and_lies_above_it(row, width):
     assert curvatures.min() > 0.0
     if row.name == "logistic":
         return  # its model is the Taylor polynomial; steps are shortened where it lies below
-    lowest = np.log(np.where(y > 0.0, y, 1e-300)) if row.log_link else None
-    for step in np.random.default_rng(1).normal(0, 1, (20, z.size)):
-        if lowest is not None:  # above the loss from z to its minimum
-            step = np.clip(np.abs(step) * np.sign(lowest - z), -1, 1)
-            step = np.where(np.abs(step) > np.abs(lowest - z), lowest - z, step)
+    for drawn in np.random.default_rng(1).normal(0, 1, (20, z.size)):
+        step = towards_the_minimum(z, y, np.abs(drawn)) if row.log_link else drawn
         above = losses.values(row, z, y, width) + slopes * step + 0.5 * curvatures * step**2
         here = losses.values(row, z + step, y, width)
         assert np.all(here <= above + 1e-12 * (1.0 + np.abs(above)))

@@ -18,7 +18,7 @@ from lighttouch.validation import finite_matrix, finite_vector, one_of, positive
 
 
 class EmpiricalRisk(RecordObjective):
-    """The (weighted) mean of loss(<w, x_i>, y_i), plus (l2/2) ||w||^2.
+    """The (weighted) mean of loss(<w, x_i> + offset_i, y_i), plus (l2/2) ||w||^2 + l1 ||w||_1.
 
     Parameters
     ----------
@@ -40,6 +40,11 @@ class EmpiricalRisk(RecordObjective):
     roughness : sparse matrix D of shape (r, d), or a pair (D, t), optional
         Adds ||D w||^2 / 2, or ||D w - t||^2 / 2. With differences of neighbouring parameters as
         rows of D, this asks for smooth parameters.
+    offset : array-like of shape (n,), optional
+        A number for each example that is added to its prediction; with a log link, the logarithm
+        of the exposure.
+    l1 : float, default 0.0
+        Strength of the l1 penalty (lasso), which draws parameters to 0.
 
     Examples
     --------
@@ -59,6 +64,8 @@ class EmpiricalRisk(RecordObjective):
         *,
         visits: str = "permutations",
         roughness: Any = None,
+        offset: Any = None,
+        l1: float = 0.0,
     ) -> None:
         self.X: Matrix = finite_matrix(X, "X")
         self.examples, self.dimension = self.X.shape
@@ -71,6 +78,8 @@ class EmpiricalRisk(RecordObjective):
         _refuse_other_count(self.loss_row, self.examples)
         self.y = finite_vector(y, "y", self.examples)
         self.l2 = positive(l2, "l2", zero=True)
+        self.l1 = positive(l1, "l1", zero=True)
+        self.offset = None if offset is None else finite_vector(offset, "offset", self.examples)
         self.sample_weight = (
             None if sample_weight is None else _weights(sample_weight, self.examples)
         )
@@ -90,14 +99,21 @@ class EmpiricalRisk(RecordObjective):
         targets = self.y[:1] if np.all(self.y == self.y[0]) else self.y
         weights = np.zeros(0) if self.sample_weight is None else _of_mean_one(self.sample_weight)
         D = self.roughness
-        penalty = (D.data, D.indices, D.indptr, self.roughness_target)
+        l1 = np.full(self.dimension if self.l1 > 0.0 else 0, self.l1)
+        offsets = np.zeros(0) if self.offset is None else self.offset
+        rest = (D.data, D.indices, D.indptr, self.roughness_target, l1, offsets)
         kind, levels = self.loss_row.number, self.loss_row.levels
         if scipy.sparse.issparse(self.X):
             X = self.X
             return SparseExamples(
-                X.data, X.indices, X.indptr, targets, weights, kind, levels, *penalty
+                X.data, X.indices, X.indptr, targets, weights, kind, levels, *rest
             )
-        return DenseExamples(self.X, targets, weights, kind, levels, *penalty)
+        return DenseExamples(self.X, targets, weights, kind, levels, *rest)
+
+    def predictions(self, w: Vector) -> Vector:
+        """<w, x_i> + offset_i for every example."""
+        z = np.asarray(self.X @ w)
+        return z if self.offset is None else z + self.offset
 
     @cached_property
     def shares(self) -> Vector:
@@ -108,7 +124,7 @@ class EmpiricalRisk(RecordObjective):
 
     @cached_property
     def penalty_matrix(self) -> Any:
-        """The Hessian of what is not a loss, as a sparse matrix: l2 I + D'D."""
+        """The Hessian of what is neither loss nor l1, as a sparse matrix: l2 I + D'D."""
         D = self.roughness
         ridge = self.l2 * scipy.sparse.identity(self.dimension, format="csr")
         return scipy.sparse.csr_matrix(D.T @ D + ridge if D.shape[0] else ridge)
@@ -132,6 +148,10 @@ class PairwiseRisk(EmpiricalRisk):
         As in `EmpiricalRisk`.
     roughness : sparse matrix D of shape (r, d), or a pair (D, t), optional
         As in `EmpiricalRisk`.
+    offset : array-like of shape (n,), optional
+        A number for each pair that is added to the difference of its scores.
+    l1 : float, default 0.0
+        As in `EmpiricalRisk`.
 
     Examples
     --------
@@ -150,6 +170,8 @@ class PairwiseRisk(EmpiricalRisk):
         *,
         visits: str = "permutations",
         roughness: Any = None,
+        offset: Any = None,
+        l1: float = 0.0,
     ) -> None:
         better, worse = finite_matrix(better, "better"), finite_matrix(worse, "worse")
         if better.shape != worse.shape:
@@ -162,7 +184,15 @@ class PairwiseRisk(EmpiricalRisk):
             difference.eliminate_zeros()
         ones = np.ones(better.shape[0])
         super().__init__(
-            difference, ones, loss, l2, sample_weight, visits=visits, roughness=roughness
+            difference,
+            ones,
+            loss,
+            l2,
+            sample_weight,
+            visits=visits,
+            roughness=roughness,
+            offset=offset,
+            l1=l1,
         )
 
 

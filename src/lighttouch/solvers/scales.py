@@ -15,10 +15,10 @@ TINY = 1e-300  # keeps quotients of zeros finite
 
 
 def has_kinks(problem: Problem) -> bool:
-    """Whether the objective may have kinks: losses that do, and functions of the user's own."""
+    """Whether the objective may have kinks: losses that do, l1, and functions of the user's own."""
     objective = problem.objective
     if isinstance(objective, EmpiricalRisk):
-        return objective.loss_row.kinked
+        return objective.loss_row.kinked or objective.l1 > 0.0
     return not isinstance(objective, Quadratic)
 
 
@@ -73,7 +73,7 @@ def _typical_target(problem: Problem, w: Vector, sizes: Vector) -> float:
     objective = problem.objective
     if isinstance(objective, EmpiricalRisk):
         size = target_size(objective.loss_row, objective.y)
-        return max(size, _root_mean_square(objective.X @ w))
+        return max(size, _root_mean_square(objective.predictions(w)))
     if isinstance(objective, Quadratic):
         known = sizes > 0.0
         return float(np.max(np.abs(objective.q[known]) / sizes[known], initial=0.0))

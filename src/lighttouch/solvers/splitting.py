@@ -120,6 +120,8 @@ class AlternatingDirections(BaseSolver[DirectionsState]):
                 "its objective must be an EmpiricalRisk with a loss of bounded curvature (squared, "
                 "huber, logistic); use Automatic"
             )
+        if objective.l1 > 0.0:
+            return "its objective must be smooth, without l1; use Automatic"
         if not feasible_set(problem.constraints, problem.domain).has_nested:
             return "its constraints must hold nested rows (dominance, joint monotonicity)"
         return None

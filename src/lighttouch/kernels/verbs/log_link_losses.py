@@ -1,5 +1,7 @@
-"""Losses of a mean e^z, for targets that are counts, sizes or amounts: half the unit deviance of the
-Poisson, gamma and compound Poisson (Tweedie) laws, up to terms without z (Jorgensen 1987).
+"""Losses of a mean e^z, for targets that are counts, sizes or amounts.
+
+Half the unit deviance of the Poisson, gamma and compound Poisson (Tweedie) laws, up to terms
+without z (Jorgensen 1987).
 
 They are smooth, but their curvature has no bound. An exponential that overflows is infinite in a
 value; in a slope it stops before, so that a gradient holds no 0 * infinity. The quadratic models
@@ -119,7 +121,7 @@ def gamma_slopes(level, y):
     return -math.inf, 1.0
 
 
-# ---------- tweedie, of power p between 1 and 2: y e^((1 - p) z) / (p - 1) + e^((2 - p) z) / (2 - p)
+# --------- tweedie, of power p between 1 and 2: y e^((1 - p) z) / (p - 1) + e^((2 - p) z) / (2 - p)
 
 
 @lean_kernel

@@ -94,9 +94,10 @@ class LossRow:
     `value(level, z, y)` and `slope(level, z, y)`: the loss and a subgradient in z, 0 where a kink
     allows it. `rounded(level, width, z, y)`: value and slope of the Moreau envelope.
     `model(level, width, z, y)`: slope and curvature of a quadratic that touches the rounded loss at
-    z and lies above it (for the logistic loss: its Taylor polynomial; for losses with a log link:
-    above it as far as the minimum). `residual(z, y)`: by how much the prediction misses, in units of z. `conjugate(level, s, y)`: phi*(s), the supremum of
-    s z - phi(z), for slopes s between the two that `slope_range(level, y)` gives.
+    z and lies above it (for the logistic loss: its Taylor polynomial; with a log link: above it as
+    far as the minimum). `residual(z, y)`: by how much the prediction misses, in units of z.
+    `conjugate(level, s, y)`: phi*(s), the supremum of s z - phi(z), for slopes s between the two
+    that `slope_range(level, y)` gives.
     `curvature(level, z, y)`: the second derivative, of losses without `roundness`.
     """
 
