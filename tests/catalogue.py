@@ -608,6 +608,18 @@ OBJECTIVES: dict[str, Callable[[np.random.Generator], Any]] = {
     ),
     "compiled": lambda rng: compiled_examples(rng.normal(size=(6, 5)), rng.normal(size=6)),
     "python": lambda rng: python_examples(rng.normal(size=(6, 5)), rng.normal(size=6)),
+    "sum": lambda rng: lt.WeightedSum(
+        [
+            OBJECTIVES["sparse, offset, l1"](rng),
+            OBJECTIVES["hinge"](rng),
+            OBJECTIVES["quadratic"](rng),
+            OBJECTIVES["compiled"](rng),
+        ],
+        rng.uniform(0.1, 2.0, size=4),
+    ),
+    "sum with a user's": lambda rng: lt.WeightedSum(
+        [OBJECTIVES["python"](rng), OBJECTIVES["sparse quadratic"](rng), OBJECTIVES["pairs"](rng)]
+    ),
 }
 
 DOMAINS: dict[str, Callable[[np.random.Generator], Any]] = {

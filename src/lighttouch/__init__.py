@@ -35,6 +35,7 @@ from lighttouch.objectives import (
     Quadratic,
     Quantile,
     Tweedie,
+    WeightedSum,
 )
 from lighttouch.problem import Problem
 from lighttouch.projections import Projected, project
@@ -181,6 +182,7 @@ __all__ = [
     "TrapezoidTrust",
     "Tweedie",
     "Unimodal",
+    "WeightedSum",
     "bounds",
     "canonical_examples",
     "lattice",

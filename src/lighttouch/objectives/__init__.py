@@ -4,6 +4,7 @@ from lighttouch.losses import EpsilonInsensitive, Huber, Quantile, Tweedie
 from lighttouch.objectives.custom import CustomObjective
 from lighttouch.objectives.empirical import EmpiricalRisk, PairwiseRisk
 from lighttouch.objectives.quadratic import Quadratic
+from lighttouch.objectives.sums import WeightedSum
 
 __all__ = [
     "CustomObjective",
@@ -14,4 +15,5 @@ __all__ = [
     "Quadratic",
     "Quantile",
     "Tweedie",
+    "WeightedSum",
 ]
