@@ -16,6 +16,7 @@ import scipy.sparse
 
 import lighttouch as lt
 import reference
+from lighttouch import losses
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,24 @@ def no_constraints() -> Case:
     )
 
 
+@cache
+def counts_under_an_order() -> Case:
+    """A log link, offsets and an l1 penalty."""
+    rng = np.random.default_rng(13)
+    X, offset = _sparse(rng, 30, 8), rng.normal(size=30)
+    y = rng.poisson(np.exp(X @ np.linspace(-1.0, 1.0, 8) + offset)).astype(float)
+    objective = lt.EmpiricalRisk(X, y, "poisson", offset=offset, l1=0.05)
+    problem = lt.Problem(objective, lt.lattice.increasing([2, 2, 2]), lt.Box(-0.7, 0.9))
+    A = problem.constraints.A.toarray()
+    risk = reference.risk(X.toarray(), y, reference.LOSSES["poisson"], offset=offset)
+    return Case(
+        problem,
+        reference.Piece(
+            **risk, **reference.linear(A, np.zeros(12)), project=reference.box(-0.7, 0.9), l1=0.05
+        ),
+    )
+
+
 PROBLEMS: dict[str, Callable[[], Case]] = {
     "dense rows in a box": dense_rows_in_a_box,
     "sparse rows in a ball": sparse_rows_in_a_ball,
@@ -197,6 +216,7 @@ PROBLEMS: dict[str, Callable[[], Case]] = {
     "families joined": families_joined,
     "one constraint": one_constraint,
     "no constraints": no_constraints,
+    "counts under an order": counts_under_an_order,
 }
 
 
@@ -240,7 +260,12 @@ ALL_PROBLEMS: dict[str, Callable[[], Case]] = {
     "nested rows": nested_rows,
 }
 EVERY = (*PROBLEMS, "a quadratic program")
-IN_A_BOX = ("dense rows in a box", "an order in a box", "a quadratic program")
+IN_A_BOX = (
+    "dense rows in a box",
+    "an order in a box",
+    "counts under an order",
+    "a quadratic program",
+)
 
 
 @dataclass(frozen=True)
@@ -324,7 +349,12 @@ SOLVERS: dict[str, Entry] = {
     ),
     "approx sgd": Entry(
         lambda p: lt.ApproxSGD(lt.InverseSqrt(0.4), batch=2),
-        takes=("an order in groups", "an order in a box", "no constraints"),
+        takes=(
+            "an order in groups",
+            "an order in a box",
+            "no constraints",
+            "counts under an order",
+        ),
         samples=2,
         feasible_start=True,
         plain_sgd=True,
@@ -515,14 +545,32 @@ def _labels(rng: np.random.Generator, count: int) -> np.ndarray:
     return np.where(rng.random(count) < 0.5, -1.0, 1.0)
 
 
+LOSSES: tuple[Any, ...] = (
+    "hinge",
+    "logistic",
+    "squared",
+    "absolute",
+    "huber",
+    lt.Quantile(0.2),
+    lt.Quantile([0.1, 0.2, 0.3, 0.5, 0.6, 0.8, 0.95]),
+    lt.Huber(0.3),
+    lt.EpsilonInsensitive(0.4),
+    "poisson",
+    "gamma",
+    lt.Tweedie(1.4),
+)
+TARGETS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "any": lambda rng, count: rng.normal(size=count),
+    "labels": _labels,
+    "nonnegative": lambda rng, count: rng.poisson(1.0, size=count).astype(float),
+    "positive": lambda rng, count: rng.exponential(size=count),
+}
+
+
 def _risks() -> dict[str, Callable[[np.random.Generator], Any]]:
     made: dict[str, Callable[[np.random.Generator], Any]] = {}
-    for loss in ("hinge", "logistic", "squared", "absolute", "huber", lt.Quantile(0.2)):
-        targets = (
-            _labels
-            if loss in ("hinge", "logistic")
-            else (lambda rng, count: rng.normal(size=count))
-        )
+    for loss in LOSSES:
+        targets = TARGETS[losses.loss_of(loss).targets]
         made[f"{loss}"] = lambda rng, loss=loss, targets=targets: lt.EmpiricalRisk(
             rng.normal(size=(7, 5)), targets(rng, 7), loss
         )
@@ -540,6 +588,19 @@ def _risks() -> dict[str, Callable[[np.random.Generator], Any]]:
 
 OBJECTIVES: dict[str, Callable[[np.random.Generator], Any]] = {
     **_risks(),
+    "offset, l1": lambda rng: lt.EmpiricalRisk(
+        rng.normal(size=(7, 5)), rng.normal(size=7), offset=rng.normal(size=7), l1=0.4
+    ),
+    "sparse, offset, l1": lambda rng: lt.EmpiricalRisk(
+        _sparse(rng, 7, 5),
+        rng.poisson(1.0, size=7),
+        "poisson",
+        0.1,
+        rng.uniform(0, 2, size=7),
+        roughness=(rng.normal(size=(2, 5)), [0.0, 1.0]),
+        offset=rng.normal(size=7),
+        l1=0.4,
+    ),
     "pairs": lambda rng: lt.PairwiseRisk(rng.normal(size=(6, 5)), rng.normal(size=(6, 5))),
     "quadratic": lambda rng: lt.Quadratic(_symmetric(rng, 5, 5), rng.normal(size=5)),
     "sparse quadratic": lambda rng: lt.Quadratic(
@@ -547,6 +608,18 @@ OBJECTIVES: dict[str, Callable[[np.random.Generator], Any]] = {
     ),
     "compiled": lambda rng: compiled_examples(rng.normal(size=(6, 5)), rng.normal(size=6)),
     "python": lambda rng: python_examples(rng.normal(size=(6, 5)), rng.normal(size=6)),
+    "sum": lambda rng: lt.WeightedSum(
+        [
+            OBJECTIVES["sparse, offset, l1"](rng),
+            OBJECTIVES["hinge"](rng),
+            OBJECTIVES["quadratic"](rng),
+            OBJECTIVES["compiled"](rng),
+        ],
+        rng.uniform(0.1, 2.0, size=4),
+    ),
+    "sum with a user's": lambda rng: lt.WeightedSum(
+        [OBJECTIVES["python"](rng), OBJECTIVES["sparse quadratic"](rng), OBJECTIVES["pairs"](rng)]
+    ),
 }
 
 DOMAINS: dict[str, Callable[[np.random.Generator], Any]] = {

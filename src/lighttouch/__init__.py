@@ -27,7 +27,17 @@ from lighttouch.errors import (
     ModelFileError,
 )
 from lighttouch.lattice import Lattice
-from lighttouch.objectives import CustomObjective, EmpiricalRisk, PairwiseRisk, Quadratic, Quantile
+from lighttouch.objectives import (
+    CustomObjective,
+    EmpiricalRisk,
+    EpsilonInsensitive,
+    Huber,
+    PairwiseRisk,
+    Quadratic,
+    Quantile,
+    Tweedie,
+    WeightedSum,
+)
 from lighttouch.problem import Problem
 from lighttouch.projections import Projected, project
 from lighttouch.result import History, Result, Status
@@ -133,10 +143,12 @@ __all__ = [
     "Dominates",
     "EdgeworthTrust",
     "EmpiricalRisk",
+    "EpsilonInsensitive",
     "Everywhere",
     "Finding",
     "FullTouch",
     "History",
+    "Huber",
     "InfeasibleConstraintsError",
     "InteriorPoint",
     "InverseSqrt",
@@ -171,7 +183,9 @@ __all__ = [
     "Submodular",
     "Supermodular",
     "TrapezoidTrust",
+    "Tweedie",
     "Unimodal",
+    "WeightedSum",
     "bounds",
     "canonical_examples",
     "check",
