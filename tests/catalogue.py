@@ -175,6 +175,21 @@ def one_constraint() -> Case:
 
 
 @cache
+def equalities_and_an_order() -> Case:
+    rng = np.random.default_rng(13)
+    X, y = _regression(14, 30, 6)
+    A, b = _sparse(rng, 3, 6), rng.uniform(-0.3, 0.3, size=3)
+    constraints = lt.stack(lt.LinearEqualities(A, b), lt.ordering(6))
+    problem = lt.Problem(lt.EmpiricalRisk(X, y, "absolute"), constraints, lt.Box(-2.0, 2.0))
+    families = reference.joined(
+        (3, reference.equalities(A.toarray(), b)),
+        (5, reference.linear(np.eye(6)[:-1] - np.eye(6)[1:], np.zeros(5))),
+    )
+    risk = reference.risk(X, y, reference.LOSSES["absolute"])
+    return Case(problem, reference.Piece(**risk, **families, project=reference.box(-2.0, 2.0)))
+
+
+@cache
 def no_constraints() -> Case:
     X, y = _regression(9, 20, 4)
     problem = lt.Problem(lt.EmpiricalRisk(X, y, lt.Quantile(0.3)))
@@ -195,6 +210,7 @@ PROBLEMS: dict[str, Callable[[], Case]] = {
     "an order in a box": an_order_in_a_box,
     "cones everywhere": cones_everywhere,
     "families joined": families_joined,
+    "equalities and an order": equalities_and_an_order,
     "one constraint": one_constraint,
     "no constraints": no_constraints,
 }
@@ -241,6 +257,7 @@ ALL_PROBLEMS: dict[str, Callable[[], Case]] = {
 }
 EVERY = (*PROBLEMS, "a quadratic program")
 IN_A_BOX = ("dense rows in a box", "an order in a box", "a quadratic program")
+POLYTOPES = (*IN_A_BOX, "equalities and an order")
 
 
 @dataclass(frozen=True)
@@ -332,20 +349,20 @@ SOLVERS: dict[str, Entry] = {
     "online frank-wolfe, gradients": Entry(
         lambda p: lt.OnlineFrankWolfe(memory="gradients"),
         lambda m, T: m * T,
-        takes=IN_A_BOX,
+        takes=POLYTOPES,
         samples=1,
         feasible_start=True,
     ),
     "online frank-wolfe, examples": Entry(
         lambda p: lt.OnlineFrankWolfe(memory="examples"),
-        takes=IN_A_BOX,
+        takes=POLYTOPES,
         feasible_start=True,
         averages=False,
     ),
     "local frank-wolfe": Entry(
         lambda p: lt.LocalFrankWolfe(batch=2),
         lambda m, T: m * T,
-        takes=IN_A_BOX,
+        takes=POLYTOPES,
         samples=2,
         feasible_start=True,
     ),
@@ -363,6 +380,7 @@ SOLVERS: dict[str, Entry] = {
             "dense rows in a box",
             "an order in groups",
             "an order in a box",
+            "equalities and an order",
             "one constraint",
             "no constraints",
         ),
@@ -478,6 +496,15 @@ DIMENSION = 5
 FAMILIES: dict[str, Callable[[np.random.Generator], Any]] = {
     "dense rows": lambda rng: lt.LinearConstraints(rng.normal(size=(6, 5)), rng.normal(size=6)),
     "sparse rows": lambda rng: lt.LinearConstraints(_sparse(rng, 6, 5), rng.normal(size=6)),
+    "dense equalities": lambda rng: lt.LinearEqualities(
+        rng.normal(size=(3, 5)), 0.3 * rng.normal(size=3)
+    ),
+    "sparse equalities": lambda rng: lt.LinearEqualities(
+        _sparse(rng, 2, 5), 0.3 * rng.normal(size=2)
+    ),
+    "equalities and rows": lambda rng: lt.stack(
+        FAMILIES["sparse equalities"](rng), FAMILIES["sparse rows"](rng)
+    ),
     "an ordering": lambda rng: lt.ordering(5),
     "an order with scales": lambda rng: lt.LinearConstraints(
         scipy.sparse.csr_matrix(

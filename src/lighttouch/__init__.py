@@ -9,6 +9,7 @@ from lighttouch import lattice, theory
 from lighttouch.constraints import (
     ConvexConstraints,
     LinearConstraints,
+    LinearEqualities,
     NormConstraints,
     QuadraticConstraints,
     bounds,
@@ -145,6 +146,7 @@ __all__ = [
     "LatticeRegressor",
     "LightTouch",
     "LinearConstraints",
+    "LinearEqualities",
     "LocalFrankWolfe",
     "MidTouch",
     "ModelFileError",

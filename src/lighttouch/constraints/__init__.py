@@ -4,6 +4,7 @@ from lighttouch.constraints.base import Aggregated
 from lighttouch.constraints.builders import bounds, canonical_examples, order, ordering
 from lighttouch.constraints.convex import ConvexConstraints
 from lighttouch.constraints.curved import NormConstraints, QuadraticConstraints
+from lighttouch.constraints.equalities import LinearEqualities
 from lighttouch.constraints.linear import LinearConstraints
 from lighttouch.constraints.stacked import Stacked, stack
 
@@ -11,6 +12,7 @@ __all__ = [
     "Aggregated",
     "ConvexConstraints",
     "LinearConstraints",
+    "LinearEqualities",
     "NormConstraints",
     "QuadraticConstraints",
     "Stacked",

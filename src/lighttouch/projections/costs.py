@@ -126,6 +126,19 @@ class ProjectionCosts:
     halfspace_steps: int = 3
     """Steps onto one half-space: those after the first only remove rounding."""
 
+    # -- equalities alone (rows/affine.py) --
+
+    affine_steps: int = 4
+    """Steps onto the equalities: those after the first remove rounding and the shift below."""
+
+    affine_shift: float = 1e-9
+    """Keeps the factor of sparse equalities going where some follow from others. Rows have length
+    one: a step leaves this share of the error, divided by the squared smallest singular value."""
+
+    dependent_equality: float = 1e-12
+    """Length left of an equality outside the span of others, relative to the longest, that counts
+    as none."""
+
     # -- the lazy active set (rows/portfolio.py, rows/active_set.py) --
 
     lazy_rounds: int = 500

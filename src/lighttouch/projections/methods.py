@@ -20,6 +20,7 @@ from lighttouch.projections.curved.ball_path import InBall
 from lighttouch.projections.curved.cutting_planes import CuttingPlanes
 from lighttouch.projections.curved.portfolio import Curved, curved_method
 from lighttouch.projections.result import EXACT, Nearest
+from lighttouch.projections.rows.affine import Affine
 from lighttouch.projections.rows.kinds import Bounds
 from lighttouch.projections.rows.portfolio import GeneralRows
 
@@ -99,7 +100,18 @@ def _in_ball(feasible: FeasibleSet) -> InBall:
     return InBall(choose(feasible.without_ball), feasible.ball.radius, center)
 
 
+def _affine(feasible: FeasibleSet) -> Affine:
+    assert feasible.matrix is not None and feasible.right is not None
+    count = feasible.constraints.members
+
+    def by_rows(v: Vector) -> Nearest:
+        return GeneralRows(feasible.rows, feasible.unit).nearest(v)
+
+    return Affine(feasible.matrix[:count], feasible.right[:count], by_rows)
+
+
 METHODS: tuple[Choice, ...] = (
+    Choice("equalities", lambda s: s.is_affine, _affine),
     Choice("clipping", lambda s: s.is_box, lambda s: Clip(s.rows.bounds)),
     Choice("one half-space", lambda s: s.is_halfspace, _halfspace),
     Choice("orders on a lattice", lambda s: s.lattice_orders is not None, _on_lattice),

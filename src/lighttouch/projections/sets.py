@@ -8,7 +8,8 @@ needs to know of which class they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -132,7 +133,75 @@ class FeasibleSet:
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
         """The nearest point to v; `warm` takes the `warm` of an earlier answer."""
-        return in_words(self.constraints, lambda: self.method.nearest(v, warm))
+        return in_words(self.constraints, lambda: self._nearest(v, warm))
+
+    def _nearest(self, v: Vector, warm: Any) -> Nearest:
+        if self.has_curved_families:  # cutting planes speak of constraints themselves
+            return self.method.nearest(v, warm)
+        found = self._numbered(lambda: self.method.nearest(v, warm))
+        if found.multipliers is None or self._rows_are_constraints:
+            return found
+        return replace(found, multipliers=partial(self._of_constraints, found.multipliers))
+
+    # -- rows and constraints ---------------------------------------------------------------
+
+    @cached_property
+    def constraint_of_row(self) -> Indices:
+        """The number, among all constraints, of each row of the linear families; -1 for rows of the
+        domain. Equalities are two rows.
+        """
+        numbers = [self.firsts[k] + self.families[k].constraint_of_row() for k in self._linear]
+        domain = np.full(self._domain_rows, -1)
+        return np.concatenate([np.empty(0, dtype=np.int64), *numbers, domain])
+
+    @cached_property
+    def equality_halves(self) -> Booleans:
+        """Which of these rows are halves of equalities, of the constraints or of the domain: each
+        has an opposite row with the opposite right side.
+        """
+        halves = [
+            np.broadcast_to(bool(np.all(family.is_equality)), family.row_count)
+            for family in (self.families[k] for k in self._linear)
+        ]
+        return np.concatenate([*halves, np.ones(self._domain_rows, dtype=bool)])
+
+    @property
+    def _rows_are_constraints(self) -> bool:
+        return self._only_rows and not self._domain_rows and not self.has_equalities
+
+    @property
+    def has_equalities(self) -> bool:
+        """Whether some constraints are equalities."""
+        return any(np.any(family.is_equality) for family in self.families)
+
+    @property
+    def _domain_rows(self) -> int:
+        return 0
+
+    def _of_constraints(self, of_rows: Callable[[], Vector]) -> Vector:
+        """Multipliers of rows as those of constraints: of either sign where these are
+        equalities.
+        """
+        number, multipliers = self.constraint_of_row, np.zeros(int(self.firsts[-1]))
+        signs = np.concatenate([self.families[k].row_signs() for k in self._linear])
+        own = number >= 0
+        np.add.at(multipliers, number[own], signs * of_rows()[own])
+        return multipliers
+
+    def _numbered(self, ask: Callable[[], Answer]) -> Answer:
+        """The answer, or its error about rows as one about constraints."""
+        try:
+            return ask()
+        except InfeasibleConstraintsError as error:
+            if self._rows_are_constraints:
+                raise
+            numbers = sorted({int(self.constraint_of_row[row]) for row in error.rows} - {-1})
+            who = "constraints " if len(numbers) != 1 else "constraint "
+            domain = " within the domain" if "domain" in str(error) or not numbers else ""
+            why = str(error).partition(": ")[2]
+            named = ", ".join(map(str, numbers))
+            message = f"no point satisfies {who}{named}{domain}: {why}"
+            raise InfeasibleConstraintsError(message, numbers) from None
 
     # -- what kind of set it is -------------------------------------------------------------
 
@@ -174,6 +243,15 @@ class FeasibleSet:
     def is_halfspace(self) -> bool:
         """One row and nothing else."""
         return self._are_stored_rows and self._count_of_rows == 1 and self.rows.bounds.trivial
+
+    @property
+    def is_affine(self) -> bool:
+        """Equalities and nothing else."""
+        return (
+            isinstance(self.domain, Everywhere)
+            and self.constraints.count > 0
+            and all(family.is_equality is True for family in self.families)
+        )
 
     @property
     def is_order(self) -> bool:
@@ -225,13 +303,7 @@ class FeasibleSet:
         """The rows of the linear families and the box, by kind: bounds, orders, general rows."""
         found = self._stacked or stacked_rows([self.families[k] for k in self._linear])
         matrix, right = found or (np.zeros((0, self.dimension)), np.zeros(0))
-        return read_rows(matrix, right, *self._box)
-
-    @cached_property
-    def constraint_of_row(self) -> Indices:
-        """The number, among all constraints, of each row of the linear families."""
-        numbers = [np.arange(self.firsts[k], self.firsts[k + 1]) for k in self._linear]
-        return np.concatenate([np.empty(0, dtype=np.int64), *numbers])
+        return self._numbered(lambda: read_rows(matrix, right, *self._box))
 
     @cached_property
     def unit(self) -> UnitRows:
@@ -291,20 +363,21 @@ class FeasibleSet:
 
     @cached_property
     def graph_orders(self) -> GraphOrders | None:
-        return graph_orders(self.rows) if self._are_stored_rows else None
+        return self._numbered(lambda: graph_orders(self.rows)) if self._are_stored_rows else None
 
     @cached_property
     def _nested(self) -> tuple[Booleans, list[tuple[NestedForms, float]]] | None:
         """Which rows are not nested, and the forms of those that are."""
         if not self._only_rows:
             return None
-        return without_nested(self.families, COSTS.fewest_nested_rows)
+        return without_nested(self.families, COSTS.fewest_nested_rows, self._domain_rows)
 
     @cached_property
     def split(self) -> SplitRows:
         """Nested rows split for alternating directions; only where `has_nested`."""
         assert self._nested is not None and self.matrix is not None and self.right is not None
-        return split_rows(self.matrix, self.right, *self._nested, *self._box)
+        matrix, right, nested = self.matrix, self.right, self._nested
+        return self._numbered(lambda: split_rows(matrix, right, *nested, *self._box))
 
     @cached_property
     def by_kind(self) -> Splitting:
