@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lighttouch import lattice, theory
 from lighttouch.constraints import (
     ConvexConstraints,
+    GeneratedRows,
     LinearConstraints,
     LinearEqualities,
     NormConstraints,
@@ -134,6 +135,7 @@ __all__ = [
     "EmpiricalRisk",
     "Everywhere",
     "FullTouch",
+    "GeneratedRows",
     "History",
     "InfeasibleConstraintsError",
     "InteriorPoint",

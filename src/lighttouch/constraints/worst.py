@@ -17,6 +17,10 @@ ROWS_PER_COLUMN = 4
 """Chosen rows that may share all their columns with others: a working set that knows a few rows of
 every parameter moves all of them, one that knows the worst rows may know only one parameter."""
 
+DENSE_SHARE = 0.5
+"""Entries of a row, as a share of the parameters, from which rows are about all of them: simply the
+worst are chosen."""
+
 ENTRIES_AT_ONCE = 2**22
 """Entries of rows between two looks at the clock: about 10 ms."""
 
@@ -73,19 +77,23 @@ def rows_of(family: LinearFamily, chosen: Indices) -> tuple[Matrix, Vector]:
 
 def worst_spread(family: LinearFamily, w: Vector, wanted: int, tolerance: float) -> Indices:
     """The worst rows, worst first; one counts only if one of its columns occurs in fewer than
-    `ROWS_PER_COLUMN` of those before it.
+    `ROWS_PER_COLUMN` of those before it, or rows are dense.
 
     Rows that are chosen or passed over are never looked at again, as the counts of the columns only
     grow: later passes find exactly what a list of all violated rows would have given.
     """
     used, chosen = np.zeros(family.dimension, dtype=np.int64), np.empty(wanted, dtype=np.int64)
     choose = runnable(family, choose_spread)
+    dense = family.most_entries > DENSE_SHARE * family.dimension
+    each = wanted if dense else ROWS_PER_COLUMN
     scratch, many = scratch_for(family), 0
     below, after = np.inf, -1
     for _ in range(PASSES):
-        found, scores, complete = _candidates(family, w, tolerance, below, after, used, wanted)
-        many = choose(family.record, found, used, ROWS_PER_COLUMN, wanted, scratch, chosen, many)
-        if complete or many == wanted:
+        found, scores, complete = _candidates(
+            family, w, tolerance, below, after, used, each, wanted
+        )
+        many = choose(family.record, found, used, each, wanted, scratch, chosen, many)
+        if complete or many == wanted or int(used.min()) >= each:
             break
         below, after = float(scores[-1]), int(found[-1])
     return chosen[:many]
@@ -98,6 +106,7 @@ def _candidates(
     below: float,
     after: int,
     used: Indices,
+    each: int,
     wanted: int,
 ) -> tuple[Indices, Floats, bool]:
     """The worst rows that may still be chosen, worst first, and whether these are all."""
@@ -109,7 +118,7 @@ def _candidates(
         place = start
         while place < stop:
             place, many = collect(
-                family.record, place, stop, w, above, below, after, used, ROWS_PER_COLUMN,
+                family.record, place, stop, w, above, below, after, used, each,
                 scratch, found, scores, many,
             )  # fmt: skip
             if many == found.size:  # later rows must be worse than all that are kept

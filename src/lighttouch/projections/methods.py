@@ -18,7 +18,7 @@ from lighttouch.arrays import Floats, Vector
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.curved.ball_path import InBall
 from lighttouch.projections.curved.cutting_planes import CuttingPlanes
-from lighttouch.projections.curved.portfolio import Curved, curved_method
+from lighttouch.projections.curved.portfolio import curved_method
 from lighttouch.projections.result import EXACT, Nearest
 from lighttouch.projections.rows.affine import Affine
 from lighttouch.projections.rows.kinds import Bounds
@@ -89,9 +89,17 @@ def _on_graph(feasible: FeasibleSet) -> Method:
     return feasible.graph_orders
 
 
-def _curved(feasible: FeasibleSet) -> Curved:
-    cuts = CuttingPlanes(feasible.rows, feasible.unit, feasible.constraint_of_row, feasible.curved)
-    return curved_method(cuts)
+def _curved(feasible: FeasibleSet) -> Method:
+    cuts = CuttingPlanes(
+        feasible.rows,
+        feasible.unit,
+        feasible.constraint_of_row,
+        feasible.curved,
+        feasible.row_signs,
+        int(feasible.firsts[-1]),
+        feasible.unstored,
+    )
+    return cuts if feasible.unstored else curved_method(cuts)
 
 
 def _in_ball(feasible: FeasibleSet) -> InBall:

@@ -22,7 +22,7 @@ from lighttouch.constraints.stacked import stacked_rows
 from lighttouch.domains import Ball, Box, Domain, Everywhere, checked_domain
 from lighttouch.errors import ConstraintError, InfeasibleConstraintsError
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.curved.cutting_planes import BallDomain, Part
+from lighttouch.projections.curved.cutting_planes import BallDomain, Part, RowsToFind
 from lighttouch.projections.methods import Method, choose
 from lighttouch.projections.orders.on_graphs import GraphOrders, graph_orders
 from lighttouch.projections.orders.on_lattices import LatticeOrders, lattice_orders
@@ -155,6 +155,12 @@ class FeasibleSet:
         return np.concatenate([np.empty(0, dtype=np.int64), *numbers, domain])
 
     @cached_property
+    def row_signs(self) -> Floats:
+        """-1 for rows that are equalities with their signs turned, else 1."""
+        signs = [self.families[k].row_signs() for k in self._linear]
+        return np.concatenate([*signs, np.ones(self._domain_rows)])
+
+    @cached_property
     def equality_halves(self) -> Booleans:
         """Which of these rows are halves of equalities, of the constraints or of the domain: each
         has an opposite row with the opposite right side.
@@ -183,9 +189,8 @@ class FeasibleSet:
         equalities.
         """
         number, multipliers = self.constraint_of_row, np.zeros(int(self.firsts[-1]))
-        signs = np.concatenate([self.families[k].row_signs() for k in self._linear])
         own = number >= 0
-        np.add.at(multipliers, number[own], signs * of_rows()[own])
+        np.add.at(multipliers, number[own], (self.row_signs * of_rows())[own])
         return multipliers
 
     def _numbered(self, ask: Callable[[], Answer]) -> Answer:
@@ -212,7 +217,7 @@ class FeasibleSet:
 
     @cached_property
     def _linear(self) -> Indices:
-        known = [k for k, family in enumerate(self.families) if family.is_linear]
+        known = [k for k, family in enumerate(self.families) if is_stored(family)]
         return np.array(known, dtype=np.int64)
 
     @property
@@ -226,7 +231,9 @@ class FeasibleSet:
 
     @property
     def has_curved_families(self) -> bool:
-        """Whether some constraints are not linear, whatever the domain."""
+        """Whether some constraints are not linear, or too many rows to store, whatever the
+        domain.
+        """
         return not self._only_rows
 
     @property
@@ -399,12 +406,28 @@ class FeasibleSet:
         return parts
 
     @cached_property
+    def unstored(self) -> list[RowsToFind]:
+        """The families of linear rows that are too many to store."""
+        return [
+            RowsToFind(family, int(first))
+            for family, first in zip(self.families, self.firsts[:-1], strict=True)
+            if family.is_linear and not is_stored(family)
+        ]
+
+    @cached_property
     def without_ball(self) -> FeasibleSet:
         """The same constraints everywhere."""
         return FeasibleSet(self.constraints, Everywhere())
 
     def __repr__(self) -> str:
         return f"FeasibleSet({self.constraints!r}, {self.domain!r})"
+
+
+def is_stored(family: RecordConstraints) -> bool:
+    """Whether a family is linear and its rows are stored, or few enough to be."""
+    if not family.is_linear or not family.generated:
+        return family.is_linear
+    return family.count * family.most_entries <= COSTS.largest_generated
 
 
 def in_words(constraints: RecordConstraints, ask: Callable[[], Answer]) -> Answer:
@@ -433,7 +456,7 @@ def largest_violation(constraints: RecordConstraints, w: Vector) -> float:
     """The largest g_j(w), at least 0. Rows that are stored are multiplied as users would do it:
     their sums round like those of A @ w - b.
     """
-    if constraints.lattice_axes() is not None or not constraints.count:
+    if constraints.lattice_axes() is not None or constraints.generated or not constraints.count:
         return max(0.0, constraints.largest(w)) if constraints.count else 0.0
     rows = constraints.linear_rows()
     values = constraints.values(w) if rows is None else rows[0] @ w - rows[1]

@@ -16,6 +16,7 @@ from lighttouch.kernels.verbs.constraints import (
     SparseRows,
     order_scale,
     order_side,
+    worst,
 )
 
 
@@ -104,20 +105,31 @@ def excess_and_length(constraints, j, w, columns, values):
 
 
 @lean_kernel
-def largest_relative_of(constraints, start, stop, w, columns, values):
-    """The largest excess in lengths of its row over start <= j < stop; NaN where one is NaN."""
+def largest_of(constraints, start, stop, w, scratch):
+    """The largest g_j(w) over start <= j < stop and its j; NaN where one is NaN."""
+    return worst(constraints, start, stop, w)
+
+
+@lean_kernel
+def largest_relative_of(constraints, start, stop, w, scratch):
+    """The same in lengths of the rows."""
+    columns, values = scratch
     best = -math.inf
+    member = start
     for j in range(start, stop):
         excess, length, _ = excess_and_length(constraints, j, w, columns, values)
         relative = excess / length
         if relative != relative:
-            return relative
-        best = max(best, relative)
-    return best
+            return relative, j
+        if relative > best:
+            best = relative
+            member = j
+    return best, member
 
 
 @lean_kernel
-def row_lengths(constraints, start, stop, w, columns, values, out):
+def row_lengths(constraints, start, stop, w, scratch, out):
+    columns, values = scratch
     for j in range(start, stop):
         out[j - start] = excess_and_length(constraints, j, w, columns, values)[1]
 
