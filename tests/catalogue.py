@@ -176,6 +176,37 @@ def one_constraint() -> Case:
 
 
 @cache
+def equalities_and_an_order() -> Case:
+    rng = np.random.default_rng(13)
+    X, y = _regression(14, 30, 6)
+    A, b = _sparse(rng, 3, 6), rng.uniform(-0.3, 0.3, size=3)
+    constraints = lt.stack(lt.LinearEqualities(A, b), lt.ordering(6))
+    problem = lt.Problem(lt.EmpiricalRisk(X, y, "absolute"), constraints, lt.Box(-2.0, 2.0))
+    families = reference.joined(
+        (3, reference.equalities(A.toarray(), b)),
+        (5, reference.linear(np.eye(6)[:-1] - np.eye(6)[1:], np.zeros(5))),
+    )
+    risk = reference.risk(X, y, reference.LOSSES["absolute"])
+    return Case(problem, reference.Piece(**risk, **families, project=reference.box(-2.0, 2.0)))
+
+
+@cache
+def generated_rows_in_a_box() -> Case:
+    """Rows that a Python function writes, so that all loops run interpreted."""
+    X, y = _regression(15, 20, 5)
+    points = np.random.default_rng(16).normal(size=(4, 5))
+    A, b = pair_rows(points)
+    problem = lt.Problem(
+        lt.EmpiricalRisk(X, y, "absolute"), python_pairs(points), lt.Box(-1.0, 1.0)
+    )
+    risk = reference.risk(X, y, reference.LOSSES["absolute"])
+    return Case(
+        problem,
+        reference.Piece(**risk, **reference.linear(A, b), project=reference.box(-1.0, 1.0)),
+    )
+
+
+@cache
 def no_constraints() -> Case:
     X, y = _regression(9, 20, 4)
     problem = lt.Problem(lt.EmpiricalRisk(X, y, lt.Quantile(0.3)))
@@ -214,6 +245,8 @@ PROBLEMS: dict[str, Callable[[], Case]] = {
     "an order in a box": an_order_in_a_box,
     "cones everywhere": cones_everywhere,
     "families joined": families_joined,
+    "equalities and an order": equalities_and_an_order,
+    "generated rows in a box": generated_rows_in_a_box,
     "one constraint": one_constraint,
     "no constraints": no_constraints,
     "counts under an order": counts_under_an_order,
@@ -266,6 +299,7 @@ IN_A_BOX = (
     "counts under an order",
     "a quadratic program",
 )
+POLYTOPES = (*IN_A_BOX, "equalities and an order", "generated rows in a box")
 
 
 @dataclass(frozen=True)
@@ -362,20 +396,20 @@ SOLVERS: dict[str, Entry] = {
     "online frank-wolfe, gradients": Entry(
         lambda p: lt.OnlineFrankWolfe(memory="gradients"),
         lambda m, T: m * T,
-        takes=IN_A_BOX,
+        takes=POLYTOPES,
         samples=1,
         feasible_start=True,
     ),
     "online frank-wolfe, examples": Entry(
         lambda p: lt.OnlineFrankWolfe(memory="examples"),
-        takes=IN_A_BOX,
+        takes=POLYTOPES,
         feasible_start=True,
         averages=False,
     ),
     "local frank-wolfe": Entry(
         lambda p: lt.LocalFrankWolfe(batch=2),
         lambda m, T: m * T,
-        takes=IN_A_BOX,
+        takes=POLYTOPES,
         samples=2,
         feasible_start=True,
     ),
@@ -393,6 +427,8 @@ SOLVERS: dict[str, Entry] = {
             "dense rows in a box",
             "an order in groups",
             "an order in a box",
+            "equalities and an order",
+            "generated rows in a box",
             "one constraint",
             "no constraints",
         ),
@@ -474,6 +510,58 @@ def python_rows(A: np.ndarray, b: np.ndarray) -> lt.ConvexConstraints:
     )
 
 
+class UsersPoints(NamedTuple):
+    """Points whose differences are rows."""
+
+    X: np.ndarray
+
+
+def users_pair(
+    record: UsersPoints, j: int, columns: np.ndarray, values: np.ndarray
+) -> tuple[int, float]:
+    """w.(x_i - x_k) <= |x_i - x_k| / 2 for the ordered pair (i, k) of number j; zeros left out."""
+    n, d = record.X.shape
+    i = j // (n - 1)
+    k = j % (n - 1)
+    if k >= i:
+        k += 1
+    many = 0
+    square = 0.0
+    for c in range(d):
+        difference = record.X[i, c] - record.X[k, c]
+        square += difference * difference
+        if difference != 0.0:
+            columns[many] = c
+            values[many] = difference
+            many += 1
+    return many, 0.5 * np.sqrt(square)
+
+
+def pair_rows(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same rows, stored."""
+    n = len(points)
+    pairs = [(i, k) for i in range(n) for k in range(n) if k != i]
+    A = np.array([points[i] - points[k] for i, k in pairs])
+    return A, 0.5 * np.linalg.norm(A, axis=1)
+
+
+def compiled_pairs(points: np.ndarray) -> lt.GeneratedRows:
+    n, d = points.shape
+    return lt.GeneratedRows(d, n * (n - 1), UsersPoints(points), users_pair, d)
+
+
+class PlainPoints:
+    """No NamedTuple: functions that read it run interpreted."""
+
+    def __init__(self, X: np.ndarray) -> None:
+        self.X = X
+
+
+def python_pairs(points: np.ndarray) -> lt.GeneratedRows:
+    n, d = points.shape
+    return lt.GeneratedRows(d, n * (n - 1), PlainPoints(points), users_pair, d)
+
+
 def compiled_examples(X: np.ndarray, y: np.ndarray) -> lt.CustomObjective:
     return lt.CustomObjective(
         X.shape[1], users_loss, users_gradient, examples=len(y), record=UsersExamples(X, y)
@@ -508,6 +596,20 @@ DIMENSION = 5
 FAMILIES: dict[str, Callable[[np.random.Generator], Any]] = {
     "dense rows": lambda rng: lt.LinearConstraints(rng.normal(size=(6, 5)), rng.normal(size=6)),
     "sparse rows": lambda rng: lt.LinearConstraints(_sparse(rng, 6, 5), rng.normal(size=6)),
+    "dense equalities": lambda rng: lt.LinearEqualities(
+        rng.normal(size=(3, 5)), 0.3 * rng.normal(size=3)
+    ),
+    "sparse equalities": lambda rng: lt.LinearEqualities(
+        _sparse(rng, 2, 5), 0.3 * rng.normal(size=2)
+    ),
+    "equalities and rows": lambda rng: lt.stack(
+        FAMILIES["sparse equalities"](rng), FAMILIES["sparse rows"](rng)
+    ),
+    "generated rows": lambda rng: compiled_pairs(rng.normal(size=(3, 5))),
+    "generated rows, python": lambda rng: python_pairs(rng.normal(size=(3, 5))),
+    "generated rows joined": lambda rng: lt.stack(
+        lt.ordering(5), FAMILIES["generated rows"](rng), FAMILIES["sparse equalities"](rng)
+    ),
     "an ordering": lambda rng: lt.ordering(5),
     "an order with scales": lambda rng: lt.LinearConstraints(
         scipy.sparse.csr_matrix(

@@ -120,6 +120,13 @@ def linear(A: Vector, b: Vector) -> dict:
     return {"g": lambda w: A @ w - b, "g_gradient": lambda j, w: A[j]}
 
 
+def equalities(A: Vector, b: Vector) -> dict:
+    return {
+        "g": lambda w: np.abs(A @ w - b),
+        "g_gradient": lambda j, w: np.sign(A[j] @ w - b[j]) * A[j],
+    }
+
+
 def balls(centers: Vector, radii: Vector) -> dict:
     def gradient(j: int, w: Vector) -> Vector:
         return (w - centers[j]) / np.linalg.norm(w - centers[j])

@@ -9,7 +9,9 @@ from lighttouch import lattice, theory
 from lighttouch.checking import CheckReport, Finding, check
 from lighttouch.constraints import (
     ConvexConstraints,
+    GeneratedRows,
     LinearConstraints,
+    LinearEqualities,
     NormConstraints,
     QuadraticConstraints,
     bounds,
@@ -147,6 +149,7 @@ __all__ = [
     "Everywhere",
     "Finding",
     "FullTouch",
+    "GeneratedRows",
     "History",
     "Huber",
     "InfeasibleConstraintsError",
@@ -160,6 +163,7 @@ __all__ = [
     "LatticeRegressor",
     "LightTouch",
     "LinearConstraints",
+    "LinearEqualities",
     "LocalFrankWolfe",
     "MidTouch",
     "ModelFileError",
