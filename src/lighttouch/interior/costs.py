@@ -49,8 +49,14 @@ class InteriorCosts:
     """Entries of a sparse factor per second, whatever their products."""
     most_factor_entries: int = 50_000_000
     """Entries of a sparse factor at most (about a gigabyte)."""
-    short: float = 0.1
+    short: float = 2e-3
     """Seconds of a dense factor below which nothing else is looked at."""
+    shorter: float = 0.3
+    """Seconds of a factor by blocks below which a sparse one is not looked at."""
+    largest_block: int = 16
+    """Parameters of a block that is eliminated."""
+    eliminated_share: float = 0.3
+    """Of the parameters that blocks must hold to be worth their work."""
     largest_matrix: float = 2e9
     """Bytes of a dense matrix."""
     most_entries: float = 5e6
@@ -70,9 +76,9 @@ class InteriorCosts:
     """Of the merit so far that a point must reach to count as better."""
     enough: float = 0.1
     """Of the tolerance at which no further step is taken."""
-    first_goal: float = 0.1
+    first_goal: float = 1e-2
     """Relative gap of the first round, before more rows are looked for."""
-    goal_shrink: float = 0.1
+    goal_shrink: float = 1e-2
     """From round to round."""
     fewest_rows: int = 2000
     """Rows that are always taken at once."""
@@ -80,12 +86,22 @@ class InteriorCosts:
     """Cost of all rows, in factors, from which a working set is used."""
     least_batch: int = 200
     """Rows that may join at once."""
-    batch_share: float = 1.0
+    batch_share: float = 4.0
     """... or so many per parameter."""
     no_bound: float = 1e19
     """Size from which a bound counts as infinite, as in files of test problems."""
-    largest_compared: float = 1e7
-    """Entries of dense rows among which opposite ones are looked for."""
+    most_compared: float = 1e7
+    """Entries of rows among which opposite ones are looked for."""
+    rows_per_parameter: float = 20.0
+    """Rows per parameter from which a working set is used."""
+    first_rows: float = 5.0
+    """Random rows per parameter that a working set begins with."""
+    few_new: float = 0.05
+    """Of a working set that joins in a round, below which the next aims at a smaller gap."""
+    central_gap: float = 0.1
+    """Complementarity, relative to the objective, of the point that the next round begins with."""
+    entering_slack: float = 1.0
+    """Of a row that joins the working set, in excesses of the worst that joins."""
     repairs: int = 2
     """Corrections of the slopes for a bound; the second removes the rounding of the first."""
     correctors: int = 3

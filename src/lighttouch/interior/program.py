@@ -151,12 +151,16 @@ class Program:
         )
 
 
-def with_rows(program: Program, rows: Matrix, right: Vector, equal: Booleans) -> Program:
-    """The program with inequalities (equalities where `equal`) rows x <= right added."""
+def with_rows(
+    program: Program, blocks: Sequence[Matrix], right: Vector, equal: Booleans
+) -> Program:
+    """The program with inequalities blocks x <= right added, equalities where `equal`."""
+    if not right.size:
+        return program
     least = np.where(equal, -np.inf, 0.0)
     return replace(
         program,
-        blocks=(*program.blocks, rows),
+        blocks=(*program.blocks, *blocks),
         centre=np.concatenate([program.centre, right]),
         least=np.concatenate([program.least, least]),
         most=np.concatenate([program.most, np.full(right.size, np.inf)]),
@@ -278,4 +282,18 @@ def stacked(parts: Sequence[Program]) -> Program:
         ),
         tuple(smooth),
         sum(part.constant for part in parts),
+    )
+
+
+def times(weight: float, program: Program) -> Program:
+    """The program with its objective multiplied."""
+    return replace(
+        program,
+        P=weight * program.P,
+        q=weight * program.q,
+        least=weight * program.least,
+        most=weight * program.most,
+        roundness=program.roundness / weight,
+        smooth=tuple(replace(each, share=weight * each.share) for each in program.smooth),
+        constant=weight * program.constant,
     )

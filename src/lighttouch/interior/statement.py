@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -10,13 +11,15 @@ from scipy import sparse
 from lighttouch.arrays import Matrix, Vector
 from lighttouch.interfaces import Objective
 from lighttouch.interior.costs import COSTS
-from lighttouch.interior.program import Program, Smooth, stacked
+from lighttouch.interior.program import Program, Smooth, stacked, times
 from lighttouch.losses import slope_ranges
-from lighttouch.objectives import EmpiricalRisk, Quadratic
+from lighttouch.objectives import EmpiricalRisk, Quadratic, WeightedSum
 
 
 def objection_to(objective: Objective) -> str | None:
     """Why an objective has no such form; None where it has one."""
+    if isinstance(objective, WeightedSum):
+        return next(filter(None, map(objection_to, objective.objectives)), None)
     if isinstance(objective, EmpiricalRisk | Quadratic):
         return None
     return (
@@ -27,15 +30,26 @@ def objection_to(objective: Objective) -> str | None:
 
 def program_of(objective: Objective) -> Program:
     """The objective alone, without constraints."""
+    if isinstance(objective, WeightedSum):
+        pairs = zip(objective.weights, objective.objectives, strict=True)
+        parts = [times(float(weight), program_of(part)) for weight, part in pairs if weight > 0.0]
+        return stacked([_plain(_zero(objective.dimension), np.zeros(objective.dimension)), *parts])
     if isinstance(objective, Quadratic):
-        return _plain(sparse.csr_matrix(objective.P), objective.q, 0.0)
+        return _plain(sparse.csr_matrix(objective.P), objective.q)
     assert isinstance(objective, EmpiricalRisk)
     return stacked([_penalty(objective), *_losses(objective)])
+
+
+def _zero(d: int) -> Matrix:
+    return sparse.csr_matrix((d, d))
 
 
 def least_bends(objective: Objective) -> Vector:
     """c with P - diag(c) positive semidefinite, for the P of the program."""
     d = objective.dimension
+    if isinstance(objective, WeightedSum):
+        pairs = zip(objective.weights, objective.objectives, strict=True)
+        return np.sum([weight * least_bends(part) for weight, part in pairs], axis=0)
     if not isinstance(objective, Quadratic):
         return np.full(d, float(objective.l2))
     P = sparse.csr_matrix(objective.P)
@@ -44,32 +58,46 @@ def least_bends(objective: Objective) -> Vector:
     return diagonal if alone else np.zeros(d)
 
 
-def _plain(P: Matrix, q: Vector, constant: float) -> Program:
+def _plain(P: Matrix, q: Vector, constant: float = 0.0) -> Program:
     none = np.zeros(0)
     return Program(P, np.asarray(q, dtype=np.float64), (), none, none, none, none, (), constant)
 
 
 def _penalty(risk: EmpiricalRisk) -> Program:
-    """(l2/2) |w|^2 + |D w - t|^2 / 2."""
+    """(l2/2) |w|^2 + |D w - t|^2 / 2 + l1 |w|_1."""
     t = risk.roughness_target
     q = -np.asarray(risk.roughness.T @ t)
-    return _plain(sparse.csr_matrix(risk.penalty_matrix), q, 0.5 * float(t @ t))
+    penalty = _plain(sparse.csr_matrix(risk.penalty_matrix), q, 0.5 * float(t @ t))
+    if not risk.l1:
+        return penalty
+    most = np.full(risk.dimension, risk.l1)
+    identity = sparse.identity(risk.dimension, format="csr")
+    return stacked([penalty, _rows(identity, np.zeros(risk.dimension), -most, most, 0.0)])
 
 
 def _losses(risk: EmpiricalRisk) -> Sequence[Program]:
     counted = np.flatnonzero(risk.shares > 0.0)
     whole = counted.size == risk.examples
     X = risk.X if whole else risk.X[counted]
-    y, share = risk.y[counted], risk.shares[counted]
-    row = risk.loss_row
+    y, share, row = risk.y[counted], risk.shares[counted], risk.loss_row
+    if not whole and np.ndim(row.level):
+        row = replace(row, level=np.asarray(row.level)[counted])
+    offset = np.zeros(y.size) if risk.offset is None else risk.offset[counted]
     if row.roundness is None:
         smooth = Smooth(0, y.size, share, y, row)
-        return [_rows(X, np.zeros(y.size), *_free(y.size), 0.0, (smooth,))]
+        return [_rows(X, -offset, *_free(y.size), 0.0, (smooth,))]
     least, most = slope_ranges(row, y)
+    centre = y - offset
+    if row.dead_zone > 0.0:  # (u - e)_+ + (-u - e)_+
+        none = np.zeros(y.size)
+        return [
+            _rows(X, centre + row.dead_zone, none, share * most, 0.0),
+            _rows(X, centre - row.dead_zone, share * least, none, 0.0),
+        ]
     unbounded = bool(np.isinf(least).all() and np.isinf(most).all())
     if unbounded and row.roundness > 0.0 and _fold(X):
-        return [_folded(X, y, share / row.roundness)]
-    return [_rows(X, y, share * least, share * most, row.roundness / share)]
+        return [_folded(X, centre, share / row.roundness)]
+    return [_rows(X, centre, share * least, share * most, row.roundness / share)]
 
 
 def _free(count: int) -> tuple[Vector, Vector]:
@@ -86,9 +114,7 @@ def _rows(
 ) -> Program:
     count, d = X.shape
     rounded = np.broadcast_to(roundness, count).astype(np.float64)
-    return Program(
-        sparse.csr_matrix((d, d)), np.zeros(d), (X,), centre, least, most, rounded, smooth
-    )
+    return Program(_zero(d), np.zeros(d), (X,), centre, least, most, rounded, smooth)
 
 
 def _fold(X: Matrix) -> bool:

@@ -66,6 +66,16 @@ def _rest(
     return (np.asarray(first), second), size
 
 
+def all_rows(program: Program) -> Matrix:
+    """The rows in one sparse matrix."""
+    blocks = [sparse.csr_matrix((0, program.dimension))]
+    blocks += [sparse.csr_matrix(block) for block in program.blocks]
+    rows = sparse.vstack(blocks, format="csr")
+    rows.eliminate_zeros()
+    rows.sort_indices()
+    return rows
+
+
 class DenseSystem:
     """By Cholesky's factor of P + B'diag(1/delta)B, and of what equalities E make of it.
 
@@ -95,7 +105,7 @@ class DenseSystem:
         if self.equal.size:
             g = max(1.0, float(np.median(H.diagonal())))
             scipy.linalg.blas.dsyrk(g, self.E.T, beta=1.0, c=H, lower=1, overwrite_c=1)
-        return DenseFactor(self, weights, _cholesky(H), g)
+        return DenseFactor(self, weights, cholesky(H), g)
 
 
 def _add_gram(H: Floats, diagonal: Vector, block: Matrix, weights: Vector) -> None:
@@ -112,7 +122,7 @@ def _add_gram(H: Floats, diagonal: Vector, block: Matrix, weights: Vector) -> No
     weighted_gram(block.data, block.indices, block.indptr, weights, H)
 
 
-def _cholesky(H: Floats) -> Floats:
+def cholesky(H: Floats) -> Floats:
     """The factor of H, shifted as little as it takes."""
     d = H.shape[0]
     sizes = H.diagonal().copy()
@@ -131,7 +141,7 @@ class DenseFactor:
         self.system, self.weights, self.lower, self.g = system, weights, factor, g
         if system.equal.size:
             self.half = scipy.linalg.blas.dtrsm(1.0, factor, system.E.T, lower=1)
-            self.inner = _cholesky(np.asfortranarray(self.half.T @ self.half))
+            self.inner = cholesky(np.asfortranarray(self.half.T @ self.half))
 
     def solve(self, top: Vector, bottom: Vector) -> tuple[Vector, Vector]:
         program, system = self.system.program, self.system
@@ -154,11 +164,7 @@ class SparseSystem:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        blocks = [sparse.csr_matrix((0, program.dimension))]
-        blocks += [sparse.csr_matrix(block) for block in program.blocks]
-        B = sparse.vstack(blocks, format="csr")
-        B.eliminate_zeros()
-        B.sort_indices()
+        B = all_rows(program)
         alone = (np.diff(B.indptr) <= 1) & ~program.is_equality
         self.alone, self.kept = np.flatnonzero(alone), np.flatnonzero(~alone)
         single = B[self.alone]
@@ -233,28 +239,17 @@ def _fill_reducing(matrix: Matrix) -> Any:
     return spilu(matrix, permc_spec="MMD_AT_PLUS_A", drop_tol=np.inf, fill_factor=1.0).perm_c
 
 
-def choose_system(program: Program) -> System:
-    """Dense or sparse, whichever is expected to be faster."""
-    by_dense = dense_seconds(program.P, program.blocks)
-    if by_dense <= COSTS.short:
-        return DenseSystem(program)
-    entries = sum(block.nnz if sparse.issparse(block) else block.size for block in program.blocks)
-    if entries > COSTS.most_entries:
-        return DenseSystem(program)
-    by_pieces = SparseSystem(program)
-    return by_pieces if by_pieces.seconds < by_dense else DenseSystem(program)
-
-
 def dense_seconds(P: Matrix, blocks: Sequence[Matrix]) -> float:
     """About how long a dense factorisation takes."""
     d = P.shape[0]
     if 8.0 * d * d > COSTS.largest_matrix:
         return np.inf
     seconds = d**3 / 3.0 / COSTS.dense_rate
-    for block in blocks:
-        if sparse.issparse(block):
-            squares = float(np.square(np.diff(block.indptr), dtype=np.float64).sum())
-            seconds += squares / COSTS.gram_rate
-        else:
-            seconds += float(block.shape[0]) * d * d / COSTS.product_rate
-    return seconds
+    return seconds + sum(dense_rows_seconds(block, d) for block in blocks)
+
+
+def dense_rows_seconds(block: Matrix, dimension: int) -> float:
+    """... for adding rows to the matrix."""
+    if not sparse.issparse(block):
+        return float(block.shape[0]) * dimension * dimension / COSTS.product_rate
+    return float(np.square(np.diff(block.indptr), dtype=np.float64).sum()) / COSTS.gram_rate

@@ -2,65 +2,130 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
+from lighttouch.arrays import Booleans, Indices, Matrix, Vector
+from lighttouch.constraints.base import RecordConstraints
 from lighttouch.interior.costs import COSTS
-from lighttouch.problem import Problem
-from lighttouch.projections.rows.interior_point import opposite_rows
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Stored rows matrix w <= right, or = where `equal`; `constraint` says which one each is, and
-    `sign` is -1 where an equality is given by the opposite row.
-    """
+    """Linear constraints by their numbers; no row is stored here."""
 
-    matrix: Matrix
-    right: Vector
-    equal: Booleans
-    constraint: Indices
+    families: tuple[RecordConstraints, ...]
+    dimension: int
 
     @property
     def count(self) -> int:
-        return int(self.right.size)
+        return sum(family.count for family in self.families)
 
-    def take(self, ids: Indices) -> tuple[Matrix, Vector, Booleans]:
-        return self.matrix[ids], self.right[ids], self.equal[ids]
+    def _numbered(self) -> Iterator[tuple[int, RecordConstraints]]:
+        first = 0
+        for family in self.families:
+            yield first, family
+            first += family.count
 
-    def broken(self, w: Vector, known: Indices, most: int) -> Indices:
-        """The worst rows beyond their right sides that are not known yet, at most so many."""
-        excess = np.asarray(self.matrix @ w - self.right) / self.lengths
-        excess[known] = 0.0
-        found = np.flatnonzero(excess > 0.0)
-        if found.size > most:
-            found = found[np.argpartition(-excess[found], most)[:most]]
-        return np.sort(found)
+    def equalities(self) -> Indices:
+        """The numbers of those that are equalities."""
+        found = [
+            first + np.flatnonzero(np.broadcast_to(family.is_equality, family.count))
+            for first, family in self._numbered()
+            if np.any(family.is_equality)
+        ]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+    def sample(self) -> Indices:
+        """All equalities, and some rows of each family to begin with: every parameter is then held
+        by some.
+        """
+        rng, found = np.random.default_rng(0), [self.equalities()]
+        for first, family in self._numbered():
+            wanted = int(COSTS.first_rows * self.dimension)
+            if family.count <= wanted:
+                found.append(first + np.arange(family.count))
+            else:
+                found.append(first + rng.integers(0, family.count, wanted))
+        return np.unique(np.concatenate(found))
+
+    def take(self, ids: Indices) -> Taken:
+        """The rows with these numbers."""
+        parts = []
+        for first, family in self._numbered():
+            mine = np.flatnonzero((ids >= first) & (ids < first + family.count))
+            if mine.size:
+                local = ids[mine] - first
+                equal = np.broadcast_to(family.is_equality, family.count)[local]
+                parts.append((mine, *_rows(family, local), equal))
+        order = np.concatenate([np.zeros(0, dtype=np.int64), *(part[0] for part in parts)])
+        right = np.concatenate([np.zeros(0), *(part[2] for part in parts)])
+        equal = np.concatenate([np.zeros(0, dtype=bool), *(part[3] for part in parts)])
+        return Taken(tuple(part[1] for part in parts), right, equal, ids[order])
+
+    def broken(self, w: Vector, most: int) -> Indices:
+        """The worst rows that w breaks, spread over the parameters; at most so many per family."""
+        found = [first + family.worst(w, most) for first, family in self._numbered()]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
     @property
-    def lengths(self) -> Floats:
-        if sparse.issparse(self.matrix):
-            squares = np.asarray(self.matrix.multiply(self.matrix).sum(axis=1)).ravel()
-        else:
-            squares = np.einsum("ij,ij->i", self.matrix, self.matrix)
-        return np.where(squares > 0.0, np.sqrt(squares), 1.0)
+    def products(self) -> float:
+        """Multiplications of adding all rows to a square matrix."""
+        total = 0.0
+        for family in self.families:
+            total += float(family.count) * float(min(family.most_entries, self.dimension)) ** 2
+        return total
 
 
-def rows_of(problem: Problem) -> Rows:
-    """All rows; opposite ones are merged into an equality."""
-    found = problem.constraints.linear_rows()
-    assert found is not None
-    matrix, right = found
-    count = right.size
-    equal = np.zeros(count, dtype=bool)
-    kept = np.ones(count, dtype=bool)
-    if sparse.issparse(matrix) or matrix.size <= COSTS.largest_compared:
-        first, second = opposite_rows(sparse.csr_matrix(matrix), right)
-        equal[first], kept[second] = True, False
-    ids = np.flatnonzero(kept)
-    if ids.size == count:
-        return Rows(matrix, right, equal, ids)
-    return Rows(matrix[ids], right[ids], equal[ids], ids)
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """Rows in blocks, dense or sparse; `ids` are their numbers in this order."""
+
+    blocks: tuple[Matrix, ...]
+    right: Vector
+    equal: Booleans
+    ids: Indices
+
+
+def _rows(family: RecordConstraints, local: Indices) -> tuple[Matrix, Vector]:
+    A = getattr(family, "A", None)
+    if isinstance(A, np.ndarray):  # dense rows stay dense
+        return A[local], family.b[local]  # type: ignore[attr-defined]
+    matrix, right = family.rows_at(local)
+    return sparse.csr_matrix(matrix), right
+
+
+def with_opposites_merged(taken: Taken) -> Taken:
+    """Opposite rows a x <= b and -a x <= -b as one equality, where rows are not too many to look.
+
+    Without it no point is strictly inside of both, and an interior point has nowhere to go.
+    """
+    entries = sum(block.nnz if sparse.issparse(block) else block.size for block in taken.blocks)
+    if not taken.blocks or entries > COSTS.most_compared:
+        return taken
+    matrix = sparse.vstack([sparse.csr_matrix(block) for block in taken.blocks], format="csr")
+    matrix.sort_indices()
+    first, second = opposite_rows(matrix, taken.right)
+    if not first.size:
+        return taken
+    equal, kept = taken.equal.copy(), np.ones(taken.right.size, dtype=bool)
+    equal[first], kept[second] = True, False
+    return Taken((matrix[kept],), taken.right[kept], equal[kept], taken.ids[kept])
+
+
+def opposite_rows(rows: Matrix, right: Vector) -> tuple[Indices, Indices]:
+    """Pairs of rows a x <= b and -a x <= -b: they share a key but for its sign, and are compared
+    entry by entry.
+    """
+    key = np.asarray(rows @ np.random.default_rng(0).standard_normal(rows.shape[1]))
+    order = np.lexsort((np.sign(key), np.sign(key) * right, np.abs(key)))
+    one, two = order[:-1], order[1:]
+    alike = (key[one] == -key[two]) & (key[one] != 0.0) & (right[one] == -right[two])
+    alike[1:] &= ~alike[:-1]  # a row has one partner
+    one, two = one[alike], two[alike]
+    different = abs(rows[one] + rows[two]).sum(axis=1) if one.size else np.zeros(0)
+    same = np.asarray(different).ravel() == 0.0
+    return one[same], two[same]

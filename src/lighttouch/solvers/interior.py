@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from lighttouch.arrays import Indices, Vector
+from lighttouch.interior.choice import choose_system
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import Point, dual_value, first_point, repaired, step, worst_excess
 from lighttouch.interior.program import (
@@ -28,8 +28,8 @@ from lighttouch.interior.program import (
     with_rows,
 )
 from lighttouch.interior.statement import least_bends, objection_to, program_of
-from lighttouch.interior.systems import SparseSystem, System, choose_system, dense_seconds
-from lighttouch.interior.working_set import Rows, rows_of
+from lighttouch.interior.systems import System
+from lighttouch.interior.working_set import Rows, Taken, with_opposites_merged
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.problem import Problem
 from lighttouch.projections.sets import feasible_set
@@ -48,6 +48,7 @@ class InteriorState(SolverState):
     start: Vector
     rows: Indices  # of the working set
     point: Point | None = None  # in units of the problem
+    central: Point | None = None  # of this round, where its gap was still large
     attempt: int = 0
     steps: int = 0  # of this round
     waited: int = 0
@@ -117,10 +118,10 @@ class InteriorPoint(BaseSolver[InteriorState]):
         return objection
 
     def init(self, problem: Problem, start: Vector) -> InteriorState:
-        rows = _model(problem).rows
-        first = np.flatnonzero(rows.equal) if _uses_working_set(problem) else np.arange(rows.count)
+        rows, everything = _model(problem).rows, not _uses_working_set(problem)
+        first = np.arange(rows.count) if everything else rows.sample()
         state = InteriorState(new_counters(), start.copy(), first)
-        if not _uses_working_set(problem):
+        if everything:
             state.goal = INTERIOR.enough * self.tolerance
         state.first_objective = problem.objective.value(start)
         none = np.zeros(_model(problem).program.count)
@@ -168,11 +169,13 @@ class InteriorPoint(BaseSolver[InteriorState]):
             better = state.round.repaired()
             state.bound = max(state.bound, model.bound(program, better.x, better.s))
         gap = value - state.bound
+        if at.products <= INTERIOR.central_gap * scale and state.central is None:
+            state.central = at
         left = float(np.abs(program.P @ at.x + program.q + program.backward(at.s)).max())
         merit = left * size + at.products + scale * excess / size
         everything = state.rows.size == model.rows.count
         if feasible and everything and value < state.best_objective:
-            self._keep(state, model, at, value)
+            self._keep(state, at, value)
         if feasible and not everything and gap <= state.goal * scale:
             return self._grow(problem, model, state, at, value)
         if state.best is not None and state.gap <= INTERIOR.enough * self.tolerance * state.scale:
@@ -193,28 +196,44 @@ class InteriorPoint(BaseSolver[InteriorState]):
         goal = max(state.goal * scale, enough)
         return at.products <= goal and value - state.bound > goal
 
-    def _keep(self, state: InteriorState, model: _Model, at: Point, value: float) -> None:
+    def _keep(self, state: InteriorState, at: Point, value: float) -> None:
         state.best, state.best_objective = at.x, value
-        state.slopes, state.slope_rows = at.s[at.s.size - state.rows.size :], state.rows
+        state.slope_rows = state.round.taken.ids
+        state.slopes = at.s[at.s.size - state.slope_rows.size :]
 
     def _grow(
         self, problem: Problem, model: _Model, state: InteriorState, at: Point, value: float
     ) -> None:
         """Rows that the point breaks join the working set; without any it is a candidate."""
+        enough = INTERIOR.enough * self.tolerance
+        state.steps, state.waited, state.least_merit = 0, 0, math.inf
         most = max(INTERIOR.least_batch, int(INTERIOR.batch_share * problem.dimension))
-        broken = model.rows.broken(at.x, state.rows, most)
+        broken = np.setdiff1d(model.rows.broken(at.x, most), state.rows)
         if broken.size == 0:
             if value < state.best_objective:
-                self._keep(state, model, at, value)
-            if state.gap <= INTERIOR.enough * self.tolerance * state.scale:
-                state.ended = True
-            state.goal *= INTERIOR.goal_shrink
-            state.steps, state.waited = 0, 0
+                self._keep(state, at, value)
+            state.ended = state.goal <= enough or state.gap <= enough * state.scale
+        elif state.goal <= enough and self._nearest_will_do(problem, state, at):
+            state.ended = True
             return
-        state.point = _joined(at, broken.size, model.rows, broken)
-        state.rows = np.concatenate([state.rows, broken])
-        state.round, state.steps, state.waited, state.least_merit = None, 0, 0, math.inf
-        state.goal = max(state.goal * INTERIOR.goal_shrink, INTERIOR.enough * self.tolerance)
+        else:
+            state.rows = np.concatenate([state.rows, broken])
+            state.point = _joined(model, state.central or at, broken)
+            state.round, state.central = None, None
+        if broken.size <= INTERIOR.few_new * state.rows.size:
+            state.goal = max(state.goal * INTERIOR.goal_shrink, enough)
+
+    def _nearest_will_do(self, problem: Problem, state: InteriorState, at: Point) -> bool:
+        """Whether the nearest feasible point is good enough: where rows are broken along directions
+        in which the objective is flat, no further round is needed.
+        """
+        nearest = feasible_set(problem.constraints, problem.domain).nearest(at.x).w
+        value = problem.objective.value(nearest)
+        if value - state.bound <= self.tolerance * max(abs(value), TINY):
+            self._keep(state, at, value)
+            state.best = nearest
+            return True
+        return False
 
     def _give_up(self, state: InteriorState) -> None:
         """Once more from farther inside; then the end."""
@@ -223,7 +242,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
             state.ended = True
             return
         state.attempt += 1
-        state.point, state.round = None, None
+        state.point, state.round, state.central = None, None, None
         state.steps, state.waited, state.least_merit = 0, 0, math.inf
 
     def finished(self, state: InteriorState) -> Status | None:
@@ -270,28 +289,20 @@ def _new_model(problem: Problem) -> _Model:
     lower, upper = problem.domain.bounds(problem.dimension)
     lower = np.where(lower < -INTERIOR.no_bound, -np.inf, lower)
     upper = np.where(upper > INTERIOR.no_bound, np.inf, upper)
-    program = program_of(problem.objective)
     fixed = lower == upper
     matrix, right = bound_rows(np.where(fixed, -np.inf, lower), upper)
-    if right.size:
-        equal = fixed[matrix.indices]
-        program = with_rows(program, matrix, right, equal)
-    return _Model(program, rows_of(problem), lower, upper, least_bends(problem.objective))
+    program = with_rows(program_of(problem.objective), (matrix,), right, fixed[matrix.indices])
+    rows = Rows(problem.constraints.parts, problem.dimension)
+    return _Model(program, rows, lower, upper, least_bends(problem.objective))
 
 
 def _uses_working_set(problem: Problem) -> bool:
     """Whether all rows would cost more than the factorisation itself."""
-    model = _model(problem)
-    count, d = model.rows.count, problem.dimension
-    if count <= INTERIOR.fewest_rows:
+    rows, d = _model(problem).rows, problem.dimension
+    if rows.count <= INTERIOR.fewest_rows:
         return False
-    matrix = model.rows.matrix
-    squares = (
-        float(np.square(np.diff(matrix.indptr), dtype=np.float64).sum())
-        if sparse.issparse(matrix)
-        else float(matrix.size) * d
-    )
-    return squares > INTERIOR.rows_per_factor * d**3 / 3.0
+    many = rows.count > INTERIOR.rows_per_parameter * d
+    return many or rows.products > INTERIOR.rows_per_factor * d**3 / 3.0
 
 
 @dataclass
@@ -299,6 +310,7 @@ class _Round:
     """The program of one working set, in units of its own, and its equations."""
 
     program: Program
+    taken: Taken
     inner: Program
     units: Units
     system: System
@@ -306,11 +318,12 @@ class _Round:
 
     @classmethod
     def of(cls, model: _Model, state: InteriorState) -> _Round:
-        program = model.program
-        if state.rows.size:
-            program = with_rows(program, *model.rows.take(state.rows))
+        taken = model.rows.take(state.rows)
+        if state.rows.size == model.rows.count:
+            taken = with_opposites_merged(taken)
+        program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
         inner, units = scaled(program, INTERIOR.scaling_sweeps)
-        return cls(program, inner, units, choose_system(inner))
+        return cls(program, taken, inner, units, choose_system(inner)[0])
 
     def step(self, at: Point | None, attempt: int) -> Point | None:
         """The next point, in units of the problem; None where the path cannot go on."""
@@ -338,9 +351,18 @@ class _Round:
             return self.point.times(self.units)
 
 
-def _joined(at: Point, count: int, rows: Rows, new: Indices) -> Point | None:
-    """The point with new rows, or None to begin afresh."""
-    return None
+def _joined(model: _Model, at: Point, new: Indices) -> Point:
+    """The point with new rows at its end, each as far inside as the worst of them is outside."""
+    taken = model.rows.take(new)
+    excess = np.concatenate([np.asarray(block @ at.x) for block in taken.blocks]) - taken.right
+    worst = INTERIOR.entering_slack * float(excess.max(initial=0.0))
+    slack = np.maximum(-excess, worst)
+    pairs = int(np.count_nonzero(at.n > 0.0) + np.count_nonzero(at.p > 0.0))
+    slope = at.products / max(1, pairs) / slack
+    none, one = np.zeros(new.size), np.ones(new.size)
+    added = (slope, slope, one, slack, none)
+    parts = (at.s, at.low, at.high, at.n, at.p)
+    return Point(at.x, *(np.concatenate(pair) for pair in zip(parts, added, strict=True)))
 
 
 def seconds_per_step(problem: Problem) -> float:
@@ -349,12 +371,9 @@ def seconds_per_step(problem: Problem) -> float:
 
     def ask() -> float:
         program = model.program
-        if not _uses_working_set(problem) and model.rows.count:
-            everything = np.arange(model.rows.count)
-            program = with_rows(program, *model.rows.take(everything))
-        system = choose_system(program)
-        if isinstance(system, SparseSystem):
-            return system.seconds
-        return dense_seconds(program.P, program.blocks)
+        if not _uses_working_set(problem):
+            taken = model.rows.take(np.arange(model.rows.count))
+            program = with_rows(program, taken.blocks, taken.right, taken.equal)
+        return choose_system(program)[1]
 
     return prepared(problem, "seconds of an interior point's step", ask)
