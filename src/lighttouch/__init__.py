@@ -27,6 +27,7 @@ from lighttouch.errors import (
 )
 from lighttouch.lattice import Lattice
 from lighttouch.objectives import (
+    CustomLoss,
     CustomObjective,
     EmpiricalRisk,
     EpsilonInsensitive,
@@ -136,6 +137,7 @@ __all__ = [
     "ConstraintError",
     "Convex",
     "ConvexConstraints",
+    "CustomLoss",
     "CustomObjective",
     "DataError",
     "Dominates",
