@@ -498,6 +498,18 @@ def users_gradient(record: UsersExamples, i: int, w: np.ndarray, out: np.ndarray
         out[k] = error * record.X[i, k]
 
 
+def fourth_power(z: float, y: float) -> float:
+    return (z - y) ** 4
+
+
+def fourth_power_slope(z: float, y: float) -> float:
+    return 4.0 * (z - y) ** 3
+
+
+FOURTH = lt.CustomLoss(fourth_power, fourth_power_slope)
+SLOW_FOURTH = lt.CustomLoss(fourth_power, fourth_power_slope, compiled=False)
+
+
 def compiled_rows(A: np.ndarray, b: np.ndarray) -> lt.ConvexConstraints:
     return lt.ConvexConstraints(
         A.shape[1], A.shape[0], users_value, users_subgradient, record=UsersRows(A, b)
@@ -710,6 +722,12 @@ OBJECTIVES: dict[str, Callable[[np.random.Generator], Any]] = {
     ),
     "compiled": lambda rng: compiled_examples(rng.normal(size=(6, 5)), rng.normal(size=6)),
     "python": lambda rng: python_examples(rng.normal(size=(6, 5)), rng.normal(size=6)),
+    "a user's loss": lambda rng: lt.EmpiricalRisk(
+        _sparse(rng, 7, 5), rng.normal(size=7), FOURTH, offset=rng.normal(size=7), l1=0.1
+    ),
+    "a user's loss in python": lambda rng: lt.EmpiricalRisk(
+        rng.normal(size=(7, 5)), rng.normal(size=7), SLOW_FOURTH, sample_weight=rng.random(7)
+    ),
     "sum": lambda rng: lt.WeightedSum(
         [
             OBJECTIVES["sparse, offset, l1"](rng),

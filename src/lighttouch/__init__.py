@@ -30,6 +30,7 @@ from lighttouch.errors import (
 )
 from lighttouch.lattice import Lattice
 from lighttouch.objectives import (
+    CustomLoss,
     CustomObjective,
     EmpiricalRisk,
     EpsilonInsensitive,
@@ -140,6 +141,7 @@ __all__ = [
     "ConstraintError",
     "Convex",
     "ConvexConstraints",
+    "CustomLoss",
     "CustomObjective",
     "DataError",
     "Dominates",

@@ -108,6 +108,15 @@ class Solver(Protocol[SomeState]):
     def batch_sizes(self, state: SomeState) -> tuple[int, int, int]:
         """Examples, drawn constraints and remembered constraints per step."""
 
+    def lower_bound(self, state: SomeState) -> float:
+        """What no feasible point's objective is below; -inf where nothing is proven."""
+
+    def multipliers(self, problem: Problem, state: SomeState) -> Vector | None:
+        """One per constraint, of the solution; None where the solver has none."""
+
+    def accuracy(self, state: SomeState) -> float:
+        """The gap within which CONVERGED may be said, in units of the objective."""
+
     def notes(self, state: SomeState) -> Sequence[str]:
         """What was chosen and found, in sentences for the user."""
 

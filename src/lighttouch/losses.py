@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.errors import DataError
 from lighttouch.kernels.verbs import losses as kernels
-from lighttouch.kernels.verbs.losses import LABELS, NONNEGATIVE, POSITIVE, TABLE, LossRow
-from lighttouch.validation import finite_vector, positive
+from lighttouch.kernels.verbs.custom_losses import loop_over
+from lighttouch.kernels.verbs.log_link_losses import SMALLEST_CURVATURE
+from lighttouch.kernels.verbs.losses import ANY, LABELS, NONNEGATIVE, POSITIVE, TABLE, LossRow
+from lighttouch.validation import finite_vector, one_of, positive
+
+DIFFERENCE = 1e-6  # of predictions, for curvatures: the cube root of the rounding, about
 
 LOSSES: dict[str, LossRow] = {
     row.name: replace(row, number=number) for number, row in enumerate(TABLE)
@@ -135,7 +141,77 @@ class Tweedie:
             )
 
 
-Loss = str | Quantile | Huber | EpsilonInsensitive | Tweedie
+@dataclass(frozen=True)
+class CustomLoss:
+    """A convex loss of your own, given by functions of a prediction z and a target y.
+
+    It runs in every loop that takes the built-in losses. No optimum is proven for it, because its
+    conjugate is not known.
+
+    Parameters
+    ----------
+    value : callable
+        `value(z, y)` returns the loss, a number.
+    slope : callable
+        `slope(z, y)` returns a subgradient in z.
+    curvature : callable, default=None
+        `curvature(z, y)` returns the second derivative. Give it where the loss is smooth: without
+        it, the loss counts as one with kinks.
+    targets : str, default="any"
+        Which targets it takes: "any", "labels" (-1 and +1), "nonnegative" or "positive".
+    compiled : bool, default=True
+        Whether numba compiles the functions; False calls them from Python, which is slow.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> fourth = lt.CustomLoss(lambda z, y: (z - y) ** 4, lambda z, y: 4.0 * (z - y) ** 3)
+    >>> lt.EmpiricalRisk([[1.0]], [0.0], loss=fourth).value([2.0])
+    16.0
+    """
+
+    value: Callable[[float, float], float]
+    slope: Callable[[float, float], float]
+    curvature: Callable[[float, float], float] | None = None
+    targets: str = ANY
+    compiled: bool = True
+
+    def __post_init__(self) -> None:
+        one_of(self.targets, (ANY, LABELS, NONNEGATIVE, POSITIVE), "targets")
+        for name in ("value", "slope", "curvature"):
+            function = getattr(self, name)
+            if name == "curvature" and function is None:
+                continue
+            if not callable(function):
+                raise ValueError(f"{name} must be a function of (z, y), got {function!r}")
+            self._refuse_failing(name, function)
+
+    def _refuse_failing(self, name: str, function: Callable[..., float]) -> None:
+        """Try it once, so that a mistake is found here and not within a compiled loop."""
+        try:
+            loop_over(function, self.compiled)(np.ones(1), np.ones(1))
+        except Exception as error:
+            advice = "; compiled=False calls it from Python" if self.compiled else ""
+            said = str(error).strip().splitlines() or [type(error).__name__]
+            raise ValueError(  # numba says in its second line what is wrong
+                f"{name} must return a number for z = 1 and y = 1, but it failed: "
+                f"{said[min(1, len(said) - 1)]}{advice}"
+            ) from error
+
+    def at(self, name: str, z: Vector, y: Vector) -> Vector:
+        """One of the functions at every example."""
+        return np.asarray(loop_over(getattr(self, name), self.compiled)(z, y))
+
+    def curvatures(self, z: Vector, y: Vector) -> Vector:
+        """The second derivatives, by differences of slopes where none are given."""
+        if self.curvature is not None:
+            return self.at("curvature", z, y)
+        step = DIFFERENCE * (1.0 + np.abs(z))
+        rise = self.at("slope", z + step, y) - self.at("slope", z - step, y)
+        return np.asarray(rise / (2.0 * step))
+
+
+Loss = str | Quantile | Huber | EpsilonInsensitive | Tweedie | CustomLoss
 _CLASSES: dict[str, Any] = {
     "quantile": Quantile,
     "huber": Huber,
@@ -145,8 +221,15 @@ _CLASSES: dict[str, Any] = {
 BY_NAME = tuple(name for name in LOSSES if name == "huber" or name not in _CLASSES)
 
 
+_UNKNOWN = replace(  # what nobody may call: users' losses have functions of their own
+    LOSSES["squared"], name="custom", number=-1, largest_curvature=math.inf, roundness=None
+)
+
+
 def loss_of(loss: Loss) -> LossRow:
     """The row of a loss given by its name or as Quantile(level), Huber(threshold), ..."""
+    if isinstance(loss, CustomLoss):
+        return replace(_UNKNOWN, targets=loss.targets, users=loss)
     for name, kind in _CLASSES.items():
         if isinstance(loss, kind):
             row = LOSSES[name]
@@ -159,6 +242,8 @@ def loss_of(loss: Loss) -> LossRow:
 
 def given_as(row: LossRow) -> Loss:
     """The loss as `EmpiricalRisk` takes it: the inverse of `loss_of`."""
+    if row.users is not None:
+        return cast(CustomLoss, row.users)
     if row.name in BY_NAME and row.level == LOSSES[row.name].level:
         return row.name
     made: Loss = _CLASSES[row.name](row.level)
@@ -181,6 +266,8 @@ def refuse_targets(row: LossRow, y: Vector) -> None:
 
 def values(row: LossRow, z: Vector, y: Vector, width: float = 0.0) -> Vector:
     """The loss of every example, its kink rounded over `width`."""
+    if row.users is not None:
+        return cast(CustomLoss, row.users).at("value", z, y)
     out = np.empty(z.size)
     kernels.rounded_values(row.number, row.levels, float(width), z, y, out)
     return out
@@ -188,6 +275,9 @@ def values(row: LossRow, z: Vector, y: Vector, width: float = 0.0) -> Vector:
 
 def quadratic(row: LossRow, z: Vector, y: Vector, width: float) -> tuple[Vector, Vector]:
     """Slopes and curvatures of quadratics that touch the rounded loss at the predictions z."""
+    if row.users is not None:
+        curved = np.maximum(row.users.curvatures(z, y), SMALLEST_CURVATURE)
+        return row.users.at("slope", z, y), curved
     slopes, curvatures = np.empty(z.size), np.empty(z.size)
     kernels.quadratic_models(row.number, row.levels, float(width), z, y, slopes, curvatures)
     return slopes, curvatures
@@ -195,6 +285,9 @@ def quadratic(row: LossRow, z: Vector, y: Vector, width: float) -> tuple[Vector,
 
 def derivatives(row: LossRow, z: Vector, y: Vector) -> tuple[Vector, Vector, Vector]:
     """The loss of every example with its first and second derivative."""
+    if row.users is not None:
+        users = row.users
+        return users.at("value", z, y), users.at("slope", z, y), users.curvatures(z, y)
     found = np.empty(z.size), np.empty(z.size), np.empty(z.size)
     kernels.derivatives(row.number, row.levels, z, y, *found)
     return found
@@ -208,6 +301,8 @@ def slope_ranges(row: LossRow, y: Vector) -> tuple[Vector, Vector]:
 
 def typical_residual(row: LossRow, z: Vector, y: Vector) -> float:
     """The mean size of what the predictions miss, in units of z."""
+    if row.users is not None:
+        return float(np.mean(np.abs(z - y)))
     out = np.empty(z.size)
     kernels.residuals(row.number, z, y, out)
     return float(np.mean(np.abs(out)))
@@ -222,7 +317,12 @@ def target_size(row: LossRow, y: Vector) -> float:
 
 
 def conjugate_values(row: LossRow, slopes: Vector, y: Vector) -> tuple[Vector, Vector]:
-    """The nearest slopes in the domain of phi*, and phi* there: phi(z) >= s z - phi*(s)."""
+    """The nearest slopes in the domain of phi*, and phi* there: phi(z) >= s z - phi*(s).
+
+    Of a user's loss phi* is not known: infinity, with which every bound is true and says nothing.
+    """
+    if row.users is not None:
+        return np.array(slopes, dtype=np.float64), np.full(slopes.size, np.inf)
     allowed, out = np.array(slopes, dtype=np.float64), np.empty(slopes.size)
     kernels.conjugates(row.number, row.levels, allowed, y, out)
     return allowed, out

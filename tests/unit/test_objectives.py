@@ -1,4 +1,4 @@
-"""Offsets and l1 penalties: what they add, and that every method finds the same optimum."""
+"""Offsets, l1 penalties and users' losses: what they add, and that methods find the optimum."""
 
 from __future__ import annotations
 
@@ -131,3 +131,47 @@ def test_log_links_without_constraints_agree_with_scipy(loss, y):
 def test_bad_offsets_and_penalties_are_named(arguments, words):
     with pytest.raises(ValueError, match=words):
         lt.EmpiricalRisk(X, Y, **arguments)
+
+
+# --- users' losses
+HALF_SQUARE = (lambda z, y: 0.5 * (z - y) * (z - y), lambda z, y: z - y, lambda z, y: 1.0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_users_squares_are_the_built_in_ones(form, compiled):
+    own = lt.CustomLoss(*HALF_SQUARE, compiled=compiled)
+    more = {"l2": 0.1, "l1": 0.05, "offset": OFFSET, "sample_weight": np.arange(60.0)}
+    ours, theirs = (lt.EmpiricalRisk(form(X), Y, loss, **more) for loss in ("squared", own))
+    w = RNG.normal(size=4)
+    assert theirs.value(w) == ours.value(w)
+    assert theirs.gradient(w).tobytes() == ours.gradient(w).tobytes()
+    assert theirs.interpreted is not compiled and isinstance(theirs, lt.EmpiricalRisk)
+    for solver in (lt.FullTouch(1.5, lt.InverseSqrt(0.2)), lt.Accelerated(1e-6)):
+        points = [
+            lt.solve(lt.Problem(each, lt.ordering(4)), solver, iterations=60, project=False).w_last
+            for each in (ours, theirs)
+        ]
+        assert points[0].tobytes() == points[1].tobytes()
+
+
+def test_quadratic_steps_take_a_users_loss_with_its_curvature():
+    problems = [
+        lt.Problem(lt.EmpiricalRisk(X, Y, loss, l2=0.1), lt.ordering(4))
+        for loss in ("squared", lt.CustomLoss(*HALF_SQUARE), lt.CustomLoss(*HALF_SQUARE[:2]))
+    ]
+    ours, theirs = (lt.solve(problem, lt.QuadraticSteps()) for problem in problems[:2])
+    assert theirs.objective == pytest.approx(ours.objective, rel=1e-9)
+    assert ours.status is lt.Status.CONVERGED and theirs.status is lt.Status.STALLED
+    assert "curvature" in lt.QuadraticSteps().objection_to(problems[2])
+
+
+def test_bad_losses_of_users_are_named():
+    with pytest.raises(ValueError, match=r"slope must return a number.*compiled=False"):
+        lt.CustomLoss(lambda z, y: 0.0, lambda z, y: z.missing)
+    with pytest.raises(ValueError, match="slope must be a function"):
+        lt.CustomLoss(lambda z, y: 0.0, 1.0)
+    with pytest.raises(ValueError, match="targets must be one of any, labels"):
+        lt.CustomLoss(*HALF_SQUARE, targets="some")
+    with pytest.raises(lt.DataError, match=r"positive for the custom loss, got 0.0 in row 0"):
+        lt.EmpiricalRisk([[1.0]], [0.0], lt.CustomLoss(*HALF_SQUARE, targets="positive"))

@@ -1,12 +1,13 @@
 """The function to minimise."""
 
-from lighttouch.losses import EpsilonInsensitive, Huber, Quantile, Tweedie
+from lighttouch.losses import CustomLoss, EpsilonInsensitive, Huber, Quantile, Tweedie
 from lighttouch.objectives.custom import CustomObjective
 from lighttouch.objectives.empirical import EmpiricalRisk, PairwiseRisk
 from lighttouch.objectives.quadratic import Quadratic
 from lighttouch.objectives.sums import WeightedSum
 
 __all__ = [
+    "CustomLoss",
     "CustomObjective",
     "EmpiricalRisk",
     "EpsilonInsensitive",

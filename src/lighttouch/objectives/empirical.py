@@ -10,9 +10,10 @@ import scipy.sparse
 
 from lighttouch.arrays import Matrix, Vector
 from lighttouch.errors import DataError
+from lighttouch.kernels.verbs.custom_losses import examples_with_loss
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.kernels.verbs.objectives import DenseExamples, SparseExamples
-from lighttouch.losses import Loss, loss_of, refuse_targets
+from lighttouch.losses import CustomLoss, Loss, loss_of, refuse_targets
 from lighttouch.objectives.base import RecordObjective
 from lighttouch.validation import finite_matrix, finite_vector, one_of, positive
 
@@ -29,7 +30,7 @@ class EmpiricalRisk(RecordObjective):
         positive for gamma.
     loss : str or loss, default "squared"
         "squared", "absolute", "huber", "logistic", "hinge", "poisson", "gamma", `Quantile(level)`,
-        `Huber(threshold)`, `EpsilonInsensitive(epsilon)` or `Tweedie(power)`.
+        `Huber(threshold)`, `EpsilonInsensitive(epsilon)`, `Tweedie(power)`, or a `CustomLoss`.
     l2 : float, default 0.0
         Strength of the ridge.
     sample_weight : array-like of shape (n,), optional
@@ -93,7 +94,10 @@ class EmpiricalRisk(RecordObjective):
             if scipy.sparse.issparse(self.X)
             else float(self.dimension)
         )
-        self.record = self._record()
+        self.record: Any = self._record()
+        if isinstance(loss, CustomLoss):
+            self.interpreted = not loss.compiled
+            self.record = examples_with_loss(self.record, loss.value, loss.slope, loss.compiled)
 
     def _record(self) -> DenseExamples | SparseExamples:
         targets = self.y[:1] if np.all(self.y == self.y[0]) else self.y

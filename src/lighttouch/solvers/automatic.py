@@ -16,14 +16,13 @@ from lighttouch.arrays import Indices, Vector
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import AnySolver
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
-from lighttouch.objectives import Quadratic
 from lighttouch.problem import Problem
 from lighttouch.projections.sets import FeasibleSet, feasible_set
 from lighttouch.result import Status
 from lighttouch.solvers.accelerated import Accelerated
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.costs import COSTS
-from lighttouch.solvers.interior import InteriorPoint
+from lighttouch.solvers.interior import InteriorPoint, interior_seconds
 from lighttouch.solvers.sampled import SampledAdaGrad
 from lighttouch.solvers.scales import check_operations, has_kinks, pass_operations
 from lighttouch.solvers.splitting import AlternatingDirections
@@ -40,6 +39,7 @@ class ChainState(SolverState):
     earlier: Indices  # the counters of the solvers before
     best: Vector
     best_objective: float = math.inf
+    bound: float = -math.inf  # of the solvers before
 
     @property
     def w(self) -> Vector:
@@ -54,9 +54,9 @@ class ChainState(SolverState):
 class Automatic(BaseSolver[ChainState]):
     """The default solver: it chooses among `lt.SampledAdaGrad`, `lt.Accelerated` and others.
 
-    Many examples are sampled first; small problems go to accelerated projected gradient steps at
-    once, quadratic programs that are cheap to factor to an interior point, smooth losses under
-    nested rows to alternating directions.
+    Losses with kinks and rows that couple many parameters go to an interior point, after sampling
+    where that takes long; other small problems go to accelerated projected gradient steps at once,
+    smooth losses under nested rows to alternating directions. Many examples are sampled first.
 
     Parameters
     ----------
@@ -83,16 +83,29 @@ class Automatic(BaseSolver[ChainState]):
             feasible = feasible_set(problem.constraints, problem.domain)
         except InfeasibleConstraintsError:
             return (polish,)  # its first projection says so in words
-        if _is_cheap_program(problem, feasible):
-            return (InteriorPoint(), polish)
-        if _full_pass_is_cheap(problem):
-            directions = AlternatingDirections(self.tolerance)
-            if feasible.has_nested and directions.objection_to(problem) is None:
-                return (directions, polish)
-            if check_operations(problem) <= COSTS.cheap_check:
-                return (polish,)
+        directions = AlternatingDirections(self.tolerance)
+        cheap = _full_pass_is_cheap(problem)
+        if cheap and feasible.has_nested and directions.objection_to(problem) is None:
+            return (directions, polish)
+        seconds = self._interior_seconds(problem, feasible)
+        if seconds <= COSTS.interior_seconds:
+            return (InteriorPoint(min(self.tolerance, COSTS.interior_claim)), polish)
+        if cheap and check_operations(problem) <= COSTS.cheap_check:
+            return (polish,)
         sampled = SampledAdaGrad(self.tolerance)
+        if seconds <= COSTS.proof_seconds:
+            return (sampled, InteriorPoint(self.tolerance))
         return (sampled, Accelerated(self.tolerance, near=True)) if _polish(problem) else (sampled,)
+
+    def _interior_seconds(self, problem: Problem, feasible: FeasibleSet) -> float:
+        """About how long an interior point would take; infinite where others are better anyway:
+        smooth losses under orders and boxes, whose projections are cheap.
+        """
+        if not (feasible.is_coupled or has_kinks(problem)):
+            return math.inf
+        if InteriorPoint().objection_to(problem) is not None:
+            return math.inf
+        return interior_seconds(problem)
 
     def init(self, problem: Problem, start: Vector) -> ChainState:
         solvers = self.chain(problem)
@@ -117,6 +130,7 @@ class Automatic(BaseSolver[ChainState]):
         objective = problem.objective.value(solution)
         if objective < state.best_objective:
             state.best, state.best_objective = solution, objective
+        state.bound = max(state.bound, state.solver.lower_bound(state.inner))
         state.earlier = state.counters.copy()
         state.place += 1
         state.solvers = tuple(_within_budget(problem, state, each) for each in state.solvers)
@@ -143,6 +157,15 @@ class Automatic(BaseSolver[ChainState]):
     def batch_sizes(self, state: ChainState) -> tuple[int, int, int]:
         return state.solver.batch_sizes(state.inner)
 
+    def lower_bound(self, state: ChainState) -> float:
+        return max(state.bound, state.solver.lower_bound(state.inner))
+
+    def multipliers(self, problem: Problem, state: ChainState) -> Vector | None:
+        return state.solver.multipliers(problem, state.inner)
+
+    def accuracy(self, state: ChainState) -> float:
+        return state.solver.accuracy(state.inner)
+
     def notes(self, state: ChainState) -> Sequence[str]:
         return state.solver.notes(state.inner)
 
@@ -155,14 +178,6 @@ def _within_budget(problem: Problem, state: ChainState, solver: AnySolver) -> An
     return replace(
         solver, passes=max(COSTS.fewest_polish_passes, int(COSTS.polish_share * sampled))
     )
-
-
-def _is_cheap_program(problem: Problem, feasible: FeasibleSet) -> bool:
-    """A quadratic program with general rows (orders and boxes have better methods)."""
-    objective = problem.objective
-    if not isinstance(objective, Quadratic) or not feasible.is_general:
-        return False
-    return feasible.factor_cost_with(objective.P) <= COSTS.factor
 
 
 def _full_pass_is_cheap(problem: Problem) -> bool:

@@ -8,6 +8,7 @@ the run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -34,6 +35,8 @@ from lighttouch.kernels.state.iterate import (
 from lighttouch.kernels.state.running_maximum import MaximumTree
 from lighttouch.problem import Problem
 from lighttouch.result import Status
+from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.scales import TINY
 
 
 class BaseSolver(Generic[SomeState]):
@@ -64,6 +67,15 @@ class BaseSolver(Generic[SomeState]):
 
     def batch_sizes(self, state: SomeState) -> tuple[int, int, int]:
         return (0, 0, 0)
+
+    def lower_bound(self, state: SomeState) -> float:
+        return -math.inf
+
+    def multipliers(self, problem: Problem, state: SomeState) -> Vector | None:
+        return None
+
+    def accuracy(self, state: SomeState) -> float:
+        return math.inf
 
     def notes(self, state: SomeState) -> Sequence[str]:
         return ()
@@ -121,6 +133,15 @@ class AveragingSolver(BaseSolver[SomeSgd]):
 
     def probabilities(self, state: SomeSgd) -> Vector | None:
         return None if state.distribution is None else probabilities(state.distribution)
+
+
+def claim_unit(objective: float, first_objective: float) -> float:
+    """What a tolerance is relative to: the objective, or a little of what was gained since the
+    start where it is nearly 0.
+    """
+    gained = abs(first_objective - objective)
+    little = COSTS.little_objective * gained if math.isfinite(gained) else 0.0
+    return max(abs(objective), little, TINY)
 
 
 def first_state(problem: Problem, start: Vector) -> SgdState:

@@ -161,6 +161,9 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
             return "it needs the mean loss of a linear model (EmpiricalRisk); use Automatic"
         if problem.objective.l1 > 0.0:
             return "it needs an objective without l1; use Automatic"
+        row = problem.objective.loss_row
+        if row.users is not None and row.kinked:
+            return "it needs the curvature of a CustomLoss; give it, or use Automatic"
         if not feasible_set(problem.constraints, problem.domain).is_linear:
             return "it needs linear constraints in a box or everywhere; use Automatic"
         return None

@@ -50,7 +50,7 @@ def column_sizes(problem: Problem) -> Vector:
 def _column_sizes(objective: Objective) -> Vector:
     if isinstance(objective, WeightedSum):
         parts = np.array([_column_sizes(part) for part in objective.objectives])
-        return np.sqrt(np.asarray(objective.weights @ np.square(parts)))
+        return np.asarray(np.sqrt(objective.weights @ np.square(parts)))
     if isinstance(objective, Quadratic):
         diagonal = objective.P.diagonal() if sparse.issparse(objective.P) else np.diag(objective.P)
         return np.asarray(np.sqrt(np.maximum(0.0, diagonal)))

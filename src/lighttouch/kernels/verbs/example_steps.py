@@ -202,6 +202,11 @@ def _step_on_row(objective, row, weight, w, squares, domain, eta):
         w[j] = clamp(domain, j, w[j] - step)
 
 
-for _examples in (DenseExamples, SparseExamples):
-    penalty_count.register(_examples)(_penalty_count)
-    step_on_penalty.register(_examples)(_step_on_penalty)
+def register_penalty_steps(record_class):
+    """For records with the fields of a penalty."""
+    penalty_count.register(record_class)(_penalty_count)
+    step_on_penalty.register(record_class)(_step_on_penalty)
+
+
+register_penalty_steps(DenseExamples)
+register_penalty_steps(SparseExamples)

@@ -117,6 +117,7 @@ class LossRow:
     parameter: str = ""  # what `level` is; empty for losses without a parameter
     number: int = -1  # by which kernels know it: its place in the table
     level: float | np.ndarray = 0.0  # the loss's parameter, or one for each example
+    users: Any = None  # a user's own loss, which has no number
 
     @property
     def labelled(self) -> bool:
@@ -124,7 +125,8 @@ class LossRow:
 
     @property
     def kinked(self) -> bool:
-        return math.isinf(self.largest_curvature) and not self.log_link
+        smooth = self.log_link or (self.users is not None and self.users.curvature is not None)
+        return math.isinf(self.largest_curvature) and not smooth
 
     @property
     def dead_zone(self) -> float:

@@ -201,11 +201,16 @@ def _gradient_with_penalty(objective, example, w, scale, gradient):
     add_penalty_gradient(objective, w, scale, gradient)
 
 
-for _examples in (DenseExamples, SparseExamples):
-    penalty_value.register(_examples)(_penalty_value)
-    add_penalty_gradient.register(_examples)(_add_penalty_gradient)
-    add_smooth_penalty.register(_examples)(_add_smooth_penalty)
-    add_gradient.register(_examples)(_gradient_with_penalty)
+def register_penalties(record_class):
+    """For records with the fields of a penalty."""
+    penalty_value.register(record_class)(_penalty_value)
+    add_penalty_gradient.register(record_class)(_add_penalty_gradient)
+    add_smooth_penalty.register(record_class)(_add_smooth_penalty)
+    add_gradient.register(record_class)(_gradient_with_penalty)
+
+
+register_penalties(DenseExamples)
+register_penalties(SparseExamples)
 
 
 @penalty_value.register(object)
