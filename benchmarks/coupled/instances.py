@@ -326,7 +326,7 @@ def _risk(it: Instance, bounded: bool, scaled: bool) -> tuple[Any, Measure, Any]
     y = loss.targets(rng, X @ it.inside + rng.normal(size=n))
     it.words += [loss.name, f"n = {n}", f"d = {it.d}"]
     c = 1.0
-    if scaled and loss.degree and it.scalar and rng.random() < 0.2:
+    if scaled and loss.degree and it.words[0] in DOMAINS and rng.random() < 0.2:
         c = 10.0 ** float(rng.choice([-8, -3, 3, 8]))
         it.words.append(f"targets x {c:.0e}")
     it.unit = c**loss.degree
