@@ -16,6 +16,7 @@ import scipy.sparse
 
 import lighttouch as lt
 import reference
+from lighttouch import losses
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,37 @@ def one_constraint() -> Case:
 
 
 @cache
+def equalities_and_an_order() -> Case:
+    rng = np.random.default_rng(13)
+    X, y = _regression(14, 30, 6)
+    A, b = _sparse(rng, 3, 6), rng.uniform(-0.3, 0.3, size=3)
+    constraints = lt.stack(lt.LinearEqualities(A, b), lt.ordering(6))
+    problem = lt.Problem(lt.EmpiricalRisk(X, y, "absolute"), constraints, lt.Box(-2.0, 2.0))
+    families = reference.joined(
+        (3, reference.equalities(A.toarray(), b)),
+        (5, reference.linear(np.eye(6)[:-1] - np.eye(6)[1:], np.zeros(5))),
+    )
+    risk = reference.risk(X, y, reference.LOSSES["absolute"])
+    return Case(problem, reference.Piece(**risk, **families, project=reference.box(-2.0, 2.0)))
+
+
+@cache
+def generated_rows_in_a_box() -> Case:
+    """Rows that a Python function writes, so that all loops run interpreted."""
+    X, y = _regression(15, 20, 5)
+    points = np.random.default_rng(16).normal(size=(4, 5))
+    A, b = pair_rows(points)
+    problem = lt.Problem(
+        lt.EmpiricalRisk(X, y, "absolute"), python_pairs(points), lt.Box(-1.0, 1.0)
+    )
+    risk = reference.risk(X, y, reference.LOSSES["absolute"])
+    return Case(
+        problem,
+        reference.Piece(**risk, **reference.linear(A, b), project=reference.box(-1.0, 1.0)),
+    )
+
+
+@cache
 def no_constraints() -> Case:
     X, y = _regression(9, 20, 4)
     problem = lt.Problem(lt.EmpiricalRisk(X, y, lt.Quantile(0.3)))
@@ -188,6 +220,24 @@ def no_constraints() -> Case:
     )
 
 
+@cache
+def counts_under_an_order() -> Case:
+    """A log link, offsets and an l1 penalty."""
+    rng = np.random.default_rng(13)
+    X, offset = _sparse(rng, 30, 8), rng.normal(size=30)
+    y = rng.poisson(np.exp(X @ np.linspace(-1.0, 1.0, 8) + offset)).astype(float)
+    objective = lt.EmpiricalRisk(X, y, "poisson", offset=offset, l1=0.05)
+    problem = lt.Problem(objective, lt.lattice.increasing([2, 2, 2]), lt.Box(-0.7, 0.9))
+    A = problem.constraints.A.toarray()
+    risk = reference.risk(X.toarray(), y, reference.LOSSES["poisson"], offset=offset)
+    return Case(
+        problem,
+        reference.Piece(
+            **risk, **reference.linear(A, np.zeros(12)), project=reference.box(-0.7, 0.9), l1=0.05
+        ),
+    )
+
+
 PROBLEMS: dict[str, Callable[[], Case]] = {
     "dense rows in a box": dense_rows_in_a_box,
     "sparse rows in a ball": sparse_rows_in_a_ball,
@@ -195,8 +245,11 @@ PROBLEMS: dict[str, Callable[[], Case]] = {
     "an order in a box": an_order_in_a_box,
     "cones everywhere": cones_everywhere,
     "families joined": families_joined,
+    "equalities and an order": equalities_and_an_order,
+    "generated rows in a box": generated_rows_in_a_box,
     "one constraint": one_constraint,
     "no constraints": no_constraints,
+    "counts under an order": counts_under_an_order,
 }
 
 
@@ -240,7 +293,13 @@ ALL_PROBLEMS: dict[str, Callable[[], Case]] = {
     "nested rows": nested_rows,
 }
 EVERY = (*PROBLEMS, "a quadratic program")
-IN_A_BOX = ("dense rows in a box", "an order in a box", "a quadratic program")
+IN_A_BOX = (
+    "dense rows in a box",
+    "an order in a box",
+    "counts under an order",
+    "a quadratic program",
+)
+POLYTOPES = (*IN_A_BOX, "equalities and an order", "generated rows in a box")
 
 
 @dataclass(frozen=True)
@@ -324,7 +383,12 @@ SOLVERS: dict[str, Entry] = {
     ),
     "approx sgd": Entry(
         lambda p: lt.ApproxSGD(lt.InverseSqrt(0.4), batch=2),
-        takes=("an order in groups", "an order in a box", "no constraints"),
+        takes=(
+            "an order in groups",
+            "an order in a box",
+            "no constraints",
+            "counts under an order",
+        ),
         samples=2,
         feasible_start=True,
         plain_sgd=True,
@@ -332,20 +396,20 @@ SOLVERS: dict[str, Entry] = {
     "online frank-wolfe, gradients": Entry(
         lambda p: lt.OnlineFrankWolfe(memory="gradients"),
         lambda m, T: m * T,
-        takes=IN_A_BOX,
+        takes=POLYTOPES,
         samples=1,
         feasible_start=True,
     ),
     "online frank-wolfe, examples": Entry(
         lambda p: lt.OnlineFrankWolfe(memory="examples"),
-        takes=IN_A_BOX,
+        takes=POLYTOPES,
         feasible_start=True,
         averages=False,
     ),
     "local frank-wolfe": Entry(
         lambda p: lt.LocalFrankWolfe(batch=2),
         lambda m, T: m * T,
-        takes=IN_A_BOX,
+        takes=POLYTOPES,
         samples=2,
         feasible_start=True,
     ),
@@ -363,6 +427,8 @@ SOLVERS: dict[str, Entry] = {
             "dense rows in a box",
             "an order in groups",
             "an order in a box",
+            "equalities and an order",
+            "generated rows in a box",
             "one constraint",
             "no constraints",
         ),
@@ -444,6 +510,58 @@ def python_rows(A: np.ndarray, b: np.ndarray) -> lt.ConvexConstraints:
     )
 
 
+class UsersPoints(NamedTuple):
+    """Points whose differences are rows."""
+
+    X: np.ndarray
+
+
+def users_pair(
+    record: UsersPoints, j: int, columns: np.ndarray, values: np.ndarray
+) -> tuple[int, float]:
+    """w.(x_i - x_k) <= |x_i - x_k| / 2 for the ordered pair (i, k) of number j; zeros left out."""
+    n, d = record.X.shape
+    i = j // (n - 1)
+    k = j % (n - 1)
+    if k >= i:
+        k += 1
+    many = 0
+    square = 0.0
+    for c in range(d):
+        difference = record.X[i, c] - record.X[k, c]
+        square += difference * difference
+        if difference != 0.0:
+            columns[many] = c
+            values[many] = difference
+            many += 1
+    return many, 0.5 * np.sqrt(square)
+
+
+def pair_rows(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same rows, stored."""
+    n = len(points)
+    pairs = [(i, k) for i in range(n) for k in range(n) if k != i]
+    A = np.array([points[i] - points[k] for i, k in pairs])
+    return A, 0.5 * np.linalg.norm(A, axis=1)
+
+
+def compiled_pairs(points: np.ndarray) -> lt.GeneratedRows:
+    n, d = points.shape
+    return lt.GeneratedRows(d, n * (n - 1), UsersPoints(points), users_pair, d)
+
+
+class PlainPoints:
+    """No NamedTuple: functions that read it run interpreted."""
+
+    def __init__(self, X: np.ndarray) -> None:
+        self.X = X
+
+
+def python_pairs(points: np.ndarray) -> lt.GeneratedRows:
+    n, d = points.shape
+    return lt.GeneratedRows(d, n * (n - 1), PlainPoints(points), users_pair, d)
+
+
 def compiled_examples(X: np.ndarray, y: np.ndarray) -> lt.CustomObjective:
     return lt.CustomObjective(
         X.shape[1], users_loss, users_gradient, examples=len(y), record=UsersExamples(X, y)
@@ -478,6 +596,20 @@ DIMENSION = 5
 FAMILIES: dict[str, Callable[[np.random.Generator], Any]] = {
     "dense rows": lambda rng: lt.LinearConstraints(rng.normal(size=(6, 5)), rng.normal(size=6)),
     "sparse rows": lambda rng: lt.LinearConstraints(_sparse(rng, 6, 5), rng.normal(size=6)),
+    "dense equalities": lambda rng: lt.LinearEqualities(
+        rng.normal(size=(3, 5)), 0.3 * rng.normal(size=3)
+    ),
+    "sparse equalities": lambda rng: lt.LinearEqualities(
+        _sparse(rng, 2, 5), 0.3 * rng.normal(size=2)
+    ),
+    "equalities and rows": lambda rng: lt.stack(
+        FAMILIES["sparse equalities"](rng), FAMILIES["sparse rows"](rng)
+    ),
+    "generated rows": lambda rng: compiled_pairs(rng.normal(size=(3, 5))),
+    "generated rows, python": lambda rng: python_pairs(rng.normal(size=(3, 5))),
+    "generated rows joined": lambda rng: lt.stack(
+        lt.ordering(5), FAMILIES["generated rows"](rng), FAMILIES["sparse equalities"](rng)
+    ),
     "an ordering": lambda rng: lt.ordering(5),
     "an order with scales": lambda rng: lt.LinearConstraints(
         scipy.sparse.csr_matrix(
@@ -515,14 +647,32 @@ def _labels(rng: np.random.Generator, count: int) -> np.ndarray:
     return np.where(rng.random(count) < 0.5, -1.0, 1.0)
 
 
+LOSSES: tuple[Any, ...] = (
+    "hinge",
+    "logistic",
+    "squared",
+    "absolute",
+    "huber",
+    lt.Quantile(0.2),
+    lt.Quantile([0.1, 0.2, 0.3, 0.5, 0.6, 0.8, 0.95]),
+    lt.Huber(0.3),
+    lt.EpsilonInsensitive(0.4),
+    "poisson",
+    "gamma",
+    lt.Tweedie(1.4),
+)
+TARGETS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "any": lambda rng, count: rng.normal(size=count),
+    "labels": _labels,
+    "nonnegative": lambda rng, count: rng.poisson(1.0, size=count).astype(float),
+    "positive": lambda rng, count: rng.exponential(size=count),
+}
+
+
 def _risks() -> dict[str, Callable[[np.random.Generator], Any]]:
     made: dict[str, Callable[[np.random.Generator], Any]] = {}
-    for loss in ("hinge", "logistic", "squared", "absolute", "huber", lt.Quantile(0.2)):
-        targets = (
-            _labels
-            if loss in ("hinge", "logistic")
-            else (lambda rng, count: rng.normal(size=count))
-        )
+    for loss in LOSSES:
+        targets = TARGETS[losses.loss_of(loss).targets]
         made[f"{loss}"] = lambda rng, loss=loss, targets=targets: lt.EmpiricalRisk(
             rng.normal(size=(7, 5)), targets(rng, 7), loss
         )
@@ -540,6 +690,19 @@ def _risks() -> dict[str, Callable[[np.random.Generator], Any]]:
 
 OBJECTIVES: dict[str, Callable[[np.random.Generator], Any]] = {
     **_risks(),
+    "offset, l1": lambda rng: lt.EmpiricalRisk(
+        rng.normal(size=(7, 5)), rng.normal(size=7), offset=rng.normal(size=7), l1=0.4
+    ),
+    "sparse, offset, l1": lambda rng: lt.EmpiricalRisk(
+        _sparse(rng, 7, 5),
+        rng.poisson(1.0, size=7),
+        "poisson",
+        0.1,
+        rng.uniform(0, 2, size=7),
+        roughness=(rng.normal(size=(2, 5)), [0.0, 1.0]),
+        offset=rng.normal(size=7),
+        l1=0.4,
+    ),
     "pairs": lambda rng: lt.PairwiseRisk(rng.normal(size=(6, 5)), rng.normal(size=(6, 5))),
     "quadratic": lambda rng: lt.Quadratic(_symmetric(rng, 5, 5), rng.normal(size=5)),
     "sparse quadratic": lambda rng: lt.Quadratic(
@@ -547,6 +710,18 @@ OBJECTIVES: dict[str, Callable[[np.random.Generator], Any]] = {
     ),
     "compiled": lambda rng: compiled_examples(rng.normal(size=(6, 5)), rng.normal(size=6)),
     "python": lambda rng: python_examples(rng.normal(size=(6, 5)), rng.normal(size=6)),
+    "sum": lambda rng: lt.WeightedSum(
+        [
+            OBJECTIVES["sparse, offset, l1"](rng),
+            OBJECTIVES["hinge"](rng),
+            OBJECTIVES["quadratic"](rng),
+            OBJECTIVES["compiled"](rng),
+        ],
+        rng.uniform(0.1, 2.0, size=4),
+    ),
+    "sum with a user's": lambda rng: lt.WeightedSum(
+        [OBJECTIVES["python"](rng), OBJECTIVES["sparse quadratic"](rng), OBJECTIVES["pairs"](rng)]
+    ),
 }
 
 DOMAINS: dict[str, Callable[[np.random.Generator], Any]] = {

@@ -31,14 +31,14 @@ class Piece:
     project: Callable[[Vector], Vector]
     l2: float = 0.0
     group: int = 1
+    l1: float = 0.0
 
     def objective(self, w: Vector) -> float:
-        return sum(
-            self.loss(i, w) for i in range(self.examples)
-        ) / self.examples + 0.5 * self.l2 * float(w @ w)
+        mean = sum(self.loss(i, w) for i in range(self.examples)) / self.examples
+        return mean + 0.5 * self.l2 * float(w @ w) + self.l1 * float(np.abs(w).sum())
 
     def f_gradient(self, i: int, w: Vector) -> Vector:
-        return self.loss_gradient(i, w) + self.l2 * w
+        return self.loss_gradient(i, w) + self.l2 * w + self.l1 * np.sign(w)
 
     def constraints(self, w: Vector) -> Vector:
         """g~_i(w) = max over the members of group i (Section 5.1)."""
@@ -78,6 +78,7 @@ LOSSES: dict[str, tuple[Callable[[float, float], float], Callable[[float, float]
         lambda z, y: (z - y) ** 2 / 2.0 if abs(z - y) <= 1.0 else abs(z - y) - 0.5,
         lambda z, y: float(np.clip(z - y, -1.0, 1.0)),
     ),
+    "poisson": (lambda z, y: math.exp(z) - y * z, lambda z, y: math.exp(z) - y),
 }
 
 
@@ -91,14 +92,19 @@ def quantile(
 
 
 def risk(
-    X: Vector, y: Vector, loss: tuple[Callable, Callable], weights: Vector | None = None
+    X: Vector,
+    y: Vector,
+    loss: tuple[Callable, Callable],
+    weights: Vector | None = None,
+    offset: Vector | None = None,
 ) -> dict:
     value, slope = loss
     relative = np.ones(len(y)) if weights is None else weights * len(y) / weights.sum()
+    o = np.zeros(len(y)) if offset is None else offset
     return {
         "examples": len(y),
-        "loss": lambda i, w: relative[i] * value(float(X[i] @ w), y[i]),
-        "loss_gradient": lambda i, w: relative[i] * slope(float(X[i] @ w), y[i]) * X[i],
+        "loss": lambda i, w: relative[i] * value(float(X[i] @ w + o[i]), y[i]),
+        "loss_gradient": lambda i, w: relative[i] * slope(float(X[i] @ w + o[i]), y[i]) * X[i],
     }
 
 
@@ -112,6 +118,13 @@ def quadratic(P: Vector, q: Vector) -> dict:
 
 def linear(A: Vector, b: Vector) -> dict:
     return {"g": lambda w: A @ w - b, "g_gradient": lambda j, w: A[j]}
+
+
+def equalities(A: Vector, b: Vector) -> dict:
+    return {
+        "g": lambda w: np.abs(A @ w - b),
+        "g_gradient": lambda j, w: np.sign(A[j] @ w - b[j]) * A[j],
+    }
 
 
 def balls(centers: Vector, radii: Vector) -> dict:

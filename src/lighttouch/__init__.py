@@ -9,7 +9,9 @@ from lighttouch import lattice, theory
 from lighttouch.checking import CheckReport, Finding, check
 from lighttouch.constraints import (
     ConvexConstraints,
+    GeneratedRows,
     LinearConstraints,
+    LinearEqualities,
     NormConstraints,
     QuadraticConstraints,
     bounds,
@@ -27,7 +29,17 @@ from lighttouch.errors import (
     ModelFileError,
 )
 from lighttouch.lattice import Lattice
-from lighttouch.objectives import CustomObjective, EmpiricalRisk, PairwiseRisk, Quadratic, Quantile
+from lighttouch.objectives import (
+    CustomObjective,
+    EmpiricalRisk,
+    EpsilonInsensitive,
+    Huber,
+    PairwiseRisk,
+    Quadratic,
+    Quantile,
+    Tweedie,
+    WeightedSum,
+)
 from lighttouch.problem import Problem
 from lighttouch.projections import Projected, project
 from lighttouch.result import History, Result, Status
@@ -133,10 +145,13 @@ __all__ = [
     "Dominates",
     "EdgeworthTrust",
     "EmpiricalRisk",
+    "EpsilonInsensitive",
     "Everywhere",
     "Finding",
     "FullTouch",
+    "GeneratedRows",
     "History",
+    "Huber",
     "InfeasibleConstraintsError",
     "InteriorPoint",
     "InverseSqrt",
@@ -148,6 +163,7 @@ __all__ = [
     "LatticeRegressor",
     "LightTouch",
     "LinearConstraints",
+    "LinearEqualities",
     "LocalFrankWolfe",
     "MidTouch",
     "ModelFileError",
@@ -171,7 +187,9 @@ __all__ = [
     "Submodular",
     "Supermodular",
     "TrapezoidTrust",
+    "Tweedie",
     "Unimodal",
+    "WeightedSum",
     "bounds",
     "canonical_examples",
     "check",

@@ -68,7 +68,7 @@ class Problem:
             )
         count = self.constraints.count
         refuse_if_too_large(
-            8 * count,
+            0 if self.constraints.generated else 8 * count,
             f"checking {count:,} constraints",
             "aggregate them: constraints.aggregated(size)",
             ConstraintError,

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lighttouch.arrays import Floats, Indices, Matrix, Vector
+from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.constraints.nested import NestedRows
+from lighttouch.constraints.worst import rows_of, worst_spread
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.state.gradient import clear, new_gradient
@@ -63,7 +64,8 @@ class RecordConstraints:
     group_size: int = 1
     cost: float = 1.0
     names: tuple[str, ...] | None = None
-    is_linear: bool = False  # whether `linear_rows` answers
+    is_linear: bool = False  # whether `linear_rows`, `rows_at` and `worst` answer
+    generated: bool = False  # whether rows are made from their numbers and better not stored
     nested: tuple[NestedRows, ...] = ()  # rows that builders know how to say with fewer
     conic: bool = False  # whether `cone` writes every constraint as a second-order cone
 
@@ -77,8 +79,49 @@ class RecordConstraints:
         return (self,)
 
     def linear_rows(self) -> tuple[Matrix, Vector] | None:
-        """All constraints as rows (A, b) of A w <= b; None where some are not linear."""
+        """All constraints as rows (A, b) of A w <= b; None where some are not linear. Equalities
+        are two opposite rows each (`constraint_of_row` says whose).
+        """
         return None
+
+    @property
+    def is_equality(self) -> bool | Booleans:
+        """Whether the constraints are equalities: one answer for all, or one for each."""
+        return False
+
+    @property
+    def most_entries(self) -> int:
+        """The largest number of entries of a row, or a little more; only where it is linear."""
+        return self.dimension
+
+    @property
+    def row_count(self) -> int:
+        """How many rows `linear_rows` has: an equality is two."""
+        return self.count
+
+    def constraint_of_row(self) -> Indices:
+        """The constraint that each row of `linear_rows` belongs to."""
+        return np.arange(self.count)
+
+    def row_signs(self) -> Floats:
+        """-1 for a row of `linear_rows` that is an equality with its sign turned, else 1."""
+        return np.ones(self.count)
+
+    def rows_at(self, indices: ArrayLike) -> tuple[Matrix, Vector]:
+        """The chosen constraints as rows: a CSR matrix and the right sides; of an equality the row
+        itself, once. Nothing else is made or stored. Only where the family is linear.
+        """
+        return rows_of(self, np.asarray(indices, dtype=np.int64).reshape(-1))
+
+    def worst(self, w: ArrayLike, most: int, tolerance: float = 0.0) -> Indices:
+        """At most `most` constraints that w breaks by more than `tolerance` row lengths, the worst
+        first, spread over the parameters: each has a parameter that few of those before it have.
+
+        Memory grows with the dimension and with `most`, not with the number of constraints. Only
+        where the family is linear.
+        """
+        point = finite_vector(w, "w", self.dimension)
+        return worst_spread(self, point, positive_int(most, "most"), tolerance)
 
     def lattice_axes(self) -> LatticeAxes | None:
         """The orders along the axes of a lattice that this family is; None for all others."""
@@ -161,10 +204,18 @@ class Aggregated(RecordConstraints):
         self.interpreted = base.interpreted
         self.count = -(-self.base.count // self.group_size)
         self.cost = self.base.cost * min(self.group_size, max(1, self.base.count))
+        self.generated = base.generated
 
     @property
     def members(self) -> int:
         return self.base.count
+
+    def largest(self, w: Vector) -> float:
+        """The largest g_j(w): the same for groups as for the single constraints."""
+        return self.base.largest(w)
+
+    def largest_relative(self, w: Vector) -> float:
+        return self.base.largest_relative(w) if self.generated else super().largest_relative(w)
 
     @property
     def parts(self) -> tuple[RecordConstraints, ...]:

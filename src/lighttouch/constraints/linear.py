@@ -10,15 +10,84 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from lighttouch.arrays import Matrix, Vector
+from lighttouch.arrays import Indices, Matrix, Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.constraints.nested import NestedRows
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.constraints import DenseRows, OrderRows, SparseRows
-from lighttouch.validation import finite_matrix, finite_vector
+from lighttouch.validation import finite_matrix, finite_vector, positive_int
 
 
-class LinearConstraints(RecordConstraints):
+class StoredRows(RecordConstraints):
+    """Rows of a matrix with right sides: what inequalities and equalities share."""
+
+    A: Matrix
+    b: Vector
+    sparse: bool
+    is_linear = True
+    sign = "<="
+
+    def _keep(self, A: Matrix, b: ArrayLike, names: Sequence[str] | None) -> None:
+        self.A = finite_matrix(A, "A", ConstraintError)
+        self.count, self.dimension = self.A.shape
+        if self.dimension == 0:
+            raise ConstraintError("A must have at least one column, one for each parameter")
+        self.b = finite_vector(b, "b", self.count, ConstraintError)
+        if names is not None and len(names) != self.count:
+            raise ConstraintError(
+                f"names must hold one name for each of the {self.count} rows, got {len(names)}"
+            )
+        self.names = None if names is None else tuple(names)
+        self.sparse = scipy.sparse.issparse(self.A)
+        self.cost = (
+            max(1.0, self.A.nnz / max(1, self.count)) if self.sparse else float(self.dimension)
+        )
+
+    @property
+    def most_entries(self) -> int:
+        if not self.sparse:
+            return self.dimension
+        return int(np.diff(self.A.indptr).max(initial=0))
+
+    def rows_at(self, indices: ArrayLike) -> tuple[Matrix, Vector]:
+        chosen = np.asarray(indices, dtype=np.int64).reshape(-1)
+        return scipy.sparse.csr_matrix(self.A[chosen]), self.b[chosen]
+
+    def worst(self, w: ArrayLike, most: int, tolerance: float = 0.0) -> Indices:
+        """Dense rows are about all parameters: simply the worst of them."""
+        if self.sparse:
+            return super().worst(w, most, tolerance)
+        relative = self.values(w) / self.row_scales()
+        broken = np.flatnonzero(relative > tolerance)
+        return broken[np.argsort(-relative[broken], kind="stable")[: positive_int(most, "most")]]
+
+    def row_scales(self) -> Vector:
+        """The norm of each row; 1 for a row of zeros."""
+        squares = (
+            np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel()
+            if self.sparse
+            else np.einsum("ij,ij->i", self.A, self.A)
+        )
+        return np.where(squares > 0.0, np.sqrt(squares), 1.0)
+
+    def describe(self, j: int) -> str:
+        if self.names:
+            return self.names[j]
+        row = self.A.getrow(j) if self.sparse else scipy.sparse.csr_matrix(self.A[j : j + 1])
+        return f"row {j}: {in_terms(row)} {self.sign} {self.b[j]:.6g}"
+
+
+def in_terms(row: Matrix) -> str:
+    """The left side of a CSR matrix with one row, in words."""
+    terms = [
+        f"{value:+.6g} w[{index}]"
+        for index, value in zip(row.indices[:6], row.data[:6], strict=True)
+    ]
+    more = " ..." if row.nnz > 6 else ""
+    return f"{' '.join(terms) or '0'}{more}"
+
+
+class LinearConstraints(StoredRows):
     """Linear inequalities A w <= b, one row per constraint.
 
     Parameters
@@ -45,8 +114,6 @@ class LinearConstraints(RecordConstraints):
     array([ 1.5, -2. ])
     """
 
-    is_linear = True
-
     def __init__(
         self,
         A: Matrix,
@@ -55,21 +122,8 @@ class LinearConstraints(RecordConstraints):
         *,
         nested: Sequence[NestedRows] = (),
     ) -> None:
-        self.A: Matrix = finite_matrix(A, "A", ConstraintError)
-        self.count, self.dimension = self.A.shape
-        if self.dimension == 0:
-            raise ConstraintError("A must have at least one column, one for each parameter")
-        self.b = finite_vector(b, "b", self.count, ConstraintError)
-        if names is not None and len(names) != self.count:
-            raise ConstraintError(
-                f"names must hold one name for each of the {self.count} rows, got {len(names)}"
-            )
-        self.names = None if names is None else tuple(names)
+        self._keep(A, b, names)
         self.nested = tuple(nested)
-        self.sparse = scipy.sparse.issparse(self.A)
-        self.cost = (
-            max(1.0, self.A.nnz / max(1, self.count)) if self.sparse else float(self.dimension)
-        )
 
     def linear_rows(self) -> tuple[Matrix, Vector] | None:
         return self.A, self.b
@@ -99,26 +153,6 @@ class LinearConstraints(RecordConstraints):
         """Whether every row bounds one parameter."""
         nonzeros = np.diff(self.A.indptr) if self.sparse else np.count_nonzero(self.A, axis=1)
         return bool(np.all(nonzeros <= 1))
-
-    def row_scales(self) -> Vector:
-        """The norm of each row; 1 for a row of zeros."""
-        squares = (
-            np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel()
-            if self.sparse
-            else np.einsum("ij,ij->i", self.A, self.A)
-        )
-        return np.where(squares > 0.0, np.sqrt(squares), 1.0)
-
-    def describe(self, j: int) -> str:
-        if self.names:
-            return self.names[j]
-        row = self.A.getrow(j) if self.sparse else scipy.sparse.csr_matrix(self.A[j : j + 1])
-        terms = [
-            f"{value:+.6g} w[{index}]"
-            for index, value in zip(row.indices[:6], row.data[:6], strict=True)
-        ]
-        more = " ..." if row.nnz > 6 else ""
-        return f"row {j}: {' '.join(terms) or '0'}{more} <= {self.b[j]:.6g}"
 
 
 def _once_if_equal(values: Vector) -> Vector:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from lighttouch.arrays import Matrix, Vector
+from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.constraints.base import Aggregated, RecordConstraints
+from lighttouch.constraints.equalities import LinearEqualities
 from lighttouch.constraints.linear import LinearConstraints
 from lighttouch.constraints.nested import one_after_another
 from lighttouch.errors import ConstraintError
@@ -18,7 +20,8 @@ from lighttouch.kernels.verbs.constraints import Joined
 
 
 def stack(*parts: RecordConstraints) -> RecordConstraints:
-    """All constraints of all parts, in order; linear ones become one LinearConstraints.
+    """All constraints of all parts, in order; where all are LinearConstraints, or all
+    LinearEqualities, they become one of these.
 
     Parameters
     ----------
@@ -27,7 +30,7 @@ def stack(*parts: RecordConstraints) -> RecordConstraints:
 
     Returns
     -------
-    LinearConstraints or Stacked
+    LinearConstraints, LinearEqualities or Stacked
         A single family comes back as it is.
 
     Raises
@@ -55,7 +58,10 @@ def stack(*parts: RecordConstraints) -> RecordConstraints:
     if len(flat) == 1:
         return flat[0]
     linear = [part for part in flat if isinstance(part, LinearConstraints)]
-    return _one_family(linear) if len(linear) == len(flat) else Stacked(flat)
+    if len(linear) == len(flat):
+        return _one_family(linear)
+    equal = [part for part in flat if isinstance(part, LinearEqualities)]
+    return _one_system(equal) if len(equal) == len(flat) else Stacked(flat)
 
 
 class Stacked(RecordConstraints):
@@ -67,6 +73,8 @@ class Stacked(RecordConstraints):
         self.dimension = parts[0].dimension
         self.interpreted = any(part.interpreted for part in parts)
         self.cost = sum(part.cost * part.count for part in parts) / max(1, self.count)
+        self.is_linear = all(part.is_linear for part in parts)
+        self.generated = any(part.generated for part in parts)
         self._ends = list(np.cumsum([part.count for part in parts]))
         self.record = self._join(list(parts))
 
@@ -81,6 +89,38 @@ class Stacked(RecordConstraints):
 
     def linear_rows(self) -> tuple[Matrix, Vector] | None:
         return stacked_rows(self._parts)
+
+    @property
+    def is_equality(self) -> Booleans:
+        return np.concatenate(
+            [np.broadcast_to(part.is_equality, part.count) for part in self._parts]
+        )
+
+    @property
+    def most_entries(self) -> int:
+        return max(part.most_entries for part in self._parts)
+
+    @property
+    def row_count(self) -> int:
+        return sum(part.row_count for part in self._parts)
+
+    def constraint_of_row(self) -> Indices:
+        starts = [0, *self._ends[:-1]]
+        return np.concatenate(
+            [
+                start + part.constraint_of_row()
+                for start, part in zip(starts, self._parts, strict=True)
+            ]
+        )
+
+    def row_signs(self) -> Floats:
+        return np.concatenate([part.row_signs() for part in self._parts])
+
+    def largest(self, w: Vector) -> float:
+        return max(part.largest(w) for part in self._parts if part.count)
+
+    def largest_relative(self, w: Vector) -> float:
+        return max(part.largest_relative(w) for part in self._parts if part.count)
 
     def part_of(self, j: int) -> tuple[RecordConstraints, int]:
         """The family constraint j belongs to, and its place in it."""
@@ -118,10 +158,20 @@ def stacked_rows(parts: Sequence[RecordConstraints]) -> tuple[Matrix, Vector] | 
     return A, np.concatenate([b for _, b in rows])
 
 
+def _one_system(parts: list[LinearEqualities]) -> LinearEqualities:
+    sparse = any(part.sparse for part in parts)
+    join: Any = partial(scipy.sparse.vstack, format="csr") if sparse else np.vstack
+    b = np.concatenate([part.b for part in parts])
+    return LinearEqualities(join([part.A for part in parts]), b, _names(parts))
+
+
+def _names(parts: Sequence[RecordConstraints]) -> list[str] | None:
+    if not any(part.names for part in parts):
+        return None
+    return [part.describe(j) for part in parts for j in range(part.count)]
+
+
 def _one_family(parts: list[LinearConstraints]) -> LinearConstraints:
-    names = None
-    if any(part.names for part in parts):
-        names = [part.describe(j) for part in parts for j in range(part.count)]
     rows = stacked_rows(parts)
     assert rows is not None
-    return LinearConstraints(*rows, names, nested=one_after_another(parts))
+    return LinearConstraints(*rows, _names(parts), nested=one_after_another(parts))

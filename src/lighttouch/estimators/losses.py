@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lighttouch.kernels.verbs.losses import LossRow
-from lighttouch.losses import LOSSES, NEEDS_LEVEL, Quantile, loss_of
+from lighttouch.losses import LOSSES, Quantile, loss_of
 from lighttouch.validation import one_of
 
 Floats = NDArray[np.float64]
-REGRESSION = tuple(name for name, row in LOSSES.items() if not row.labelled)
+REGRESSION = ("squared", "absolute", "huber", "quantile")
 CLASSIFICATION = tuple(name for name, row in LOSSES.items() if row.labelled)
 
 
@@ -32,9 +32,11 @@ def chance(z: Floats) -> Floats:
 
 def regression_loss(loss: Any, quantile: float) -> LossRow:
     if isinstance(loss, Quantile):
+        if np.ndim(loss.level):
+            raise ValueError("loss must be a Quantile with a single level, got one per example")
         return loss_of(loss)
     name = one_of(loss, REGRESSION, "loss")
-    if name != NEEDS_LEVEL:
+    if name != "quantile":
         return loss_of(name)
     if not (isinstance(quantile, int | float) and math.isfinite(quantile) and 0.0 < quantile < 1.0):
         raise ValueError(f"quantile must lie strictly between 0 and 1, got {quantile!r}")

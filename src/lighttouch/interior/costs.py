@@ -11,6 +11,8 @@ class InteriorCosts:
 
     refinements: int = 8
     """Iterative refinements of a solve, while they help."""
+    refined: float = 1e-14
+    """Residual, relative to the right side, at which a solve needs no refinement. Rounding."""
     least_delta: float = 1e-12
     """Smallest slack per multiplier that a squared row is divided by, in scaled units."""
     negligible_delta: float = 1e-14
@@ -41,8 +43,14 @@ class InteriorCosts:
     """... of a product of dense matrices."""
     gram_rate: float = 4e8
     """... of adding up sparse rows in a dense matrix."""
-    sparse_rate: float = 5e8
-    """... of SuperLU, on the estimate for an order in a band, which is too high."""
+    sparse_rate: float = 1e9
+    """... of SuperLU."""
+    entry_rate: float = 5e6
+    """Entries of a sparse factor per second, whatever their products."""
+    most_factor_entries: int = 50_000_000
+    """Entries of a sparse factor at most (about a gigabyte)."""
+    short: float = 0.1
+    """Seconds of a dense factor below which nothing else is looked at."""
     largest_matrix: float = 2e9
     """Bytes of a dense matrix."""
     most_entries: float = 5e6
@@ -80,6 +88,22 @@ class InteriorCosts:
     """Entries of dense rows among which opposite ones are looked for."""
     repairs: int = 2
     """Corrections of the slopes for a bound; the second removes the rounding of the first."""
+    correctors: int = 3
+    """Corrections for centrality per step, while they lengthen it (Gondzio 1996). A solve each."""
+    long_step: float = 0.95
+    """Of the way to the target, beyond which no correction is tried."""
+    farther: float = 0.2
+    """By how much a correction tries to lengthen the step."""
+    worth: float = 0.1
+    """Of that which it must gain."""
+    least_product: float = 0.1
+    """Smallest product, in centres, that needs no correction."""
+    largest_product: float = 10.0
+    """Largest one."""
+    little_objective: float = 1e-7
+    """Of what was gained that accuracy is relative to where the objective is nearly 0."""
+    little_rise: float = 1e-6
+    """Of the bound, relative to itself, that counts as progress while the point is outside."""
     first_lift: float = 1e-3
     """Of the diagonal of P for the first point, so that nothing flat runs away."""
     longest_change: float = 4.0

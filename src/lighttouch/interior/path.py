@@ -89,6 +89,11 @@ def first_point(system: System, far: float) -> Point:
         product = float(np.mean((n * low)[two_sided]))
     else:
         product = typical * max(1.0, typical)
+        inverse = np.where(below | above, 1.0 / np.maximum(n + p, typical), 0.0)
+        push = float(program.sizes.backward(inverse).max(initial=0.0))
+        slope = max(1.0, float(np.abs(program.P @ x + program.q).max(initial=0.0)))
+        if far == COSTS.first_slacks[0] and push > 0.0:
+            product = min(product, slope / push)
     one = below & ~two_sided
     low[one] = product / n[one]
     one = above & ~two_sided
@@ -127,16 +132,26 @@ def step(system: System, at: Point) -> Point:
 
     lower, upper = -at.n * at.low, -at.p * at.high
     count = int(np.count_nonzero(below) + np.count_nonzero(above))
-    if count:
-        trial = towards(lower, upper)
-        length = min(1.0, reach(at, trial))
-        predicted = moved(at, trial, length).products
-        before = at.products
-        centre = (predicted / before) ** 3 * before / count
-        lower = np.where(below, lower - trial.n * trial.low + centre, 0.0)
-        upper = np.where(above, upper - trial.p * trial.high + centre, 0.0)
     move = towards(lower, upper)
-    length = min(1.0, COSTS.share_of_step * reach(at, move))
+    length = min(1.0, reach(at, move))
+    if count:
+        mean = at.products / count
+        centre = mean * (moved(at, move, length).products / at.products) ** 3
+        lower = np.where(below, lower - move.n * move.low + centre, 0.0)
+        upper = np.where(above, upper - move.p * move.high + centre, 0.0)
+        move = towards(lower, upper)
+        length = min(1.0, COSTS.share_of_step * reach(at, move))
+        for _ in range(COSTS.correctors):
+            if length >= COSTS.long_step:
+                break
+            aimed = moved(at, move, min(1.0, length + COSTS.farther))
+            more = np.where(below, _towards_centre(aimed.n * aimed.low, centre), 0.0)
+            other = np.where(above, _towards_centre(aimed.p * aimed.high, centre), 0.0)
+            tried = towards(lower + more, upper + other)
+            found = min(1.0, COSTS.share_of_step * reach(at, tried))
+            if found < length + COSTS.worth * COSTS.farther:
+                break
+            lower, upper, move, length = lower + more, upper + other, tried, found
     if smooth.any():
         change = float(np.abs(program.forward(move.x))[smooth].max())
         length = min(length, COSTS.longest_change / max(change, 1e-300))
@@ -145,6 +160,12 @@ def step(system: System, at: Point) -> Point:
         u = program.forward(new.x) - program.centre
         new.s[smooth] = program.smooth_terms(u)[1][smooth]
     return new
+
+
+def _towards_centre(products: Vector, centre: float) -> Vector:
+    """What brings products back between a tenth and ten times the centre (Gondzio 1996)."""
+    aim = np.clip(products, COSTS.least_product * centre, COSTS.largest_product * centre)
+    return np.maximum(aim - products, -COSTS.largest_product * centre)
 
 
 def moved(at: Point, move: Point, length: float) -> Point:

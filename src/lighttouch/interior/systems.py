@@ -9,6 +9,7 @@ that matrix is full anyway. Both are refined against the equations themselves.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,8 +19,8 @@ from scipy import sparse
 from lighttouch.arrays import Floats, Matrix, Vector, dense
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program
+from lighttouch.kernels.numerics.fill import factor_counts
 from lighttouch.kernels.numerics.gram import weighted_gram
-from lighttouch.projections.rows.kinds import factor_cost
 
 
 class Factor(Protocol):
@@ -43,8 +44,9 @@ def refined(
     """The solution, refined while that helps."""
     dx, ds = factor.solve(top, bottom)
     rest, size = _rest(program, delta, top, bottom, dx, ds)
+    largest = max(float(np.abs(top).max(initial=0.0)), float(np.abs(bottom).max(initial=0.0)))
     for _ in range(COSTS.refinements):
-        if size == 0.0 or not np.isfinite(size):
+        if size <= COSTS.refined * largest or not np.isfinite(size):
             break
         more = factor.solve(*rest)
         better = dx + more[0], ds + more[1]
@@ -65,20 +67,35 @@ def _rest(
 
 
 class DenseSystem:
-    """By Cholesky's factor of P + B'diag(1/delta)B."""
+    """By Cholesky's factor of P + B'diag(1/delta)B, and of what equalities E make of it.
+
+    H stands for that matrix without the equalities, plus g E'E, which changes no solution and
+    makes H regular where E is needed for that; then E H^-1 E' is factored as well.
+    """
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.P = np.asfortranarray(dense(program.P))
+        self.equal = np.flatnonzero(program.is_equality)
+        rows = [
+            dense(block[program.is_equality[first : first + block.shape[0]]])
+            for first, block in zip(program.starts, program.blocks, strict=False)
+        ]
+        self.E = np.vstack([np.zeros((0, program.dimension)), *rows])
 
     def factor(self, delta: Vector, lift: float = 0.0) -> DenseFactor:
         weights = 1.0 / np.maximum(delta, COSTS.least_delta)
+        weights[self.equal] = 0.0
         H = np.array(self.P, order="F")
         diagonal = np.full(self.program.dimension, lift)
         for first, block in zip(self.program.starts, self.program.blocks, strict=False):
             _add_gram(H, diagonal, block, weights[first : first + block.shape[0]])
         H.flat[:: H.shape[0] + 1] += diagonal
-        return DenseFactor(self.program, weights, _cholesky(H))
+        g = 0.0
+        if self.equal.size:
+            g = max(1.0, float(np.median(H.diagonal())))
+            scipy.linalg.blas.dsyrk(g, self.E.T, beta=1.0, c=H, lower=1, overwrite_c=1)
+        return DenseFactor(self, weights, _cholesky(H), g)
 
 
 def _add_gram(H: Floats, diagonal: Vector, block: Matrix, weights: Vector) -> None:
@@ -110,13 +127,26 @@ def _cholesky(H: Floats) -> Floats:
 
 
 class DenseFactor:
-    def __init__(self, program: Program, weights: Vector, factor: Floats) -> None:
-        self.program, self.weights, self.lower = program, weights, factor
+    def __init__(self, system: DenseSystem, weights: Vector, factor: Floats, g: float) -> None:
+        self.system, self.weights, self.lower, self.g = system, weights, factor, g
+        if system.equal.size:
+            self.half = scipy.linalg.blas.dtrsm(1.0, factor, system.E.T, lower=1)
+            self.inner = _cholesky(np.asfortranarray(self.half.T @ self.half))
 
     def solve(self, top: Vector, bottom: Vector) -> tuple[Vector, Vector]:
-        right = top + self.program.backward(self.weights * bottom)
-        dx, _ = scipy.linalg.lapack.dpotrs(self.lower, right, lower=1)
-        return dx, self.weights * (self.program.forward(dx) - bottom)
+        program, system = self.system.program, self.system
+        right = top + program.backward(self.weights * bottom)
+        if not system.equal.size:
+            dx, _ = scipy.linalg.lapack.dpotrs(self.lower, right, lower=1)
+            return dx, self.weights * (program.forward(dx) - bottom)
+        level = bottom[system.equal]
+        right = right + self.g * (system.E.T @ level)
+        free, _ = scipy.linalg.lapack.dpotrs(self.lower, right, lower=1)
+        dy, _ = scipy.linalg.lapack.dpotrs(self.inner, system.E @ free - level, lower=1)
+        dx, _ = scipy.linalg.lapack.dpotrs(self.lower, right - system.E.T @ dy, lower=1)
+        ds = self.weights * (program.forward(dx) - bottom)
+        ds[system.equal] = dy
+        return dx, ds
 
 
 class SparseSystem:
@@ -124,27 +154,39 @@ class SparseSystem:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        B = sparse.vstack([sparse.csr_matrix(block) for block in program.blocks], format="csr")
-        B.sort_indices()
+        blocks = [sparse.csr_matrix((0, program.dimension))]
+        blocks += [sparse.csr_matrix(block) for block in program.blocks]
+        B = sparse.vstack(blocks, format="csr")
         B.eliminate_zeros()
-        alone = np.diff(B.indptr) <= 1
-        alone &= ~program.is_equality
+        B.sort_indices()
+        alone = (np.diff(B.indptr) <= 1) & ~program.is_equality
         self.alone, self.kept = np.flatnonzero(alone), np.flatnonzero(~alone)
         single = B[self.alone]
         self.single = np.zeros(self.alone.size), np.zeros(self.alone.size, dtype=np.int64)
         has_entry = np.diff(single.indptr) == 1
         self.single[0][has_entry], self.single[1][has_entry] = single.data, single.indices
-        self.rows, self.equal = B[self.kept], program.is_equality[self.kept]
-        dimension, count = program.dimension, self.kept.size
-        bend = program.P + sparse.identity(dimension)
-        lines = [[bend, self.rows.T], [self.rows, -sparse.identity(count)]]
+        rows, self.equal = B[self.kept], program.is_equality[self.kept]
+        bend = program.P + sparse.identity(program.dimension)
+        lines = [[bend, rows.T], [rows, -sparse.identity(self.kept.size)]]
         matrix = sparse.bmat(lines, format="csc")
-        self.order = np.argsort(_lu(matrix, "MMD_AT_PLUS_A").perm_c)
+        self.order = np.argsort(_fill_reducing(matrix))
         self.matrix = matrix[self.order][:, self.order].tocsc()
         self.matrix.sort_indices()
         columns = np.repeat(np.arange(self.order.size), np.diff(self.matrix.indptr))
         self.diagonal = np.flatnonzero(self.matrix.indices == columns)
         self.base = np.asarray(program.P.diagonal())
+
+    @cached_property
+    def seconds(self) -> float:
+        """About how long a factorisation takes."""
+        size = self.order.size
+        counts, parent, work = (np.empty(size, dtype=np.int64) for _ in range(3))
+        pattern = self.matrix.indptr.astype(np.int64), self.matrix.indices.astype(np.int64)
+        entries = factor_counts(*pattern, COSTS.most_factor_entries, counts, parent, work)
+        if entries > COSTS.most_factor_entries:
+            return np.inf
+        products = float(np.square(counts, dtype=np.float64).sum())
+        return products / COSTS.sparse_rate + (entries + size) / COSTS.entry_rate
 
     def factor(self, delta: Vector, lift: float = 0.0) -> SparseFactor:
         entry, column = self.single
@@ -184,34 +226,35 @@ def _lu(matrix: Matrix, order: str) -> Any:
     return splu(matrix, permc_spec=order, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
 
 
+def _fill_reducing(matrix: Matrix) -> Any:
+    """An order of minimum degree (Liu 1985); the incomplete factor that comes with it is cheap."""
+    from scipy.sparse.linalg import spilu
+
+    return spilu(matrix, permc_spec="MMD_AT_PLUS_A", drop_tol=np.inf, fill_factor=1.0).perm_c
+
+
 def choose_system(program: Program) -> System:
     """Dense or sparse, whichever is expected to be faster."""
-    by_dense, by_sparse = _seconds(program.P, program.blocks)
-    return DenseSystem(program) if by_dense <= by_sparse else SparseSystem(program)
+    by_dense = dense_seconds(program.P, program.blocks)
+    if by_dense <= COSTS.short:
+        return DenseSystem(program)
+    entries = sum(block.nnz if sparse.issparse(block) else block.size for block in program.blocks)
+    if entries > COSTS.most_entries:
+        return DenseSystem(program)
+    by_pieces = SparseSystem(program)
+    return by_pieces if by_pieces.seconds < by_dense else DenseSystem(program)
 
 
-def seconds_per_step(P: Matrix, blocks: Sequence[Matrix]) -> float:
-    """About how long a factorisation takes."""
-    return min(_seconds(P, blocks))
-
-
-def _seconds(P: Matrix, blocks: Sequence[Matrix]) -> tuple[float, float]:
+def dense_seconds(P: Matrix, blocks: Sequence[Matrix]) -> float:
+    """About how long a dense factorisation takes."""
     d = P.shape[0]
-    if d <= COSTS.small_dimension:
-        return 0.0, np.inf
-    by_dense = d**3 / 3.0 / COSTS.dense_rate
+    if 8.0 * d * d > COSTS.largest_matrix:
+        return np.inf
+    seconds = d**3 / 3.0 / COSTS.dense_rate
     for block in blocks:
         if sparse.issparse(block):
             squares = float(np.square(np.diff(block.indptr), dtype=np.float64).sum())
-            by_dense += squares / COSTS.gram_rate
+            seconds += squares / COSTS.gram_rate
         else:
-            by_dense += float(block.shape[0]) * d * d / COSTS.product_rate
-    if 8.0 * d * d > COSTS.largest_matrix:
-        by_dense = np.inf
-    entries = [block.size if not sparse.issparse(block) else block.nnz for block in blocks]
-    if sum(entries) > COSTS.most_entries:
-        return by_dense, np.inf
-    rows = sparse.vstack([sparse.csr_matrix(block) for block in blocks], format="csr")
-    several = np.diff(rows.indptr) > 1
-    cost = factor_cost(sparse.csr_matrix(P), rows[several])
-    return by_dense, cost / COSTS.sparse_rate
+            seconds += float(block.shape[0]) * d * d / COSTS.product_rate
+    return seconds

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Matrix, Vector
 from lighttouch.constraints import LinearConstraints
-from lighttouch.constraints.base import LatticeAxes
+from lighttouch.constraints.base import LatticeAxes, RecordConstraints
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.constraints import group_values
 from lighttouch.kernels.verbs.lattice_rows import LatticeOrder
@@ -48,6 +49,13 @@ class LatticeMonotonicity(LinearConstraints):
         self.nested = ()
         self.sparse = True
         self.cost = 2.0
+
+    @property
+    def most_entries(self) -> int:
+        return 2
+
+    def rows_at(self, indices: ArrayLike) -> tuple[Matrix, Vector]:
+        return RecordConstraints.rows_at(self, indices)  # without storing the others
 
     def lattice_axes(self) -> LatticeAxes:
         starts, strides, _, _, signs = self.record

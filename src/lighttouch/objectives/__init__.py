@@ -1,8 +1,19 @@
 """The function to minimise."""
 
-from lighttouch.losses import Quantile
+from lighttouch.losses import EpsilonInsensitive, Huber, Quantile, Tweedie
 from lighttouch.objectives.custom import CustomObjective
 from lighttouch.objectives.empirical import EmpiricalRisk, PairwiseRisk
 from lighttouch.objectives.quadratic import Quadratic
+from lighttouch.objectives.sums import WeightedSum
 
-__all__ = ["CustomObjective", "EmpiricalRisk", "PairwiseRisk", "Quadratic", "Quantile"]
+__all__ = [
+    "CustomObjective",
+    "EmpiricalRisk",
+    "EpsilonInsensitive",
+    "Huber",
+    "PairwiseRisk",
+    "Quadratic",
+    "Quantile",
+    "Tweedie",
+    "WeightedSum",
+]

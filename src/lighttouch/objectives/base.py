@@ -41,7 +41,7 @@ class RecordObjective:
         return out
 
     def penalty_value(self, w: Vector) -> float:
-        """The l2 term and the roughness at w: what is left of the objective without examples."""
+        """The penalties (l2, l1, roughness): what is left of the objective without examples."""
         return float(self._run(whole_penalty)(self.record, self.l2, w))
 
     def _run(self, kernel: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,22 +12,24 @@ from lighttouch.arrays import Matrix, Vector
 from lighttouch.errors import DataError
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.kernels.verbs.objectives import DenseExamples, SparseExamples
-from lighttouch.losses import Loss, loss_of
+from lighttouch.losses import Loss, loss_of, refuse_targets
 from lighttouch.objectives.base import RecordObjective
 from lighttouch.validation import finite_matrix, finite_vector, one_of, positive
 
 
 class EmpiricalRisk(RecordObjective):
-    """The (weighted) mean of loss(<w, x_i>, y_i), plus (l2/2) ||w||^2.
+    """The (weighted) mean of loss(<w, x_i> + offset_i, y_i), plus (l2/2) ||w||^2 + l1 ||w||_1.
 
     Parameters
     ----------
     X : array-like or scipy sparse matrix of shape (n, d)
         One row per example.
     y : array-like of shape (n,)
-        Targets; -1 and +1 for hinge and logistic loss.
-    loss : str or Quantile, default "squared"
-        "squared", "absolute", "huber", "logistic", "hinge" or `Quantile(level)`.
+        Targets: -1 and +1 for hinge and logistic loss, not negative for Poisson and Tweedie,
+        positive for gamma.
+    loss : str or loss, default "squared"
+        "squared", "absolute", "huber", "logistic", "hinge", "poisson", "gamma", `Quantile(level)`,
+        `Huber(threshold)`, `EpsilonInsensitive(epsilon)` or `Tweedie(power)`.
     l2 : float, default 0.0
         Strength of the ridge.
     sample_weight : array-like of shape (n,), optional
@@ -38,6 +40,11 @@ class EmpiricalRisk(RecordObjective):
     roughness : sparse matrix D of shape (r, d), or a pair (D, t), optional
         Adds ||D w||^2 / 2, or ||D w - t||^2 / 2. With differences of neighbouring parameters as
         rows of D, this asks for smooth parameters.
+    offset : array-like of shape (n,), optional
+        A number for each example that is added to its prediction; with a log link, the logarithm
+        of the exposure.
+    l1 : float, default 0.0
+        Strength of the l1 penalty (lasso), which draws parameters to 0.
 
     Examples
     --------
@@ -57,6 +64,8 @@ class EmpiricalRisk(RecordObjective):
         *,
         visits: str = "permutations",
         roughness: Any = None,
+        offset: Any = None,
+        l1: float = 0.0,
     ) -> None:
         self.X: Matrix = finite_matrix(X, "X")
         self.examples, self.dimension = self.X.shape
@@ -66,15 +75,18 @@ class EmpiricalRisk(RecordObjective):
             )
         self.loss = loss
         self.loss_row: LossRow = loss_of(loss)
+        _refuse_other_count(self.loss_row, self.examples)
         self.y = finite_vector(y, "y", self.examples)
         self.l2 = positive(l2, "l2", zero=True)
+        self.l1 = positive(l1, "l1", zero=True)
+        self.offset = None if offset is None else finite_vector(offset, "offset", self.examples)
         self.sample_weight = (
             None if sample_weight is None else _weights(sample_weight, self.examples)
         )
         self.independent = (
             one_of(visits, ("permutations", "independent"), "visits") == "independent"
         )
-        self._refuse_other_labels()
+        refuse_targets(self.loss_row, self.y)
         self.roughness, self.roughness_target = _penalty_rows(roughness, self.dimension)
         self.cost = (
             float(max(1.0, self.X.nnz / self.examples))
@@ -83,26 +95,25 @@ class EmpiricalRisk(RecordObjective):
         )
         self.record = self._record()
 
-    def _refuse_other_labels(self) -> None:
-        if self.loss_row.labelled and not np.all(np.abs(self.y) == 1.0):
-            bad = int(np.argmax(np.abs(self.y) != 1.0))
-            raise DataError(
-                f"y must hold only -1 and +1 for the {self.loss_row.name} loss, got {self.y[bad]} "
-                f"in row {bad}; map your labels to -1 and +1"
-            )
-
     def _record(self) -> DenseExamples | SparseExamples:
         targets = self.y[:1] if np.all(self.y == self.y[0]) else self.y
         weights = np.zeros(0) if self.sample_weight is None else _of_mean_one(self.sample_weight)
         D = self.roughness
-        penalty = (D.data, D.indices, D.indptr, self.roughness_target)
-        kind, level = self.loss_row.number, self.loss_row.level
+        l1 = np.full(self.dimension if self.l1 > 0.0 else 0, self.l1)
+        offsets = np.zeros(0) if self.offset is None else self.offset
+        rest = (D.data, D.indices, D.indptr, self.roughness_target, l1, offsets)
+        kind, levels = self.loss_row.number, self.loss_row.levels
         if scipy.sparse.issparse(self.X):
             X = self.X
             return SparseExamples(
-                X.data, X.indices, X.indptr, targets, weights, kind, level, *penalty
+                X.data, X.indices, X.indptr, targets, weights, kind, levels, *rest
             )
-        return DenseExamples(self.X, targets, weights, kind, level, *penalty)
+        return DenseExamples(self.X, targets, weights, kind, levels, *rest)
+
+    def predictions(self, w: Vector) -> Vector:
+        """<w, x_i> + offset_i for every example."""
+        z = np.asarray(self.X @ w)
+        return z if self.offset is None else z + self.offset
 
     @cached_property
     def shares(self) -> Vector:
@@ -113,7 +124,7 @@ class EmpiricalRisk(RecordObjective):
 
     @cached_property
     def penalty_matrix(self) -> Any:
-        """The Hessian of what is not a loss, as a sparse matrix: l2 I + D'D."""
+        """The Hessian of what is neither loss nor l1, as a sparse matrix: l2 I + D'D."""
         D = self.roughness
         ridge = self.l2 * scipy.sparse.identity(self.dimension, format="csr")
         return scipy.sparse.csr_matrix(D.T @ D + ridge if D.shape[0] else ridge)
@@ -127,7 +138,7 @@ class PairwiseRisk(EmpiricalRisk):
     ----------
     better, worse : array-likes or scipy sparse matrices of shape (n, d)
         Row i of `better` should score above row i of `worse`.
-    loss : str or Quantile, default "hinge"
+    loss : str or loss, default "hinge"
         As in `EmpiricalRisk`.
     l2 : float, default 0.0
         Strength of the ridge.
@@ -136,6 +147,10 @@ class PairwiseRisk(EmpiricalRisk):
     visits : str, default "permutations"
         As in `EmpiricalRisk`.
     roughness : sparse matrix D of shape (r, d), or a pair (D, t), optional
+        As in `EmpiricalRisk`.
+    offset : array-like of shape (n,), optional
+        A number for each pair that is added to the difference of its scores.
+    l1 : float, default 0.0
         As in `EmpiricalRisk`.
 
     Examples
@@ -155,6 +170,8 @@ class PairwiseRisk(EmpiricalRisk):
         *,
         visits: str = "permutations",
         roughness: Any = None,
+        offset: Any = None,
+        l1: float = 0.0,
     ) -> None:
         better, worse = finite_matrix(better, "better"), finite_matrix(worse, "worse")
         if better.shape != worse.shape:
@@ -167,7 +184,23 @@ class PairwiseRisk(EmpiricalRisk):
             difference.eliminate_zeros()
         ones = np.ones(better.shape[0])
         super().__init__(
-            difference, ones, loss, l2, sample_weight, visits=visits, roughness=roughness
+            difference,
+            ones,
+            loss,
+            l2,
+            sample_weight,
+            visits=visits,
+            roughness=roughness,
+            offset=offset,
+            l1=l1,
+        )
+
+
+def _refuse_other_count(row: LossRow, examples: int) -> None:
+    if np.ndim(row.level) and row.levels.size != examples:
+        raise DataError(
+            f"{row.parameter} must be a number or have one entry for each of the {examples} "
+            f"examples, got {row.levels.size}"
         )
 
 

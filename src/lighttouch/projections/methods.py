@@ -18,8 +18,9 @@ from lighttouch.arrays import Floats, Vector
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.curved.ball_path import InBall
 from lighttouch.projections.curved.cutting_planes import CuttingPlanes
-from lighttouch.projections.curved.portfolio import Curved, curved_method
+from lighttouch.projections.curved.portfolio import curved_method
 from lighttouch.projections.result import EXACT, Nearest
+from lighttouch.projections.rows.affine import Affine
 from lighttouch.projections.rows.kinds import Bounds
 from lighttouch.projections.rows.portfolio import GeneralRows
 
@@ -88,9 +89,17 @@ def _on_graph(feasible: FeasibleSet) -> Method:
     return feasible.graph_orders
 
 
-def _curved(feasible: FeasibleSet) -> Curved:
-    cuts = CuttingPlanes(feasible.rows, feasible.unit, feasible.constraint_of_row, feasible.curved)
-    return curved_method(cuts)
+def _curved(feasible: FeasibleSet) -> Method:
+    cuts = CuttingPlanes(
+        feasible.rows,
+        feasible.unit,
+        feasible.constraint_of_row,
+        feasible.curved,
+        feasible.row_signs,
+        int(feasible.firsts[-1]),
+        feasible.unstored,
+    )
+    return cuts if feasible.unstored else curved_method(cuts)
 
 
 def _in_ball(feasible: FeasibleSet) -> InBall:
@@ -99,7 +108,18 @@ def _in_ball(feasible: FeasibleSet) -> InBall:
     return InBall(choose(feasible.without_ball), feasible.ball.radius, center)
 
 
+def _affine(feasible: FeasibleSet) -> Affine:
+    assert feasible.matrix is not None and feasible.right is not None
+    count = feasible.constraints.members
+
+    def by_rows(v: Vector) -> Nearest:
+        return GeneralRows(feasible.rows, feasible.unit).nearest(v)
+
+    return Affine(feasible.matrix[:count], feasible.right[:count], by_rows)
+
+
 METHODS: tuple[Choice, ...] = (
+    Choice("equalities", lambda s: s.is_affine, _affine),
     Choice("clipping", lambda s: s.is_box, lambda s: Clip(s.rows.bounds)),
     Choice("one half-space", lambda s: s.is_halfspace, _halfspace),
     Choice("orders on a lattice", lambda s: s.lattice_orders is not None, _on_lattice),

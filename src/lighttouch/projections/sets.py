@@ -8,7 +8,8 @@ needs to know of which class they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,7 +22,7 @@ from lighttouch.constraints.stacked import stacked_rows
 from lighttouch.domains import Ball, Box, Domain, Everywhere, checked_domain
 from lighttouch.errors import ConstraintError, InfeasibleConstraintsError
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.curved.cutting_planes import BallDomain, Part
+from lighttouch.projections.curved.cutting_planes import BallDomain, Part, RowsToFind
 from lighttouch.projections.methods import Method, choose
 from lighttouch.projections.orders.on_graphs import GraphOrders, graph_orders
 from lighttouch.projections.orders.on_lattices import LatticeOrders, lattice_orders
@@ -132,7 +133,80 @@ class FeasibleSet:
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
         """The nearest point to v; `warm` takes the `warm` of an earlier answer."""
-        return in_words(self.constraints, lambda: self.method.nearest(v, warm))
+        return in_words(self.constraints, lambda: self._nearest(v, warm))
+
+    def _nearest(self, v: Vector, warm: Any) -> Nearest:
+        if self.has_curved_families:  # cutting planes speak of constraints themselves
+            return self.method.nearest(v, warm)
+        found = self._numbered(lambda: self.method.nearest(v, warm))
+        if found.multipliers is None or self._rows_are_constraints:
+            return found
+        return replace(found, multipliers=partial(self._of_constraints, found.multipliers))
+
+    # -- rows and constraints ---------------------------------------------------------------
+
+    @cached_property
+    def constraint_of_row(self) -> Indices:
+        """The number, among all constraints, of each row of the linear families; -1 for rows of the
+        domain. Equalities are two rows.
+        """
+        numbers = [self.firsts[k] + self.families[k].constraint_of_row() for k in self._linear]
+        domain = np.full(self._domain_rows, -1)
+        return np.concatenate([np.empty(0, dtype=np.int64), *numbers, domain])
+
+    @cached_property
+    def row_signs(self) -> Floats:
+        """-1 for rows that are equalities with their signs turned, else 1."""
+        signs = [self.families[k].row_signs() for k in self._linear]
+        return np.concatenate([*signs, np.ones(self._domain_rows)])
+
+    @cached_property
+    def equality_halves(self) -> Booleans:
+        """Which of these rows are halves of equalities, of the constraints or of the domain: each
+        has an opposite row with the opposite right side.
+        """
+        halves = [
+            np.broadcast_to(bool(np.all(family.is_equality)), family.row_count)
+            for family in (self.families[k] for k in self._linear)
+        ]
+        return np.concatenate([*halves, np.ones(self._domain_rows, dtype=bool)])
+
+    @property
+    def _rows_are_constraints(self) -> bool:
+        return self._only_rows and not self._domain_rows and not self.has_equalities
+
+    @property
+    def has_equalities(self) -> bool:
+        """Whether some constraints are equalities."""
+        return any(np.any(family.is_equality) for family in self.families)
+
+    @property
+    def _domain_rows(self) -> int:
+        return 0
+
+    def _of_constraints(self, of_rows: Callable[[], Vector]) -> Vector:
+        """Multipliers of rows as those of constraints: of either sign where these are
+        equalities.
+        """
+        number, multipliers = self.constraint_of_row, np.zeros(int(self.firsts[-1]))
+        own = number >= 0
+        np.add.at(multipliers, number[own], (self.row_signs * of_rows())[own])
+        return multipliers
+
+    def _numbered(self, ask: Callable[[], Answer]) -> Answer:
+        """The answer, or its error about rows as one about constraints."""
+        try:
+            return ask()
+        except InfeasibleConstraintsError as error:
+            if self._rows_are_constraints:
+                raise
+            numbers = sorted({int(self.constraint_of_row[row]) for row in error.rows} - {-1})
+            who = "constraints " if len(numbers) != 1 else "constraint "
+            domain = " within the domain" if "domain" in str(error) or not numbers else ""
+            why = str(error).partition(": ")[2]
+            named = ", ".join(map(str, numbers))
+            message = f"no point satisfies {who}{named}{domain}: {why}"
+            raise InfeasibleConstraintsError(message, numbers) from None
 
     # -- what kind of set it is -------------------------------------------------------------
 
@@ -143,7 +217,7 @@ class FeasibleSet:
 
     @cached_property
     def _linear(self) -> Indices:
-        known = [k for k, family in enumerate(self.families) if family.is_linear]
+        known = [k for k, family in enumerate(self.families) if is_stored(family)]
         return np.array(known, dtype=np.int64)
 
     @property
@@ -157,7 +231,9 @@ class FeasibleSet:
 
     @property
     def has_curved_families(self) -> bool:
-        """Whether some constraints are not linear, whatever the domain."""
+        """Whether some constraints are not linear, or too many rows to store, whatever the
+        domain.
+        """
         return not self._only_rows
 
     @property
@@ -174,6 +250,15 @@ class FeasibleSet:
     def is_halfspace(self) -> bool:
         """One row and nothing else."""
         return self._are_stored_rows and self._count_of_rows == 1 and self.rows.bounds.trivial
+
+    @property
+    def is_affine(self) -> bool:
+        """Equalities and nothing else."""
+        return (
+            isinstance(self.domain, Everywhere)
+            and self.constraints.count > 0
+            and all(family.is_equality is True for family in self.families)
+        )
 
     @property
     def is_order(self) -> bool:
@@ -225,13 +310,7 @@ class FeasibleSet:
         """The rows of the linear families and the box, by kind: bounds, orders, general rows."""
         found = self._stacked or stacked_rows([self.families[k] for k in self._linear])
         matrix, right = found or (np.zeros((0, self.dimension)), np.zeros(0))
-        return read_rows(matrix, right, *self._box)
-
-    @cached_property
-    def constraint_of_row(self) -> Indices:
-        """The number, among all constraints, of each row of the linear families."""
-        numbers = [np.arange(self.firsts[k], self.firsts[k + 1]) for k in self._linear]
-        return np.concatenate([np.empty(0, dtype=np.int64), *numbers])
+        return self._numbered(lambda: read_rows(matrix, right, *self._box))
 
     @cached_property
     def unit(self) -> UnitRows:
@@ -291,20 +370,21 @@ class FeasibleSet:
 
     @cached_property
     def graph_orders(self) -> GraphOrders | None:
-        return graph_orders(self.rows) if self._are_stored_rows else None
+        return self._numbered(lambda: graph_orders(self.rows)) if self._are_stored_rows else None
 
     @cached_property
     def _nested(self) -> tuple[Booleans, list[tuple[NestedForms, float]]] | None:
         """Which rows are not nested, and the forms of those that are."""
         if not self._only_rows:
             return None
-        return without_nested(self.families, COSTS.fewest_nested_rows)
+        return without_nested(self.families, COSTS.fewest_nested_rows, self._domain_rows)
 
     @cached_property
     def split(self) -> SplitRows:
         """Nested rows split for alternating directions; only where `has_nested`."""
         assert self._nested is not None and self.matrix is not None and self.right is not None
-        return split_rows(self.matrix, self.right, *self._nested, *self._box)
+        matrix, right, nested = self.matrix, self.right, self._nested
+        return self._numbered(lambda: split_rows(matrix, right, *nested, *self._box))
 
     @cached_property
     def by_kind(self) -> Splitting:
@@ -326,12 +406,28 @@ class FeasibleSet:
         return parts
 
     @cached_property
+    def unstored(self) -> list[RowsToFind]:
+        """The families of linear rows that are too many to store."""
+        return [
+            RowsToFind(family, int(first))
+            for family, first in zip(self.families, self.firsts[:-1], strict=True)
+            if family.is_linear and not is_stored(family)
+        ]
+
+    @cached_property
     def without_ball(self) -> FeasibleSet:
         """The same constraints everywhere."""
         return FeasibleSet(self.constraints, Everywhere())
 
     def __repr__(self) -> str:
         return f"FeasibleSet({self.constraints!r}, {self.domain!r})"
+
+
+def is_stored(family: RecordConstraints) -> bool:
+    """Whether a family is linear and its rows are stored, or few enough to be."""
+    if not family.is_linear or not family.generated:
+        return family.is_linear
+    return family.count * family.most_entries <= COSTS.largest_generated
 
 
 def in_words(constraints: RecordConstraints, ask: Callable[[], Answer]) -> Answer:
@@ -360,7 +456,7 @@ def largest_violation(constraints: RecordConstraints, w: Vector) -> float:
     """The largest g_j(w), at least 0. Rows that are stored are multiplied as users would do it:
     their sums round like those of A @ w - b.
     """
-    if constraints.lattice_axes() is not None or not constraints.count:
+    if constraints.lattice_axes() is not None or constraints.generated or not constraints.count:
         return max(0.0, constraints.largest(w)) if constraints.count else 0.0
     rows = constraints.linear_rows()
     values = constraints.values(w) if rows is None else rows[0] @ w - rows[1]

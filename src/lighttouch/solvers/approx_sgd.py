@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lighttouch.arrays import Matrix, Vector
-from lighttouch.domains import Ball
+from lighttouch.domains import Box, Everywhere
 from lighttouch.kernels.loops.approx_sgd.groups import OrderLinks
 from lighttouch.kernels.loops.approx_sgd.heaps import new_move
 from lighttouch.kernels.loops.approx_sgd.loop import approx_sgd, carry_bounds, remove_rounding
@@ -61,13 +61,20 @@ class ApproxSGD(AveragingSolver[SgdState]):
 
     def objection_to(self, problem: Problem) -> str | None:
         instead = "use ProjectedSGD, which projects onto any constraints, or LightTouch"
-        if isinstance(problem.domain, Ball):
-            return f"it cannot stay in a ball, only in a box (domain=Box(lower, upper)); {instead}"
+        if not isinstance(problem.domain, Box | Everywhere):
+            kind = type(problem.domain).__name__.lower()
+            return (
+                f"it cannot stay in a {kind}, only in a box (domain=Box(lower, upper)); {instead}"
+            )
         feasible = feasible_set(problem.constraints, problem.domain)
         if not feasible.is_linear:
             return (
                 "the constraints must be linear, orders between two parameters or bounds on "
                 f"one; {instead}"
+            )
+        if feasible.has_equalities:
+            return (
+                f"it moves along orders and bounds, and some constraints are equalities; {instead}"
             )
         others = feasible.rows.source
         if others.size:

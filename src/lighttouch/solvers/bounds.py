@@ -140,19 +140,23 @@ def fenchel_bound(
     phi(z) >= s z - phi*(s) for every slope s in the domain of phi* (Fenchel 1949), a convex penalty
     lies above its tangent at any u, and <normal, v - p> <= 0 for every feasible v. With shares a_i
 
-        f(v) >= sum_i a_i (s_i x_i.v - phi*(s_i)) + penalty(u) + <penalty'(u), v - u>.
+        f(v) >= sum_i a_i (s_i (x_i.v + o_i) - phi*(s_i)) + penalty(u) + <penalty'(u), v - u> + b.v
 
-    Where X'(a s) + penalty'(u) = -normal, to rounding, the right side is bounded by its value at p;
-    elsewhere nothing is claimed.
+    with offsets o, and any b between -l1 and l1. Where X'(a s) + penalty'(u) + b = -normal, to
+    rounding, the right side is bounded by its value at p; elsewhere nothing is claimed.
     """
     slopes, conjugates = conjugate_values(risk.loss_row, slopes, risk.y)
     weights = risk.shares * slopes
     pull = np.asarray(risk.penalty_matrix @ u - risk.roughness.T @ risk.roughness_target)
     rest = np.asarray(risk.X.T @ weights) + pull + normal
+    rest -= np.clip(rest, -risk.l1, risk.l1)
     size = np.asarray(abs(risk.X).T @ np.abs(weights)) + np.abs(pull) + np.abs(normal)
     if np.any(np.abs(rest) > COSTS.linear_rounding * EPSILON * (size + size.max())):
         return -math.inf
-    constant = risk.penalty_value(u) - float(pull @ u) - float(risk.shares @ conjugates)
+    quadratic_part = risk.penalty_value(u) - risk.l1 * float(np.abs(u).sum())
+    constant = quadratic_part - float(pull @ u) - float(risk.shares @ conjugates)
+    if risk.offset is not None:
+        constant += float(weights @ risk.offset)
     return constant - float(normal @ p)
 
 
@@ -166,7 +170,7 @@ def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:
     risk = problem.objective
     if not isinstance(risk, EmpiricalRisk):
         return -math.inf
-    slopes, _ = quadratic(risk.loss_row, np.asarray(risk.X @ at.x), risk.y, width)
+    slopes, _ = quadratic(risk.loss_row, risk.predictions(at.x), risk.y, width)
     room = _room(risk, slopes)
     for solve in (_by_conjugate_gradients, _by_factor):
         h = solve(problem, risk, risk.shares * room, at.rest)

@@ -28,7 +28,7 @@ from lighttouch.interior.program import (
     with_rows,
 )
 from lighttouch.interior.statement import least_bends, objection_to, program_of
-from lighttouch.interior.systems import System, choose_system, seconds_per_step
+from lighttouch.interior.systems import SparseSystem, System, choose_system, dense_seconds
 from lighttouch.interior.working_set import Rows, rows_of
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.problem import Problem
@@ -76,7 +76,7 @@ class InteriorState(SolverState):
     def scale(self) -> float:
         """What the gap is relative to: the objective, or what was gained where it is nearly 0."""
         gained = abs(self.first_objective - self.best_objective)
-        little = COSTS.little_objective * gained if math.isfinite(gained) else 0.0
+        little = INTERIOR.little_objective * gained if math.isfinite(gained) else 0.0
         return max(abs(self.best_objective), little, TINY)
 
 
@@ -123,6 +123,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if not _uses_working_set(problem):
             state.goal = INTERIOR.enough * self.tolerance
         state.first_objective = problem.objective.value(start)
+        none = np.zeros(_model(problem).program.count)
+        state.bound = _model(problem).bound(_model(problem).program, np.zeros(start.size), none)
         return state
 
     def advance(
@@ -159,11 +161,15 @@ class InteriorPoint(BaseSolver[InteriorState]):
         feasible = excess <= COSTS.nearly_feasible * size
         value = problem.objective.value(at.x)
         scale = max(abs(value), state.scale if state.best is not None else TINY)
-        state.bound = max(state.bound, model.bound(program, at))
+        before = state.bound
+        state.bound = max(state.bound, model.bound(program, at.x, at.s))
+        risen = state.bound > before + INTERIOR.little_rise * abs(before)
         if feasible and self._worth_repairing(state, at, value, scale):
-            state.bound = max(state.bound, model.bound(program, state.round.repaired()))
+            better = state.round.repaired()
+            state.bound = max(state.bound, model.bound(program, better.x, better.s))
         gap = value - state.bound
-        merit = max(gap / scale, excess / size) if math.isfinite(gap) else math.inf
+        left = float(np.abs(program.P @ at.x + program.q + program.backward(at.s)).max())
+        merit = left * size + at.products + scale * excess / size
         everything = state.rows.size == model.rows.count
         if feasible and everything and value < state.best_objective:
             self._keep(state, model, at, value)
@@ -172,10 +178,10 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if state.best is not None and state.gap <= INTERIOR.enough * self.tolerance * state.scale:
             state.ended = True
             return
-        better = merit < INTERIOR.better * state.least_merit
+        is_better = merit < INTERIOR.better * state.least_merit or not feasible and risen
         state.least_merit = min(merit, state.least_merit)
         products = at.products
-        state.waited = 0 if better else state.waited + 1
+        state.waited = 0 if is_better else state.waited + 1
         if state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps or products == 0.0:
             self._give_up(state)
 
@@ -223,7 +229,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
     def finished(self, state: InteriorState) -> Status | None:
         if not state.ended:
             return None
-        proven = state.gap <= self.tolerance * state.scale
+        proven = state.best is not None and state.gap <= self.tolerance * state.scale
         return Status.CONVERGED if proven else Status.STALLED
 
     def solution(self, state: InteriorState) -> Vector:
@@ -252,8 +258,8 @@ class _Model:
     upper: Vector
     bend: Vector
 
-    def bound(self, program: Program, at: Point) -> float:
-        return dual_value(program, at.x, at.s, self.lower, self.upper, self.bend)
+    def bound(self, program: Program, x: Vector, s: Vector) -> float:
+        return dual_value(program, x, s, self.lower, self.upper, self.bend)
 
 
 def _model(problem: Problem) -> _Model:
@@ -337,8 +343,18 @@ def _joined(at: Point, count: int, rows: Rows, new: Indices) -> Point | None:
     return None
 
 
-def seconds_of(problem: Problem) -> float:
-    """About how long a run takes."""
+def seconds_per_step(problem: Problem) -> float:
+    """About how long a factorisation takes, with the rows that the first round uses."""
     model = _model(problem)
-    blocks = (*model.program.blocks, *([] if _uses_working_set(problem) else [model.rows.matrix]))
-    return INTERIOR.typical_steps * seconds_per_step(model.program.P, blocks)
+
+    def ask() -> float:
+        program = model.program
+        if not _uses_working_set(problem) and model.rows.count:
+            everything = np.arange(model.rows.count)
+            program = with_rows(program, *model.rows.take(everything))
+        system = choose_system(program)
+        if isinstance(system, SparseSystem):
+            return system.seconds
+        return dense_seconds(program.P, program.blocks)
+
+    return prepared(problem, "seconds of an interior point's step", ask)

@@ -100,12 +100,13 @@ def quadratic_model(risk: EmpiricalRisk, w: Vector, z: Vector, width: float) -> 
     """The model at w, where the predictions are z.
 
     Its gradient at w is that of the rounded objective, so that c = H w - gradient. With the penalty
-    ||D w - t||^2 / 2 this is X'(k z - s) + D't: the penalty's own curvature cancels.
+    ||D w - t||^2 / 2 this is X'(k X w - s) + D't: the penalty's own curvature cancels.
     """
     slopes, curvatures = losses.quadratic(risk.loss_row, z, risk.y, width)
     transposed = prepared(risk, "transposed X", lambda: _transposed(risk.X))
     curved = risk.shares * curvatures
-    c = np.asarray(transposed @ (curved * z - risk.shares * slopes))
+    moved = z if risk.offset is None else z - risk.offset
+    c = np.asarray(transposed @ (curved * moved - risk.shares * slopes))
     if risk.roughness.shape[0]:
         c = c + risk.roughness.T @ risk.roughness_target
     dense = risk.dimension <= COSTS.largest_factored
@@ -158,6 +159,8 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
     def objection_to(self, problem: Problem) -> str | None:
         if not isinstance(problem.objective, EmpiricalRisk):
             return "it needs the mean loss of a linear model (EmpiricalRisk); use Automatic"
+        if problem.objective.l1 > 0.0:
+            return "it needs an objective without l1; use Automatic"
         if not feasible_set(problem.constraints, problem.domain).is_linear:
             return "it needs linear constraints in a box or everywhere; use Automatic"
         return None
@@ -165,7 +168,7 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
     def init(self, problem: Problem, start: Vector) -> QuadraticState:
         risk = _risk(problem)
         w = start.copy() if problem.violation(start) == 0.0 else feasible(problem, start)
-        z = np.asarray(risk.X @ w)
+        z = risk.predictions(w)
         row = risk.loss_row
         first = (
             COSTS.model_first_width * losses.typical_residual(row, z, risk.y) if row.kinked else 0.0
@@ -199,12 +202,12 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
 
     def _step(self, problem: Problem, state: QuadraticState) -> None:
         risk = _risk(problem)
-        z = np.asarray(risk.X @ state.w)
+        z = risk.predictions(state.w)
         model = quadratic_model(risk, state.w, z, state.width)
         proposed = minimum_under_rules(problem, model, state, self.inner_tolerance)
         value = backtracked(risk, state, z, proposed)
         gain, state.value = state.value - value, value
-        objective = value_at(risk, np.asarray(risk.X @ state.w), state.w, 0.0)
+        objective = value_at(risk, risk.predictions(state.w), state.w, 0.0)
         if objective < state.best_objective:
             state.best, state.best_objective = state.w.copy(), objective
         state.counters[ITERATION] += 1
@@ -221,7 +224,7 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
             state.ended = True
             return
         state.width = max(state.narrowest, state.width * COSTS.model_narrowing)
-        z = np.asarray(risk.X @ state.w)
+        z = risk.predictions(state.w)
         state.value = value_at(risk, z, state.w, state.width)
 
     @property
@@ -270,7 +273,7 @@ def lower_bound(
     except scipy.linalg.LinAlgError:
         return -math.inf
     slopes, curvatures = losses.quadratic(risk.loss_row, z, risk.y, state.width)
-    slopes += curvatures * (np.asarray(risk.X @ w) - z)
+    slopes += curvatures * (risk.predictions(w) - z)
     allowed, _ = losses.conjugate_values(risk.loss_row, slopes, risk.y)
     force = np.asarray(model.transposed @ (risk.shares * allowed)) + v
     force -= risk.roughness.T @ risk.roughness_target

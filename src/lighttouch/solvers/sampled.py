@@ -33,7 +33,7 @@ from lighttouch.kernels.state.iterate import (
     new_example_order,
 )
 from lighttouch.kernels.verbs.objectives import sampled_mean
-from lighttouch.objectives import EmpiricalRisk
+from lighttouch.objectives import EmpiricalRisk, WeightedSum
 from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.result import Status
@@ -254,7 +254,9 @@ def _judged(problem: Problem, candidates: list[Vector]) -> tuple[float, Vector]:
     projected = [project(each, problem.constraints, problem.domain).w for each in candidates]
     point, objective = projected[0], problem.objective
     if len(projected) > 1:
-        weighted = isinstance(objective, EmpiricalRisk) and objective.sample_weight is not None
+        weighted = isinstance(objective, WeightedSum) or (
+            isinstance(objective, EmpiricalRisk) and objective.sample_weight is not None
+        )
         sampled = functools.partial(
             _sample_value, problem, rows=_some_examples(problem, COSTS.judges)
         )

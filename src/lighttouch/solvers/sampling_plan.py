@@ -104,11 +104,14 @@ def ridge_shares(problem: Problem) -> Vector:
 
 
 def _penalty_rows(problem: Problem, sparse: bool, batch: int) -> int:
-    """Rows of the roughness visited per iteration: they get a fixed share of the time."""
+    """Terms of the penalty visited per iteration: they get a fixed share of the time."""
     objective = problem.objective
-    if not isinstance(objective, EmpiricalRisk) or objective.roughness.shape[0] == 0:
+    if not isinstance(objective, EmpiricalRisk):
         return 0
-    rows, entries = objective.roughness.shape[0], objective.roughness.nnz
+    of_l1 = problem.dimension if objective.l1 > 0.0 else 0
+    rows, entries = objective.roughness.shape[0] + of_l1, objective.roughness.nnz + of_l1
+    if rows == 0:
+        return 0
     each = COSTS.penalty_operations * max(1.0, entries / rows)
     affordable = COSTS.penalty_share * _example_operations(problem, sparse) * batch / each
     return int(min(rows, max(1.0, round(affordable))))

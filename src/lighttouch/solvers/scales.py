@@ -6,7 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Vector
-from lighttouch.objectives import EmpiricalRisk, Quadratic
+from lighttouch.interfaces import Objective
+from lighttouch.losses import target_size
+from lighttouch.objectives import EmpiricalRisk, Quadratic, WeightedSum
 from lighttouch.problem import Problem
 from lighttouch.solvers.costs import COSTS
 
@@ -14,10 +16,15 @@ TINY = 1e-300  # keeps quotients of zeros finite
 
 
 def has_kinks(problem: Problem) -> bool:
-    """Whether the objective may have kinks: losses that do, and functions of the user's own."""
-    objective = problem.objective
+    """Whether the objective may have kinks: losses that do, l1, and functions of the user's own."""
+    return _has_kinks(problem.objective)
+
+
+def _has_kinks(objective: Objective) -> bool:
+    if isinstance(objective, WeightedSum):
+        return any(_has_kinks(part) for part in objective.objectives)
     if isinstance(objective, EmpiricalRisk):
-        return objective.loss_row.kinked
+        return objective.loss_row.kinked or objective.l1 > 0.0
     return not isinstance(objective, Quadratic)
 
 
@@ -37,12 +44,18 @@ def column_sizes(problem: Problem) -> Vector:
 
     For a quadratic form it is the root of the diagonal.
     """
-    objective = problem.objective
+    return _column_sizes(problem.objective)
+
+
+def _column_sizes(objective: Objective) -> Vector:
+    if isinstance(objective, WeightedSum):
+        parts = np.array([_column_sizes(part) for part in objective.objectives])
+        return np.sqrt(np.asarray(objective.weights @ np.square(parts)))
     if isinstance(objective, Quadratic):
         diagonal = objective.P.diagonal() if sparse.issparse(objective.P) else np.diag(objective.P)
         return np.asarray(np.sqrt(np.maximum(0.0, diagonal)))
     if not isinstance(objective, EmpiricalRisk):
-        return np.zeros(problem.dimension)
+        return np.zeros(objective.dimension)
     X = objective.X
     squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
     return np.sqrt(np.asarray(squares.mean(axis=0)).ravel() + objective.l2)
@@ -69,9 +82,15 @@ def natural_reach(problem: Problem, w: Vector, sizes: Vector) -> Vector:
 
 
 def _typical_target(problem: Problem, w: Vector, sizes: Vector) -> float:
-    objective = problem.objective
+    return _typical_target_of(problem.objective, w, sizes)
+
+
+def _typical_target_of(objective: Objective, w: Vector, sizes: Vector) -> float:
+    if isinstance(objective, WeightedSum):
+        return max(_typical_target_of(part, w, sizes) for part in objective.objectives)
     if isinstance(objective, EmpiricalRisk):
-        return max(_root_mean_square(objective.y), _root_mean_square(objective.X @ w))
+        size = target_size(objective.loss_row, objective.y)
+        return max(size, _root_mean_square(objective.predictions(w)))
     if isinstance(objective, Quadratic):
         known = sizes > 0.0
         return float(np.max(np.abs(objective.q[known]) / sizes[known], initial=0.0))
@@ -80,13 +99,18 @@ def _typical_target(problem: Problem, w: Vector, sizes: Vector) -> float:
 
 def first_step_size(problem: Problem) -> float:
     """A step that changes a typical prediction by about the size of a typical target."""
-    objective = problem.objective
+    return _first_step_size(problem.objective)
+
+
+def _first_step_size(objective: Objective) -> float:
+    if isinstance(objective, WeightedSum):
+        return min(_first_step_size(part) for part in objective.objectives)
     if not isinstance(objective, EmpiricalRisk):
         return 1.0
     X = objective.X
     some = X.data[: COSTS.scale_sample] if sparse.issparse(X) else X[: COSTS.scale_rows]
     entry = _root_mean_square(some) if some.size else 1.0
-    target = max(TINY, _root_mean_square(objective.y[: COSTS.scale_sample]))
+    target = max(TINY, target_size(objective.loss_row, objective.y[: COSTS.scale_sample]))
     return target / max(TINY, entry * float(np.sqrt(objective.cost)))
 
 

@@ -113,8 +113,15 @@ class AlternatingDirections(BaseSolver[DirectionsState]):
 
     def objection_to(self, problem: Problem) -> str | None:
         objective = problem.objective
-        if not isinstance(objective, EmpiricalRisk) or objective.loss_row.kinked:
-            return "its objective must be an EmpiricalRisk with a smooth loss; use Automatic"
+        if not isinstance(objective, EmpiricalRisk) or math.isinf(
+            objective.loss_row.largest_curvature
+        ):
+            return (
+                "its objective must be an EmpiricalRisk with a loss of bounded curvature (squared, "
+                "huber, logistic); use Automatic"
+            )
+        if objective.l1 > 0.0:
+            return "its objective must be smooth, without l1; use Automatic"
         if not feasible_set(problem.constraints, problem.domain).has_nested:
             return "its constraints must hold nested rows (dominance, joint monotonicity)"
         return None

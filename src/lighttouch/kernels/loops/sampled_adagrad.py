@@ -38,6 +38,7 @@ from lighttouch.kernels.verbs.example_steps import (
     step_on_rows,
 )
 from lighttouch.kernels.verbs.objectives import add_smooth_gradient
+from lighttouch.kernels.verbs.sums import add_unvisited_penalty
 
 
 class SamplingPlan(NamedTuple):
@@ -136,6 +137,7 @@ def sampled_adagrad(
                     )
             counters[SAMPLES] += last - first
         if not plan.sparse:
+            add_unvisited_penalty(objective, w, state.buffer)
             step_everywhere(w, squares, state.buffer, domain, eta, l2)
         if plan.penalty_rows > 0:
             smooth(objective, w, squares, domain, eta, plan, counters)

@@ -4,6 +4,7 @@ loops run compiled.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import namedtuple
 from collections.abc import Callable
@@ -97,10 +98,10 @@ def _vector(values: Any, dimension: int, name: str) -> np.ndarray:
 
 # Around users' functions, which may allocate: the loops that call them are compiled without
 # reference counts.
-_allocating: Any = numba.njit(error_model="numpy", _nrt=True)  # type: ignore[call-overload]
+allocating: Any = numba.njit(error_model="numpy", _nrt=True)  # type: ignore[call-overload]
 
 
-def _compilable(function: Callable[..., Any]) -> Any:
+def compilable(function: Callable[..., Any]) -> Any:
     return function if hasattr(function, "py_func") else numba.njit(function)
 
 
@@ -113,6 +114,7 @@ def _python_smooth_gradient(objective, example, w, scale, width, out):
 sweep.register(PythonConstraints)(sweep_any.py_func)
 
 _CLASSES: dict[tuple[Any, ...], type] = {}
+_NUMBERS = itertools.count()
 
 
 def compiled_objective(
@@ -121,8 +123,8 @@ def compiled_objective(
     """The user's record under a class of its own, for which the verbs call the user's functions."""
     key = ("objective", type(record), value, gradient)
     if key not in _CLASSES:
-        _CLASSES[key] = _own_class(record)
-        _register_objective(_CLASSES[key], _compilable(value), _compilable(gradient))
+        _CLASSES[key] = own_class(record)
+        _register_objective(_CLASSES[key], compilable(value), compilable(gradient))
     return _CLASSES[key](*record)
 
 
@@ -131,23 +133,25 @@ def compiled_constraints(
 ) -> Any:
     key = ("constraints", type(record), value, subgradient)
     if key not in _CLASSES:
-        _CLASSES[key] = _own_class(record)
-        _register_constraints(_CLASSES[key], _compilable(value), _compilable(subgradient))
+        _CLASSES[key] = own_class(record)
+        _register_constraints(_CLASSES[key], compilable(value), compilable(subgradient))
     return _CLASSES[key](*record)
 
 
-def _own_class(record: Any) -> type:
+def own_class(record: Any, more: tuple[str, ...] = ()) -> type:
+    """A class like that of the record, with more fields where a verb needs them."""
     if not hasattr(record, "_fields"):
         raise TypeError(
             f"record must be a NamedTuple of arrays and numbers, got {type(record).__name__}"
         )
-    own = namedtuple(f"{type(record).__name__}{len(_CLASSES)}", record._fields)  # type: ignore[misc]
+    name = f"{type(record).__name__}{next(_NUMBERS)}"  # numba tells classes apart by their names
+    own = namedtuple(name, (*record._fields, *more))  # type: ignore[misc]
     own.__module__ = "users"  # anything outside the package: its machine code stays in this process
     return own
 
 
 def _register_objective(own: type, value: Any, gradient: Any) -> None:
-    @_allocating
+    @allocating
     def add_through_array(objective, example, w, scale, gradient_):
         out = np.zeros(w.size)
         gradient(objective, example, w, out)
@@ -157,7 +161,7 @@ def _register_objective(own: type, value: Any, gradient: Any) -> None:
     def add_users_gradient(objective, example, w, scale, gradient_):
         add_through_array(objective, example, w, scale, gradient_)
 
-    @_allocating
+    @allocating
     def value_of(objective, example, w):
         return value(objective, example, w)
 
@@ -165,7 +169,7 @@ def _register_objective(own: type, value: Any, gradient: Any) -> None:
     def users_value(objective, example, w):
         return value_of(objective, example, w)
 
-    @_allocating
+    @allocating
     def add_smooth_through_array(objective, example, w, scale, out):
         gradient_ = np.zeros(w.size)
         gradient(objective, example, w, gradient_)
@@ -180,7 +184,7 @@ def _register_objective(own: type, value: Any, gradient: Any) -> None:
 def _register_constraints(own: type, value: Any, subgradient: Any) -> None:
     sweep.register(own)(sweep_any.py_func)
 
-    @_allocating
+    @allocating
     def value_of(constraints, j, w):
         return value(constraints, j, w)
 
@@ -197,7 +201,7 @@ def _register_constraints(own: type, value: Any, subgradient: Any) -> None:
                 member = j
         return best, member
 
-    @_allocating
+    @allocating
     def add_through_array(constraints, member, w, scale, gradient):
         out = np.zeros(w.size)
         subgradient(constraints, member, w, out)

@@ -9,12 +9,13 @@ import math
 from lighttouch.kernels.compiler.compiled import lean_kernel, verb
 from lighttouch.kernels.compiler.prefetch import prefetch, stream
 from lighttouch.kernels.verbs.domains import clamp
-from lighttouch.kernels.verbs.losses import slope
+from lighttouch.kernels.verbs.losses import level_of, slope
 from lighttouch.kernels.verbs.objectives import (
     DenseExamples,
     SparseExamples,
     gathered_dot,
     penalty_residual,
+    shifted,
     target_of,
     weight_of,
 )
@@ -47,16 +48,17 @@ def step_on_rows(objective, first, last, w, squares, ridge, domain, eta):
 
 @verb
 def penalty_count(objective):
-    """How many rows D_r the quadratic penalty ||D w - t||^2 / 2 of the objective has."""
+    """How many terms the penalty has: rows D_r of ||D w - t||^2 / 2, then those of l1_j |w_j|."""
 
 
 @verb
 def step_on_penalty(objective, row, weight, w, squares, domain, eta):
-    """An implicit (proximal) step on weight / 2 (D_r w - t_r)^2 in the metric of the AdaGrad steps.
+    """An implicit (proximal) step on one term of the penalty in the metric of the AdaGrad steps.
 
-    With m_j = eta / sqrt(squares_j) it is the exact minimum of that term plus the sum of
-    (w'_j - w_j)^2 / (2 m_j), and so never overshoots:
-    w_j -= weight (D_r w - t_r) / (1 + weight sum_k D_rk^2 m_k) m_j D_rj.
+    With m_j = eta / sqrt(squares_j) it is the exact minimum of weight times that term plus the sum
+    of (w'_j - w_j)^2 / (2 m_j), and so never overshoots. For (D_r w - t_r)^2 / 2 it is
+    w_j -= weight (D_r w - t_r) / (1 + weight sum_k D_rk^2 m_k) m_j D_rj;
+    for l1_j |w_j| it brings w_j nearer to 0 by weight l1_j m_j, at most to 0.
     """
 
 
@@ -134,8 +136,13 @@ def _step_on_sparse_rows(objective, first, last, w, squares, ridge, domain, eta)
     for example in range(first, last):
         row = objective.data[objective.indptr[example] : objective.indptr[example + 1]]
         places = objective.indices[objective.indptr[example] : objective.indptr[example + 1]]
-        z = gathered_dot(row, places, w)
-        steepness = slope(objective.kind, objective.level, z, target_of(objective.targets, example))
+        z = shifted(gathered_dot(row, places, w), objective.offsets, example)
+        steepness = slope(
+            objective.kind,
+            level_of(objective.levels, example),
+            z,
+            target_of(objective.targets, example),
+        )
         steepness *= weight_of(objective.weights, example)
         if plain:
             if steepness != 0.0:
@@ -167,10 +174,21 @@ def _step_on_no_penalty(objective, row, weight, w, squares, domain, eta):
 
 
 def _penalty_count(objective):
-    return objective.penalty_target.size
+    return objective.penalty_target.size + objective.l1.size
 
 
 def _step_on_penalty(objective, row, weight, w, squares, domain, eta):
+    if row < objective.penalty_target.size:
+        _step_on_row(objective, row, weight, w, squares, domain, eta)
+        return
+    j = row - objective.penalty_target.size
+    shrinks = weight * objective.l1[j] * eta * mobility(squares, j)
+    size = max(0.0, abs(w[j]) - shrinks)
+    w[j] = clamp(domain, j, size if w[j] > 0.0 else -size)
+
+
+@lean_kernel
+def _step_on_row(objective, row, weight, w, squares, domain, eta):
     start = objective.penalty_indptr[row]
     stop = objective.penalty_indptr[row + 1]
     stiffness = 0.0

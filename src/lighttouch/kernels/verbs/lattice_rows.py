@@ -16,6 +16,7 @@ from lighttouch.kernels.compiler.compiled import lean_kernel, vector_kernel
 from lighttouch.kernels.state.gradient import add
 from lighttouch.kernels.verbs.constraint_steps import part_pair, sweep
 from lighttouch.kernels.verbs.constraints import add_subgradient, worst
+from lighttouch.kernels.verbs.rows import write_row
 
 
 class LatticeOrder(NamedTuple):
@@ -119,6 +120,17 @@ def _subgradient_in_lattice(constraints, member, w, scale, gradient):
     push = scale * constraints.signs[feature]
     add(gradient, low, push)
     add(gradient, low + constraints.strides[feature], -push)
+
+
+@write_row.register(LatticeOrder)
+def _write_lattice_row(constraints, j, columns, values):
+    feature = feature_of(constraints.starts, j)
+    low = lower_vertex(constraints, feature, j)
+    columns[0] = low
+    values[0] = constraints.signs[feature]
+    columns[1] = low + constraints.strides[feature]
+    values[1] = -constraints.signs[feature]
+    return 2, 0.0
 
 
 @sweep.register(LatticeOrder)

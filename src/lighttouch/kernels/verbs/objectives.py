@@ -1,10 +1,11 @@
 """Objectives as records, and the verbs every objective offers: the gradient of one example and its
 value.
 
-Records of examples may carry a quadratic penalty ||D w - t||^2 / 2 with a sparse matrix D of rows
-(in CSR form: `penalty_data`, `penalty_indices`, `penalty_indptr`) and targets t; without one,
-`penalty_target` is empty. `add_gradient` of one example includes the penalty's gradient, so that
-the mean over examples is the gradient of the whole; `add_loss_gradient` leaves it out.
+Records of examples may carry a penalty: ||D w - t||^2 / 2 with a sparse matrix D of rows (in CSR
+form: `penalty_data`, `penalty_indices`, `penalty_indptr`) and targets t, and the sum of
+`l1`_j |w_j|; without them, `penalty_target` and `l1` are empty. `add_gradient` of one example
+includes the penalty's gradient, so that the mean over examples is the gradient of the whole;
+`add_loss_gradient` leaves it out.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel, verb
-from lighttouch.kernels.state.gradient import add_dense, add_sparse, dot
-from lighttouch.kernels.verbs.losses import loss, slope, smooth_loss
+from lighttouch.kernels.state.gradient import add, add_dense, add_sparse, dot
+from lighttouch.kernels.verbs.loss_functions import rounded_size
+from lighttouch.kernels.verbs.losses import level_of, loss, slope, smooth_loss
 
 
 class DenseExamples(NamedTuple):
@@ -23,11 +25,13 @@ class DenseExamples(NamedTuple):
     targets: np.ndarray  # one per row, or a single one for all
     weights: np.ndarray  # of mean 1, or empty
     kind: int
-    level: float
+    levels: np.ndarray  # the loss's parameter: one per row, or a single one for all
     penalty_data: np.ndarray
     penalty_indices: np.ndarray
     penalty_indptr: np.ndarray
     penalty_target: np.ndarray
+    l1: np.ndarray  # one per parameter, or empty
+    offsets: np.ndarray  # one per row, or empty
 
 
 class SparseExamples(NamedTuple):
@@ -37,11 +41,13 @@ class SparseExamples(NamedTuple):
     targets: np.ndarray
     weights: np.ndarray
     kind: int
-    level: float
+    levels: np.ndarray  # the loss's parameter: one per row, or a single one for all
     penalty_data: np.ndarray
     penalty_indices: np.ndarray
     penalty_indptr: np.ndarray
     penalty_target: np.ndarray
+    l1: np.ndarray  # one per parameter, or empty
+    offsets: np.ndarray  # one per row, or empty
 
 
 class DenseQuadratic(NamedTuple):
@@ -80,12 +86,20 @@ def add_loss_gradient(objective, example, w, scale, gradient):
 
 @verb
 def penalty_value(objective, w):
-    """||D w - t||^2 / 2, or 0 where the objective has no such penalty."""
+    """||D w - t||^2 / 2 + sum_j l1_j |w_j|, or 0 where the objective has no penalty."""
 
 
 @verb
-def add_penalty_gradient(objective, w, out):
-    """Add D'(D w - t) to a dense vector."""
+def add_penalty_gradient(objective, w, scale, gradient):
+    """Add scale times a subgradient of the penalty."""
+
+
+@verb
+def add_smooth_penalty(objective, w, scale, width, out):
+    """Add scale times the gradient of the penalty to a dense vector; returns scale times its value.
+
+    |w_j| is rounded such that all of them together lose at most half the width.
+    """
 
 
 @lean_kernel
@@ -96,6 +110,11 @@ def target_of(targets, example):
 @lean_kernel
 def weight_of(weights, example):
     return weights[example] if weights.size > 0 else 1.0
+
+
+@lean_kernel
+def shifted(z, offsets, example):
+    return z + offsets[example] if offsets.size > 0 else z
 
 
 @lean_kernel
@@ -139,18 +158,13 @@ def _penalty_value(objective, w):
     for row in range(objective.penalty_target.size):
         residual = penalty_residual(objective, row, w)
         total += residual * residual
-    return 0.5 * total
+    value = 0.5 * total
+    for j in range(objective.l1.size):
+        value += objective.l1[j] * abs(w[j])
+    return value
 
 
-def _add_penalty_gradient(objective, w, out):
-    for row in range(objective.penalty_target.size):
-        residual = penalty_residual(objective, row, w)
-        for k in range(objective.penalty_indptr[row], objective.penalty_indptr[row + 1]):
-            out[objective.penalty_indices[k]] += residual * objective.penalty_data[k]
-
-
-def _gradient_with_penalty(objective, example, w, scale, gradient):
-    add_loss_gradient(objective, example, w, scale, gradient)
+def _add_penalty_gradient(objective, w, scale, gradient):
     for row in range(objective.penalty_target.size):
         add_sparse(
             gradient,
@@ -160,11 +174,37 @@ def _gradient_with_penalty(objective, example, w, scale, gradient):
             objective.penalty_indptr[row + 1],
             scale * penalty_residual(objective, row, w),
         )
+    for j in range(objective.l1.size):
+        if w[j] != 0.0:
+            add(gradient, j, scale * (objective.l1[j] if w[j] > 0.0 else -objective.l1[j]))
+
+
+def _add_smooth_penalty(objective, w, scale, width, out):
+    total = 0.0
+    for row in range(objective.penalty_target.size):
+        residual = penalty_residual(objective, row, w)
+        total += residual * residual
+        for k in range(objective.penalty_indptr[row], objective.penalty_indptr[row + 1]):
+            out[objective.penalty_indices[k]] += scale * residual * objective.penalty_data[k]
+    value = 0.5 * total
+    for j in range(objective.l1.size):
+        strength = objective.l1[j]
+        if strength > 0.0 and w[j] != 0.0:
+            size, steepness = rounded_size(w[j], width / (strength * w.size))
+            value += strength * size
+            out[j] += scale * strength * steepness
+    return scale * value
+
+
+def _gradient_with_penalty(objective, example, w, scale, gradient):
+    add_loss_gradient(objective, example, w, scale, gradient)
+    add_penalty_gradient(objective, w, scale, gradient)
 
 
 for _examples in (DenseExamples, SparseExamples):
     penalty_value.register(_examples)(_penalty_value)
     add_penalty_gradient.register(_examples)(_add_penalty_gradient)
+    add_smooth_penalty.register(_examples)(_add_smooth_penalty)
     add_gradient.register(_examples)(_gradient_with_penalty)
 
 
@@ -174,8 +214,13 @@ def _no_penalty_value(objective, w):
 
 
 @add_penalty_gradient.register(object)
-def _add_no_penalty_gradient(objective, w, out):
+def _add_no_penalty_gradient(objective, w, scale, gradient):
     return None
+
+
+@add_smooth_penalty.register(object)
+def _add_no_smooth_penalty(objective, w, scale, width, out):
+    return 0.0
 
 
 @add_loss_gradient.register(object)
@@ -183,31 +228,71 @@ def _whole_gradient(objective, example, w, scale, gradient):
     add_gradient(objective, example, w, scale, gradient)
 
 
+@lean_kernel
+def dense_prediction(objective, example, w):
+    return shifted(dot(objective.X[example], w), objective.offsets, example)
+
+
+@lean_kernel
+def sparse_prediction(objective, example, w):
+    start = objective.indptr[example]
+    stop = objective.indptr[example + 1]
+    z = sparse_dot(objective.data, objective.indices, start, stop, w)
+    return shifted(z, objective.offsets, example)
+
+
+@lean_kernel
+def loss_at(objective, example, z):
+    """The weighted loss of an example whose prediction is z."""
+    return weight_of(objective.weights, example) * loss(
+        objective.kind,
+        level_of(objective.levels, example),
+        z,
+        target_of(objective.targets, example),
+    )
+
+
+@lean_kernel
+def slope_at(objective, example, z):
+    """The loss's slope, not yet weighted."""
+    return slope(
+        objective.kind,
+        level_of(objective.levels, example),
+        z,
+        target_of(objective.targets, example),
+    )
+
+
+@lean_kernel
+def smooth_loss_at(objective, example, width, z):
+    """The rounded loss and its slope, not yet weighted."""
+    return smooth_loss(
+        objective.kind,
+        level_of(objective.levels, example),
+        width,
+        z,
+        target_of(objective.targets, example),
+    )
+
+
 @add_loss_gradient.register(DenseExamples)
 def _dense_gradient(objective, example, w, scale, gradient):
-    row = objective.X[example]
-    steepness = slope(
-        objective.kind, objective.level, dot(row, w), target_of(objective.targets, example)
-    )
+    steepness = slope_at(objective, example, dense_prediction(objective, example, w))
     steepness *= weight_of(objective.weights, example) * scale
     if steepness != 0.0:
-        add_dense(gradient, row, steepness)
+        add_dense(gradient, objective.X[example], steepness)
 
 
 @example_value.register(DenseExamples)
 def _dense_value(objective, example, w):
-    z = dot(objective.X[example], w)
-    return weight_of(objective.weights, example) * loss(
-        objective.kind, objective.level, z, target_of(objective.targets, example)
-    )
+    return loss_at(objective, example, dense_prediction(objective, example, w))
 
 
 @add_loss_gradient.register(SparseExamples)
 def _sparse_gradient(objective, example, w, scale, gradient):
     start = objective.indptr[example]
     stop = objective.indptr[example + 1]
-    z = sparse_dot(objective.data, objective.indices, start, stop, w)
-    steepness = slope(objective.kind, objective.level, z, target_of(objective.targets, example))
+    steepness = slope_at(objective, example, sparse_prediction(objective, example, w))
     steepness *= weight_of(objective.weights, example) * scale
     if steepness != 0.0:
         add_sparse(gradient, objective.data, objective.indices, start, stop, steepness)
@@ -215,16 +300,7 @@ def _sparse_gradient(objective, example, w, scale, gradient):
 
 @example_value.register(SparseExamples)
 def _sparse_value(objective, example, w):
-    z = sparse_dot(
-        objective.data,
-        objective.indices,
-        objective.indptr[example],
-        objective.indptr[example + 1],
-        w,
-    )
-    return weight_of(objective.weights, example) * loss(
-        objective.kind, objective.level, z, target_of(objective.targets, example)
-    )
+    return loss_at(objective, example, sparse_prediction(objective, example, w))
 
 
 @add_gradient.register(DenseQuadratic)
@@ -269,9 +345,8 @@ def _sparse_quadratic_value(objective, example, w):
 def _dense_smooth_gradient(objective, example, w, scale, width, out):
     row = objective.X[example]
     weight = weight_of(objective.weights, example)
-    value, steepness = smooth_loss(
-        objective.kind, objective.level, width, dot(row, w), target_of(objective.targets, example)
-    )
+    z = dense_prediction(objective, example, w)
+    value, steepness = smooth_loss_at(objective, example, width, z)
     steepness *= weight * scale
     if steepness != 0.0:
         for j in range(w.size):
@@ -281,16 +356,12 @@ def _dense_smooth_gradient(objective, example, w, scale, width, out):
 
 @add_smooth_gradient.register(SparseExamples)
 def _sparse_smooth_gradient(objective, example, w, scale, width, out):
-    start = objective.indptr[example]
-    stop = objective.indptr[example + 1]
     weight = weight_of(objective.weights, example)
-    z = sparse_dot(objective.data, objective.indices, start, stop, w)
-    value, steepness = smooth_loss(
-        objective.kind, objective.level, width, z, target_of(objective.targets, example)
-    )
+    z = sparse_prediction(objective, example, w)
+    value, steepness = smooth_loss_at(objective, example, width, z)
     steepness *= weight * scale
     if steepness != 0.0:
-        for k in range(start, stop):
+        for k in range(objective.indptr[example], objective.indptr[example + 1]):
             out[objective.indices[k]] += steepness * objective.data[k]
     return weight * value
 
@@ -327,8 +398,8 @@ def smooth_value_and_gradient(objective, examples, l2, width, w, out):
     if l2 > 0.0:
         for j in range(w.size):
             out[j] += l2 * w[j]
-    add_penalty_gradient(objective, w, out)
-    return total / examples + 0.5 * l2 * dot(w, w) + penalty_value(objective, w)
+    penalty = add_smooth_penalty(objective, w, 1.0, width, out)
+    return total / examples + 0.5 * l2 * dot(w, w) + penalty
 
 
 @lean_kernel
@@ -350,7 +421,7 @@ def full_gradient(objective, examples, l2, w, gradient, out):
         add_dense(gradient, w, l2)
     for j in range(w.size):
         out[j] = gradient.values[j] if gradient.stamp[j] == gradient.cursor[1] else 0.0
-    add_penalty_gradient(objective, w, out)
+    add_smooth_penalty(objective, w, 1.0, 0.0, out)
 
 
 @lean_kernel

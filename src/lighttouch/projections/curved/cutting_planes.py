@@ -4,24 +4,26 @@ cutting-plane method for solving convex programs", Journal of the SIAM 8, 1960).
 A polyhedron around the set is cut down until its nearest point lies in the set. A linearised convex
 constraint holds on the whole set, so the polyhedron's nearest point is never further away than the
 answer. When it is feasible it is the answer; until then its distance is a certified lower bound.
+Linear rows that are too many to store are found in the same way: the rows that the nearest point
+breaks join, until it breaks none.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Floats, Indices, Vector
-from lighttouch.constraints.base import Balls
+from lighttouch.arrays import Floats, Indices, Matrix, Vector, dense
+from lighttouch.constraints.base import Balls, RecordConstraints
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.projections.costs import COSTS, TINY
+from lighttouch.projections.costs import COSTS, EPSILON, TINY
 from lighttouch.projections.result import Nearest, certified, not_certified
-from lighttouch.projections.rows.kinds import LinearSet, UnitRows
-from lighttouch.projections.rows.portfolio import GeneralRows, WarmRows
+from lighttouch.projections.rows.kinds import Centred, LinearSet, UnitRows
+from lighttouch.projections.rows.portfolio import GeneralRows, WarmRows, approach
 from lighttouch.running import check_deadline
 
 
@@ -72,40 +74,54 @@ class BallDomain:
         return matrix, np.concatenate([[self.radius], v - self.center])
 
 
+@dataclass(frozen=True)
+class RowsToFind:
+    """Linear rows that are too many to store: those that a point breaks are found, the worst of
+    them first, and made.
+    """
+
+    family: RecordConstraints
+    first: int
+
+
 CUT = 2**60  # numbers from here on are cuts, not rows
 
 
 @dataclass
 class Cuts:
     """Rows of length one that hold on the whole set: slopes @ w <= right, each from the constraint
-    `number` (-1: the domain).
+    `number` (-1: the domain), `length` times shorter than it.
     """
 
-    slopes: list[Floats] = field(default_factory=list)
-    right: list[float] = field(default_factory=list)
-    number: list[int] = field(default_factory=list)
-    idle: list[int] = field(default_factory=list)
+    slopes: Matrix
+    right: Floats = field(default_factory=lambda: np.empty(0))
+    number: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    length: Floats = field(default_factory=lambda: np.empty(0))
+    idle: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     active: WarmRows = field(
         default_factory=WarmRows.none
     )  # rows, cuts and bounds that held the last point in place
 
-    def add(self, slope: Floats, right: float, number: int) -> None:
-        self.slopes.append(slope)
-        self.right.append(right)
-        self.number.append(number)
-        self.idle.append(0)
+    @property
+    def count(self) -> int:
+        return int(self.right.size)
+
+    def add(self, slopes: Matrix, right: Floats, number: Indices, length: Floats) -> None:
+        self.slopes = joined(self.slopes, slopes)
+        self.right = np.concatenate([self.right, right])
+        self.number = np.concatenate([self.number, number])
+        self.length = np.concatenate([self.length, length])
+        self.idle = np.concatenate([self.idle, np.zeros(number.size, dtype=np.int64)])
 
     def polyhedron(self, base: UnitRows) -> UnitRows:
         """The base with the cuts after its rows and before its bounds."""
         rows = base.right.size
-        slopes = np.array(self.slopes).reshape(len(self.slopes), base.lower.size)
-        stack = partial(sparse.vstack, format="csr") if sparse.issparse(base.matrix) else np.vstack
         source = np.concatenate(
-            [base.source[:rows], CUT + np.arange(len(self.slopes)), base.source[rows:]]
+            [base.source[:rows], CUT + np.arange(self.count), base.source[rows:]]
         )
-        norm = np.concatenate([base.norm[:rows], np.ones(len(self.slopes)), base.norm[rows:]])
+        norm = np.concatenate([base.norm[:rows], self.length, base.norm[rows:]])
         return UnitRows(
-            stack([base.matrix, slopes]),
+            joined(base.matrix, self.slopes),
             np.concatenate([base.right, self.right]),
             base.lower,
             base.upper,
@@ -115,85 +131,114 @@ class Cuts:
 
     def remember(self, last: WarmRows, rows: int) -> None:
         """Note which rows were active, and forget cuts that have not been for several rounds."""
-        count, active = len(self.slopes), last.ids
-        used = np.zeros(count, dtype=bool)
-        used[active[(active >= rows) & (active < rows + count)] - rows] = True
-        self.idle = [
-            0 if in_use else idle + 1 for in_use, idle in zip(used, self.idle, strict=True)
-        ]
-        kept = np.flatnonzero(np.array(self.idle, dtype=np.int64) <= COSTS.idle_rounds)
-        place = np.cumsum(np.isin(np.arange(count), kept)) - 1
+        count, active = self.count, last.ids
         cuts = (active >= rows) & (active < rows + count)
+        used = np.zeros(count, dtype=bool)
+        used[active[cuts] - rows] = True
+        self.idle = np.where(used, 0, self.idle + 1)
+        kept = np.flatnonzero(self.idle <= COSTS.idle_rounds)
+        place = np.cumsum(np.isin(np.arange(count), kept)) - 1
         bounds = active >= rows + count
         ids = active.copy()
         ids[cuts] = rows + place[active[cuts] - rows]
         ids[bounds] += kept.size - count
         self.active = WarmRows(ids, last.weights)
-        for name in ("slopes", "right", "number", "idle"):
-            values = getattr(self, name)
-            setattr(self, name, [values[k] for k in kept])
+        self.keep(kept)
+
+    def keep(self, kept: Indices) -> None:
+        if kept.size < self.count:
+            for name in ("slopes", "right", "number", "length", "idle"):
+                setattr(self, name, getattr(self, name)[kept])
 
     def start(self, rows: int, fresh: int) -> WarmRows:
         """The active rows by their numbers now that `fresh` cuts have joined."""
         ids = self.active.ids
-        bounds = ids >= rows + len(self.slopes) - fresh
+        bounds = ids >= rows + self.count - fresh
         return WarmRows(np.where(bounds, ids + fresh, ids), self.active.weights)
+
+
+def joined(above: Matrix, below: Matrix) -> Matrix:
+    """Two matrices one above the other, sparse where the rows that there are, are."""
+    if not below.shape[0]:
+        return above
+    if not above.shape[0]:
+        return below
+    if sparse.issparse(above):
+        return sparse.vstack([above, sparse.csr_matrix(below)], format="csr")
+    return np.vstack([above, dense(below)])
 
 
 @dataclass(frozen=True)
 class CuttingPlanes:
-    """Linear rows, a box, and curved families; `number` is the constraint of each linear row."""
+    """Linear rows, a box, curved families, and rows to find; `number` is the constraint of each
+    linear row.
+    """
 
     rows: LinearSet
     base: UnitRows
     number: Indices
     parts: list[Part]
+    signs: Floats  # -1 for rows that are equalities with their signs turned
+    count: int  # of all constraints
+    unstored: list[RowsToFind]
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
-        cuts = Cuts()
+        cuts = Cuts(np.zeros((0, v.size)))
         if isinstance(warm, np.ndarray) and warm.shape == v.shape:
             self._cut(cuts, warm, at_least=-np.inf)
-        fresh = len(cuts.slopes)
-        w, excess, rounds, before, size = v, np.inf, 0, np.inf, 1.0
+            self._find(cuts, warm)
+        if self.unstored:
+            self._explore(cuts, v)
+        fresh = cuts.count
+        excess, rounds, before, size = np.inf, 0, np.inf, 1.0
+        found = Nearest(v, "")
         for rounds in range(1, COSTS.cutting_rounds + 1):
             check_deadline()
-            w = self._nearest_to_polyhedron(v, cuts, fresh)
-            known = len(cuts.slopes)
-            excess = self._cut(cuts, w, at_least=0.0)
-            fresh = len(cuts.slopes) - known
+            found = self._nearest_to_polyhedron(v, cuts, fresh)
+            w, known = found.w, cuts.count
             size = max(1.0, float(np.abs(w).max(initial=0.0)))
+            excess = self._cut(cuts, w, at_least=0.0)
+            curved, missing = excess, self._find(cuts, w)
+            excess = max(curved, missing)
+            fresh = cuts.count - known
             near = excess <= COSTS.cutting_accepted * size
             stuck = rounds > COSTS.cutting_patience and excess >= before
-            if excess <= COSTS.cutting_tolerance * size or (near and stuck):
+            settled = curved <= COSTS.cutting_tolerance * size and missing == 0.0
+            if settled or (near and (stuck or not fresh)):
                 break
             before = min(before, excess)
         near = excess <= COSTS.cutting_accepted * size
-        sure = certified() if near else not_certified(excess=excess)
-        return Nearest(w, f"cutting planes, {rounds} rounds", sure, warm=w)
+        gap = None if self.parts else found.gap
+        sure = certified(gap) if near else not_certified(excess=excess)
+        how = "cutting planes" if self.parts else f"{found.method}, on a growing set of rows"
+        return Nearest(found.w, f"{how}, {rounds} rounds", sure, found.multipliers, found.w)
 
-    def _nearest_to_polyhedron(self, v: Vector, cuts: Cuts, fresh: int) -> Vector:
+    def _nearest_to_polyhedron(self, v: Vector, cuts: Cuts, fresh: int) -> Nearest:
         rows = self.base.right.size
+        polyhedron = cuts.polyhedron(self.base)
         try:
-            found = GeneralRows(self.rows, cuts.polyhedron(self.base)).nearest(
-                v, cuts.start(rows, fresh)
-            )
+            general = GeneralRows(self.rows, polyhedron, self._interior_first)
+            found = general.nearest(v, cuts.start(rows, fresh))
         except InfeasibleConstraintsError as error:
             raise self._translated(error, cuts) from None
-        cuts.remember(found.warm if isinstance(found.warm, WarmRows) else WarmRows.none(), rows)
-        return found.w
+        last = found.warm if isinstance(found.warm, WarmRows) else WarmRows.none()
+        multipliers = None
+        if not self.parts and found.certificate.kind != "exact":
+            multipliers = partial(self._multipliers, polyhedron, cuts.number, last)
+        cuts.remember(last, rows)
+        return replace(found, multipliers=multipliers)
 
     def _translated(
         self, error: InfeasibleConstraintsError, cuts: Cuts
     ) -> InfeasibleConstraintsError:
         """A conflict of cuts is one of the constraints they come from."""
         guilty = {
-            cuts.number[row - CUT] if row >= CUT else int(self.number[row]) for row in error.rows
+            int(cuts.number[row - CUT]) if row >= CUT else int(self.number[row])
+            for row in error.rows
         } - {-1}
         named = ", ".join(map(str, sorted(guilty)))
-        message = (
-            f"no point satisfies constraints {named}: linear rows implied by them contradict "
-            "each other"
-        )
+        implied = "linear rows implied by them" if self.parts else "they"
+        message = f"no point satisfies constraints {named}: {implied} contradict each other"
         return InfeasibleConstraintsError(message, sorted(guilty))
 
     def _cut(self, cuts: Cuts, w: Vector, at_least: float) -> float:
@@ -205,17 +250,90 @@ class CuttingPlanes:
             values = part.family.values(w)
             chosen = np.flatnonzero(values > at_least)
             chosen = chosen[np.argsort(-values[chosen], kind="stable")[: COSTS.cuts_per_round]]
-            for j in chosen:
-                slope = part.family.subgradient(int(j), w)
-                length = float(np.linalg.norm(slope))
+            slopes = [part.family.subgradient(int(j), w) for j in chosen]
+            length = np.array([float(np.linalg.norm(slope)) for slope in slopes])
+            for j in chosen[(length == 0.0) & (values[chosen] > 0.0)]:
                 number = part.first + int(j) if part.first >= 0 else -1
-                if length == 0.0:
-                    if values[j] > 0.0:
-                        self._refuse_positive_minimum(number, float(values[j]))
-                    continue
-                worst = max(worst, float(values[j]) / length)
-                cuts.add(slope / length, (float(slope @ w) - float(values[j])) / length, number)
+                self._refuse_positive_minimum(number, float(values[j]))
+            kept = np.flatnonzero(length > 0.0)
+            if not kept.size:
+                continue
+            chosen, length, rows = chosen[kept], length[kept], np.array(slopes)[kept]
+            worst = max(worst, float(np.max(values[chosen] / length)))
+            right = (np.array([float(row @ w) for row in rows]) - values[chosen]) / length
+            numbers = part.first + chosen if part.first >= 0 else np.full(chosen.size, -1)
+            cuts.add(rows / length[:, None], right, numbers, length)
         return worst
+
+    @property
+    def _interior_first(self) -> bool:
+        """Rows that are found are sparse and many: the active-set method takes several times as
+        long as an interior point whose normal matrix is small.
+        """
+        dimension = self.base.lower.size
+        return bool(self.unstored) and dimension**3 / 3.0 <= COSTS.interior_for_found_rows
+
+    def _explore(self, cuts: Cuts, v: Vector) -> None:
+        """Find rows with approximate points of the augmented Lagrangian first: each costs a tenth
+        of an exact one, and the rows that matter are nearly the same.
+        """
+        start, w, rows = WarmRows.none(), v, self.base.right.size
+        for _ in range(COSTS.exploring_rounds):
+            check_deadline()
+            known = cuts.count
+            self._find(cuts, w)
+            fresh = cuts.count - known
+            if fresh <= COSTS.exploring_share * known:
+                break
+            polyhedron = cuts.polyhedron(self.base)
+            problem = Centred(polyhedron, v)
+            ids = np.where(start.ids >= rows + known, start.ids + fresh, start.ids)
+            warm = WarmRows(ids, start.weights / problem.scale)
+            found = approach(problem, warm, COSTS.rough_rounds, COSTS.rough_goal)
+            if found is None:
+                break
+            z = -np.asarray(polyhedron.take(found.ids).T @ found.weights)
+            w = np.clip(v + problem.scale * z, self.base.lower, self.base.upper)
+            start = WarmRows(found.ids, found.weights * problem.scale)
+            used = found.ids[(found.ids >= rows) & (found.ids < rows + cuts.count)] - rows
+            cuts.idle += 1
+            cuts.idle[used] = 0
+        cuts.keep(np.flatnonzero(cuts.idle <= COSTS.exploring_idle))
+
+    def _find(self, cuts: Cuts, w: Vector) -> float:
+        """Make the rows that w breaks by more than rounding, those that are known left out; returns
+        the largest excess in lengths of its row.
+        """
+        worst = 0.0
+        tolerance = COSTS.rounding_errors * EPSILON * max(1.0, float(np.abs(w).max(initial=0.0)))
+        most = max(COSTS.cuts_per_round, round(COSTS.rows_per_parameter * w.size))
+        for part in self.unstored:
+            chosen = part.family.worst(w, most, tolerance)
+            if not chosen.size:
+                continue
+            rows, right = part.family.rows_at(chosen)
+            length = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+            if length[0] == 0.0:
+                self._refuse_positive_minimum(part.first + int(chosen[0]), -float(right[0]))
+            worst = max(worst, float((np.asarray(rows[0] @ w)[0] - right[0]) / length[0]))
+            fresh = np.flatnonzero(~np.isin(part.first + chosen, cuts.number) & (length > 0.0))
+            if fresh.size:
+                unit = sparse.diags(1.0 / length[fresh]) @ rows[fresh]
+                number = part.first + chosen[fresh]
+                cuts.add(unit.tocsr(), right[fresh] / length[fresh], number, length[fresh])
+        return worst
+
+    def _multipliers(self, polyhedron: UnitRows, cuts: Indices, last: WarmRows) -> Vector:
+        """Multipliers of all constraints, where all are rows."""
+        result = np.zeros(self.count)
+        source = polyhedron.source[last.ids]
+        each = last.weights / polyhedron.norm[last.ids]
+        made, stored = source >= CUT, (source >= 0) & (source < CUT)
+        np.add.at(result, cuts[source[made] - CUT], each[made])
+        number = self.number[source[stored]]
+        signed = self.signs[source[stored]] * each[stored]
+        np.add.at(result, number[number >= 0], signed[number >= 0])
+        return result
 
     def _refuse_positive_minimum(self, number: int, value: float) -> None:
         raise InfeasibleConstraintsError(

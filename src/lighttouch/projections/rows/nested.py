@@ -39,12 +39,12 @@ from lighttouch.running import check_deadline, one_blas_thread, seconds_left
 
 
 def without_nested(
-    parts: Sequence[RecordConstraints], fewest: int
+    parts: Sequence[RecordConstraints], fewest: int, domain_rows: int = 0
 ) -> tuple[Booleans, list[tuple[NestedForms, float]]] | None:
     """Which rows of the stacked linear families are not nested, and the forms of those that are;
-    None where fewer than `fewest` are.
+    None where fewer than `fewest` are. Rows of the domain come last.
     """
-    rest = np.ones(sum(part.count for part in parts), dtype=bool)
+    rest = np.ones(sum(part.row_count for part in parts) + domain_rows, dtype=bool)
     blocks: list[tuple[NestedForms, float]] = []
     first, nested = 0, 0
     for part in parts:
@@ -55,7 +55,7 @@ def without_nested(
                 rest[first + block.first : first + block.first + block.count] = False
                 blocks += [(forms, right) for forms in block.families]
                 nested += block.count
-        first += part.count
+        first += part.row_count
     return (rest, blocks) if nested >= fewest else None
 
 
@@ -63,7 +63,8 @@ def split_by_kind(
     parts: Sequence[RecordConstraints], matrix: Matrix, right: Floats, lower: Any, upper: Any
 ) -> Splitting:
     """Linear rows and a box for ADMM: one piece per kind of rule, nested rows however few."""
-    found = without_nested(parts, fewest=0)
+    domain_rows = right.size - sum(part.row_count for part in parts)
+    found = without_nested(parts, 0, domain_rows)
     rest, blocks = (np.ones(right.size, dtype=bool), []) if found is None else found
     return splitting_for(sparse.csr_matrix(matrix)[rest], right[rest], blocks, lower, upper)
 

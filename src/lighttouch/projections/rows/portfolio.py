@@ -80,13 +80,14 @@ class GeneralRows:
 
     rows: LinearSet
     unit: UnitRows
+    interior_first: bool = False  # of many violated rows, where its factor is affordable
 
     @classmethod
     def of(cls, rows: LinearSet) -> GeneralRows:
         return cls(rows, all_unit_rows(rows))
 
     def nearest(self, v: Vector, warm: Any = None) -> Nearest:
-        rounding = 64.0 * EPSILON * max(1.0, float(np.abs(v).max(initial=0.0)))
+        rounding = COSTS.rounding_errors * EPSILON * max(1.0, float(np.abs(v).max(initial=0.0)))
         with one_blas_thread():
             found, worst = self._once(v, warm, rounding)
             for _ in range(COSTS.repeats):
@@ -100,7 +101,7 @@ class GeneralRows:
         if problem.feasible or problem.scale <= rounding:
             w = np.clip(v, self.unit.lower, self.unit.upper)
             return Nearest(w, "inside already", EXACT, warm=warm), 0.0
-        answer, sure = solve(problem, warm)
+        answer, sure = solve(problem, warm, self.interior_first)
         w = np.clip(v + problem.scale * answer.z, self.unit.lower, self.unit.upper)
         weights = problem.scale * answer.weights
         multipliers = partial(self.unit.multipliers, self.rows.count, answer.ids, weights)
@@ -129,12 +130,12 @@ class GeneralRows:
         return replace(found, w=again.w, certificate=replace(found.certificate, gap=gap)), left
 
 
-def solve(problem: Centred, warm: Any) -> tuple[Answer, bool]:
+def solve(problem: Centred, warm: Any, interior_first: bool = False) -> tuple[Answer, bool]:
     """The first certified answer; where there is none the best one, and whether it is close enough
     to be called certified.
     """
     best: Answer | None = None
-    for k, method in enumerate(methods_for(problem, warm)):
+    for k, method in enumerate(methods_for(problem, warm, interior_first)):
         try:
             answer = method()
         except OutOfTimeError:
@@ -154,7 +155,9 @@ def solve(problem: Centred, warm: Any) -> tuple[Answer, bool]:
     return best, False
 
 
-def methods_for(problem: Centred, warm: Any) -> Iterator[Callable[[], Answer | None]]:
+def methods_for(
+    problem: Centred, warm: Any, interior_first: bool = False
+) -> Iterator[Callable[[], Answer | None]]:
     """What to try, in order: exact steps for few rows or small dimensions, an interior point or
     Newton for large ones.
     """
@@ -173,7 +176,9 @@ def methods_for(problem: Centred, warm: Any) -> Iterator[Callable[[], Answer | N
     )
     if few:
         yield partial(by_active_set, problem, start.ids)
-    elif small:
+    elif interior_first:
+        yield partial(by_interior, problem)
+    if not few and small:
         yield exact
     if problem.unit.factor_cost <= COSTS.cheap_factor:
         yield partial(by_interior, problem)
