@@ -16,7 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import lighttouch as lt
-from benchmarks.coupled.losses import ALL_LOSSES, RandomLoss
+from benchmarks.coupled.case import NotYet, needs
+from benchmarks.coupled.losses import RandomLoss, drawn
 
 Measure = Callable[[np.ndarray], float]
 
@@ -65,7 +66,7 @@ class Instance:
 
 
 def draw(seed: int) -> Instance:
-    """The problem of a seed."""
+    """The problem of a seed: the same in every version that can state it (NotYet otherwise)."""
     rng = np.random.default_rng([seed, 12])
     d = int(rng.integers(1, 9))
     it = Instance(seed, d, rng, rng.normal(size=d))
@@ -83,8 +84,7 @@ def draw(seed: int) -> Instance:
     return it
 
 
-DOMAINS = ["everywhere", "everywhere", "box", "half-open box", "ball"]
-DOMAINS += ["simplex"] if hasattr(lt, "Simplex") else []
+DOMAINS = ["everywhere", "everywhere", "box", "half-open box", "ball", "simplex"]
 
 
 def _draw_transform(it: Instance, domain_kind: str) -> None:
@@ -120,27 +120,18 @@ def _draw_domain(it: Instance, kind: str) -> Any:
         it.excesses.append(lambda v: float(np.linalg.norm(v)) - radius)
         return lt.Ball(radius / factor)
     if kind == "simplex":
+        needs("Simplex")
         it.said.append(lambda cp, v: [v >= 0, cp.sum(v) == 1])
         it.excesses.append(lambda v: max(float(-v.min()), abs(float(v.sum()) - 1.0)))
         return lt.Simplex(1.0 / factor)
     return lt.Everywhere()
 
 
+LINEAR_FAMILIES = ["rows", "rows", "sparse rows", "flat", "order", "generated"]
+
+
 def _draw_family(it: Instance) -> Any:
-    kinds = [
-        "rows",
-        "rows",
-        "rows",
-        "sparse rows",
-        "flat",
-        "order",
-        "norms",
-        "quadratics",
-        "convex",
-    ]
-    kinds += ["equalities"] * 2 if hasattr(lt, "LinearEqualities") else []
-    kinds += ["generated"] if hasattr(lt, "GeneratedRows") else []
-    kind = str(it.rng.choice(kinds))
+    kind = str(it.rng.choice(LINEAR_FAMILIES + list(OTHER_FAMILIES)))
     it.words.append(kind)
     if kind in OTHER_FAMILIES:
         return OTHER_FAMILIES[kind](it)
@@ -181,11 +172,13 @@ def _linear(it: Instance, A: np.ndarray, b: np.ndarray, kind: str) -> Any:
     it.said.append(lambda cp, v: [unit_A @ v <= unit_b])
     ours = A @ it.T
     if kind == "generated":
+        needs("GeneratedRows")
         return lt.GeneratedRows(it.d, b.size, Rows(ours, b), stored_row, it.d)
     return lt.LinearConstraints(sp.csr_matrix(ours) if kind == "sparse rows" else ours, b)
 
 
 def _equalities(it: Instance) -> Any:
+    needs("LinearEqualities")
     m = int(it.rng.integers(1, max(2, it.d)))
     E = it.rng.normal(size=(m, it.d))
     if it.rng.random() < 0.3:
@@ -242,9 +235,7 @@ OTHER_FAMILIES: dict[str, Callable[[Instance], Any]] = {
 
 
 def _draw_objective(it: Instance, bounded: bool) -> Any:
-    kinds = ["risk"] * 8 + ["quadratic", "custom"]
-    kinds += ["sum"] * 2 if hasattr(lt, "WeightedSum") else []
-    kind = str(it.rng.choice(kinds))
+    kind = str(it.rng.choice(["risk"] * 8 + ["quadratic", "custom", "sum"]))
     if kind == "quadratic":
         return _quadratic(it, bounded)
     if kind == "custom":
@@ -292,6 +283,7 @@ def _custom(it: Instance) -> Any:
 
 
 def _weighted_sum(it: Instance, bounded: bool) -> Any:
+    needs("WeightedSum")
     parts = [_risk(it, bounded, scaled=False) for _ in range(2)]
     weights = it.rng.uniform(0.2, 2.0, size=2)
     it.value = lambda v: float(sum(a * part[1](v) for a, part in zip(weights, parts, strict=True)))
@@ -301,7 +293,9 @@ def _weighted_sum(it: Instance, bounded: bool) -> Any:
     return lt.WeightedSum([part[0] for part in parts], weights)
 
 
-ARGUMENTS = inspect.signature(lt.EmpiricalRisk).parameters
+def needs_argument(name: str) -> None:
+    if name not in inspect.signature(lt.EmpiricalRisk).parameters:
+        raise NotYet(f"needs EmpiricalRisk(..., {name}=)")
 
 
 def _examples(it: Instance) -> np.ndarray:
@@ -328,11 +322,11 @@ def _risk(it: Instance, bounded: bool, scaled: bool) -> tuple[Any, Measure, Any]
     """A risk with its value in NumPy and for CVXPY; `scaled`: with targets of any size."""
     rng, X = it.rng, _examples(it)
     n = X.shape[0]
-    loss: RandomLoss = ALL_LOSSES[int(rng.integers(len(ALL_LOSSES)))](rng, n)
+    loss = drawn(rng, n)
     y = loss.targets(rng, X @ it.inside + rng.normal(size=n))
     it.words += [loss.name, f"n = {n}", f"d = {it.d}"]
     c = 1.0
-    if scaled and loss.degree and it.scalar and rng.random() < 0.2:
+    if scaled and loss.degree and it.words[0] in DOMAINS and rng.random() < 0.2:
         c = 10.0 ** float(rng.choice([-8, -3, 3, 8]))
         it.words.append(f"targets x {c:.0e}")
     it.unit = c**loss.degree
@@ -344,11 +338,13 @@ def _risk(it: Instance, bounded: bool, scaled: bool) -> tuple[Any, Measure, Any]
     factor = float(it.T[0, 0])
     options: dict[str, Any] = {"l2": ridge * it.unit * factor**2}
     lasso, shift = 0.0, np.zeros(n)
-    if "l1" in ARGUMENTS and it.scalar and rng.random() < 0.2:
+    if rng.random() < 0.15 and it.scalar:
+        needs_argument("l1")
         lasso = 0.05
         options["l1"] = lasso * it.unit * factor
         it.words.append("l1")
-    if "offset" in ARGUMENTS and rng.random() < 0.2:
+    if rng.random() < 0.15:
+        needs_argument("offset")
         shift = 0.3 * rng.normal(size=n)
         options["offset"] = c * shift
         it.words.append("offset")
