@@ -354,14 +354,3 @@ def _described(constraints: RecordConstraints, row: int) -> str:
             return family.describe(row - first)
         first += family.count
     return f"constraint {row}"
-
-
-def largest_violation(constraints: RecordConstraints, w: Vector) -> float:
-    """The largest g_j(w), at least 0. Rows that are stored are multiplied as users would do it:
-    their sums round like those of A @ w - b.
-    """
-    if constraints.lattice_axes() is not None or not constraints.count:
-        return max(0.0, constraints.largest(w)) if constraints.count else 0.0
-    rows = constraints.linear_rows()
-    values = constraints.values(w) if rows is None else rows[0] @ w - rows[1]
-    return max(0.0, float(np.max(values, initial=0.0)))
