@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -93,18 +92,13 @@ class Problem:
 
     def violation(self, w: Any) -> float:
         """max(0, max_j g_j(w)), recomputed over all constraints."""
-        return self._excess(self.constraints.largest, w)
+        return self.constraints.violation(finite_vector(w, "w", self.dimension))
 
     def relative_violation(self, w: Any) -> float:
         """The same in units of each row's scale, for linear rows their norm."""
-        return self._excess(self.constraints.largest_relative, w)
-
-    def _excess(self, largest: Callable[[Vector], float], w: Any) -> float:
-        return (
-            max(0.0, largest(finite_vector(w, "w", self.dimension)))
-            if self.constraints.count
-            else 0.0
-        )
+        if not self.constraints.count:
+            return 0.0
+        return max(0.0, self.constraints.largest_relative(finite_vector(w, "w", self.dimension)))
 
     def __repr__(self) -> str:
         return (

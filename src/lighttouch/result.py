@@ -164,6 +164,11 @@ class Result:
         Of compilation.
     notes : tuple of str
         What the solver chose and found, in sentences.
+    lower_bound : float
+        What no feasible point's objective is below; -inf where nothing is proven.
+    multipliers : ndarray of shape (m,) or None
+        One per constraint (Lagrange), at least 0 for inequalities: how fast the optimum would fall
+        if the constraint were relaxed. None where the solver has none.
 
     Examples
     --------
@@ -192,6 +197,13 @@ class Result:
     objective_before_projection: float = float("nan")
     preparation_seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
+    lower_bound: float = float("-inf")
+    multipliers: Vector | None = None
+
+    @property
+    def gap(self) -> float:
+        """How far the objective is above the optimum at most; infinite where nothing is proven."""
+        return self.objective - self.lower_bound
 
     def __str__(self) -> str:
         lines = [

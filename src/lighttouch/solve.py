@@ -248,6 +248,9 @@ class _Run:
         if project and status is not Status.DIVERGED and answer.broken:
             status = Status.NOT_PROJECTED
         last, average = self.finite
+        bound = self.solver.lower_bound(self.state)
+        if status is Status.CONVERGED and answer.objective - bound > self._claim():
+            status = Status.STALLED
         return Result(
             w=answer.w,
             w_average=average,
@@ -274,13 +277,26 @@ class _Run:
             violation_before_projection=answer.violation_before,
             objective_before_projection=answer.objective_before,
             preparation_seconds=self.budget.clock.compiling,
+            lower_bound=min(bound, answer.objective) if not answer.broken else bound,
+            multipliers=self.solver.multipliers(self.problem, self.state),
             notes=self._notes(answer, project and status is not Status.NOT_PROJECTED),
         )
 
+    def _claim(self) -> float:
+        """The gap within which CONVERGED may be said, with room for rounding."""
+        return self.solver.accuracy(self.state) * (1.0 + COSTS.claim_rounding)
+
     def _notes(self, answer: Answer, projected: bool) -> tuple[str, ...]:
         compiling = self.budget.clock.compiling
+        gap = answer.objective - self.solver.lower_bound(self.state)
+        proven = (
+            [f"the objective is proven within {max(0.0, gap):.3g} of the optimum"]
+            if math.isfinite(gap)
+            else []
+        )
         notes = [
             *self.solver.notes(self.state),
+            *proven,
             f"compilation and other preparation took {compiling:.2f} s, not included in the "
             "seconds",
         ]

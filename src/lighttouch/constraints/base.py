@@ -165,6 +165,10 @@ class RecordConstraints:
         """The largest g_j(w)."""
         return float(self.values(w).max())
 
+    def violation(self, w: Vector) -> float:
+        """max(0, max_j g_j(w)), recomputed over all constraints, in the kernels' order of sums."""
+        return max(0.0, self.largest(w)) if self.count else 0.0
+
     def largest_relative(self, w: Vector) -> float:
         """The largest g_j(w) in units of its row's scale."""
         return float((self.values(w) / self.row_scales()).max())

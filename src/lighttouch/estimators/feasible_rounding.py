@@ -43,12 +43,10 @@ def exactly_feasible(w: Floats, rules: LinearConstraints) -> tuple[Floats, float
 
 
 def violation(w: Floats, rules: LinearConstraints) -> float:
-    """The largest, by both ways of adding up a row: long rows round differently, and reports use
-    the other one.
+    """The largest, also when rows are added up as a user would check them: rules hold either way,
+    and long rows round differently.
     """
-    if not rules.count:
-        return 0.0
-    return max(0.0, float(rules.values(w).max()), float(np.max(rules.A @ w - rules.b)))
+    return max(rules.violation(w), float(np.max(rules.A @ w - rules.b, initial=0.0)))
 
 
 def _not_orders(rules: LinearConstraints) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.domains import Domain, Everywhere
 from lighttouch.projections.result import Projected
-from lighttouch.projections.sets import feasible_set, largest_violation
+from lighttouch.projections.sets import feasible_set
 from lighttouch.running import OutOfTimeError, within
 from lighttouch.validation import finite_vector, positive
 
@@ -77,7 +77,7 @@ def project(
     return Projected(
         w=found.w,
         distance=float(np.linalg.norm(found.w - point)),
-        violation=largest_violation(constraints, found.w),
+        violation=constraints.violation(found.w),
         method=found.method + found.certificate.words(),
         seconds=time.perf_counter() - begun,
         gap=found.gap,

@@ -271,6 +271,11 @@ class FeasibleSet:
         return self.is_linear and self._nested is not None
 
     @property
+    def is_coupled(self) -> bool:
+        """Rows that join parameters in other ways than orders do, stored or not."""
+        return self.is_linear and not (self.is_box or self.is_halfspace or self.is_order)
+
+    @property
     def is_general(self) -> bool:
         """Linear rows that need the active-set method, Newton's or the interior point."""
         return self._are_stored_rows and not (self.is_box or self.is_halfspace or self.is_order)
@@ -450,14 +455,3 @@ def _described(constraints: RecordConstraints, row: int) -> str:
             return family.describe(row - first)
         first += family.count
     return f"constraint {row}"
-
-
-def largest_violation(constraints: RecordConstraints, w: Vector) -> float:
-    """The largest g_j(w), at least 0. Rows that are stored are multiplied as users would do it:
-    their sums round like those of A @ w - b.
-    """
-    if constraints.lattice_axes() is not None or constraints.generated or not constraints.count:
-        return max(0.0, constraints.largest(w)) if constraints.count else 0.0
-    rows = constraints.linear_rows()
-    values = constraints.values(w) if rows is None else rows[0] @ w - rows[1]
-    return max(0.0, float(np.max(values, initial=0.0)))

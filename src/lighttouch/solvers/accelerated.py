@@ -22,7 +22,7 @@ from lighttouch.problem import Problem
 from lighttouch.projections import OutOfTimeError, project
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
-from lighttouch.solvers.base import BaseSolver, SolverState, runnable
+from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit, runnable
 from lighttouch.solvers.bounds import Tangent, bound_by_slopes, bound_within, lower_bound
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import (
@@ -71,8 +71,7 @@ class AcceleratedState(SolverState):
     @property
     def unit(self) -> float:
         """What accuracy is relative to: the objective, or a little of what was gained."""
-        gained = abs(self.first_objective - self.best_objective)
-        return max(abs(self.best_objective), COSTS.little_objective * gained, TINY)
+        return claim_unit(self.best_objective, self.first_objective)
 
 
 @dataclass(frozen=True)
@@ -232,13 +231,14 @@ class Accelerated(BaseSolver[AcceleratedState]):
     def candidates(self, state: AcceleratedState) -> Sequence[Vector]:
         return [state.best, state.w] if math.isfinite(state.best_objective) else [state.w]
 
+    def lower_bound(self, state: AcceleratedState) -> float:
+        return state.bound
+
+    def accuracy(self, state: AcceleratedState) -> float:
+        return self.tolerance * state.unit
+
     def notes(self, state: AcceleratedState) -> Sequence[str]:
-        proven = (
-            f", objective proven within {max(0.0, state.gap):.3g} of the optimum"
-            if abs(state.gap) < math.inf
-            else ""
-        )
-        return (f"accelerated projected gradient (FISTA): {state.iteration} steps{proven}",)
+        return (f"accelerated projected gradient (FISTA): {state.iteration} steps",)
 
 
 def _passes(problem: Problem, state: AcceleratedState) -> int:

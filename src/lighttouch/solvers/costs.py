@@ -45,6 +45,8 @@ class SolverCosts:
     feasibility_tolerance: float = 1e-8
     """Excess over a constraint, in units of its row and of the point, that still counts as
     rounding. Tolerance: NOT_PROJECTED is said beyond it."""
+    claim_rounding: float = 1e-6
+    """Relative rounding of a gap that is compared with a tolerance. Rounding."""
     blown_up: float = 1e150
     """Size of a parameter whose square overflows. Rounding."""
 
@@ -72,10 +74,12 @@ class SolverCosts:
     take the same, 0.01% above what four times the share reaches."""
     fewest_polish_passes: int = 20
     """Full gradients of that finish in any case. Budget."""
-    factor: float = 2e10
-    """Multiplications of one factorisation up to which an interior point takes quadratic programs
-    with general rows. Crossover, on `convex regression`: not reached, the interior point takes 0.44
-    of FISTA's time at 2.7e7 and 0.01 of it at 1.1e9."""
+    interior_seconds: float = 10.0
+    """Estimated seconds of an interior point up to which it takes kinked losses and coupled rows
+    at once. Budget."""
+    proof_seconds: float = 150.0
+    """... up to which it proves what sampling has found. Budget: the paper's problem is estimated
+    at 60 s."""
     largest_dense: float = 1e7
     """Entries of dense rows beyond which even asking for the cost of a factor costs a copy."""
 
@@ -180,7 +184,7 @@ class SolverCosts:
     """Of the tolerance that counts as none."""
     little_rounding: float = 0.05
     """Of the tolerance below which rounding kinks is no reason to narrow them."""
-    little_objective: float = 1e-4
+    little_objective: float = 1e-6
     """Of what was gained that accuracy is relative to where the objective is nearly 0."""
     settled: float = 1.05
     """Growth of the way from the start, between two looks, that counts as none."""

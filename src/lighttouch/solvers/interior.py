@@ -35,7 +35,7 @@ from lighttouch.problem import Problem
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
 from lighttouch.running import check_deadline, one_blas_thread, prepared
-from lighttouch.solvers.base import BaseSolver, SolverState
+from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import TINY
 from lighttouch.validation import positive
@@ -76,9 +76,7 @@ class InteriorState(SolverState):
     @property
     def scale(self) -> float:
         """What the gap is relative to: the objective, or what was gained where it is nearly 0."""
-        gained = abs(self.first_objective - self.best_objective)
-        little = INTERIOR.little_objective * gained if math.isfinite(gained) else 0.0
-        return max(abs(self.best_objective), little, TINY)
+        return claim_unit(self.best_objective, self.first_objective)
 
 
 @dataclass(frozen=True)
@@ -257,14 +255,19 @@ class InteriorPoint(BaseSolver[InteriorState]):
     def lower_bound(self, state: InteriorState) -> float:
         return state.bound
 
+    def multipliers(self, problem: Problem, state: InteriorState) -> Vector | None:
+        if state.best is None or problem.constraints.members > INTERIOR.most_multipliers:
+            return None
+        found = np.zeros(problem.constraints.members)
+        np.add.at(found, state.slope_rows, state.slopes)
+        return found
+
+    def accuracy(self, state: InteriorState) -> float:
+        return self.tolerance * state.scale
+
     def notes(self, state: InteriorState) -> Sequence[str]:
         used = f", {state.rows.size:,} rows" if state.rows.size else ""
-        proven = (
-            f", objective proven within {max(0.0, state.gap):.3g} of the optimum"
-            if math.isfinite(state.gap)
-            else ""
-        )
-        return (f"interior point (Mehrotra): {state.iteration} steps{used}{proven}",)
+        return (f"interior point (Mehrotra): {state.iteration} steps{used}",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,8 +368,8 @@ def _joined(model: _Model, at: Point, new: Indices) -> Point:
     return Point(at.x, *(np.concatenate(pair) for pair in zip(parts, added, strict=True)))
 
 
-def seconds_per_step(problem: Problem) -> float:
-    """About how long a factorisation takes, with the rows that the first round uses."""
+def interior_seconds(problem: Problem) -> float:
+    """About how long a run takes, by its factorisations."""
     model = _model(problem)
 
     def ask() -> float:
@@ -374,6 +377,6 @@ def seconds_per_step(problem: Problem) -> float:
         if not _uses_working_set(problem):
             taken = model.rows.take(np.arange(model.rows.count))
             program = with_rows(program, taken.blocks, taken.right, taken.equal)
-        return choose_system(program)[1]
+        return INTERIOR.typical_steps * choose_system(program)[1]
 
-    return prepared(problem, "seconds of an interior point's step", ask)
+    return prepared(problem, "seconds of an interior point", ask)

@@ -10,8 +10,9 @@ from lighttouch.arrays import Vector
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.loops.light_touch import light_touch
 from lighttouch.kernels.loops.practical_light_touch import practical_light_touch
+from lighttouch.kernels.loops.shared import Learning
 from lighttouch.kernels.state.batches import first_batches
-from lighttouch.kernels.state.distribution import new_distribution
+from lighttouch.kernels.state.distribution import Distribution, new_distribution
 from lighttouch.kernels.state.gradient import new_gradient
 from lighttouch.kernels.state.iterate import Steps
 from lighttouch.kernels.verbs.constraints import Groups
@@ -197,19 +198,17 @@ class PracticalLightTouch(AveragingSolver[SgdState]):
         if self.costs == "timed":
             timed_costs(problem, state)
         constraints, domain = problem.constraints, problem.domain.record(problem.dimension)
-        gradients = [new_gradient(problem.dimension) for _ in range(3)]
+        gradients = tuple(new_gradient(problem.dimension) for _ in range(3))
         runnable(practical_light_touch, problem)(
             problem.objective.record,
             constraints.record,
-            Groups(constraints.group_size, constraints.members),
             domain,
             numbers,
             state.iterate,
             state.visits,
-            state.distribution,
+            _learning(problem, state.distribution, constraints.count),
             state.batches,
-            np.empty(constraints.count),
-            *gradients,
+            gradients,
             state.counters,
             steps,
             rng,
@@ -254,15 +253,21 @@ def touch_lightly(
     runnable(light_touch, problem)(
         problem.objective.record,
         constraints.record,
-        Groups(constraints.group_size, constraints.members),
         domain,
         numbers,
         state.iterate,
         state.visits,
-        state.distribution,
-        np.empty(numbers.looks),
+        _learning(problem, state.distribution, numbers.looks),
         new_gradient(problem.dimension),
         state.counters,
         steps,
         rng,
+    )
+
+
+def _learning(problem: Problem, distribution: Distribution, most: int) -> Learning:
+    """p over the constraints, with room for sets S of at most so many."""
+    constraints = problem.constraints
+    return Learning(
+        Groups(constraints.group_size, constraints.members), distribution, np.empty(most)
     )

@@ -47,6 +47,7 @@ from lighttouch.solvers.sampling_plan import (
     sweeps_pairs,
 )
 from lighttouch.solvers.scales import TINY, first_step_size
+from lighttouch.solvers.steps import AdaGrad, step_numbers
 from lighttouch.validation import positive
 
 
@@ -180,15 +181,13 @@ class SampledAdaGrad(BaseSolver[SampledState]):
 def _run(problem: Problem, state: SampledState, steps: int, rng: np.random.Generator) -> None:
     objective, constraints = problem.objective, problem.constraints
     domain = problem.domain.record(problem.dimension)
+    numbers = step_numbers(AdaGrad(state.step_size), state.plan.run, objective.l2)
     gathers = constraints.members > 0 and not sweeps_pairs(problem)
     runnable(sampled_adagrad, problem)(
         objective.record,
-        objective.examples,
-        objective.l2,
         constraints.record,
-        constraints.members,
         inward(domain) if state.plan.far else domain,
-        state.step_size,
+        numbers,
         state.plan,
         state.adagrad,
         state.order,

@@ -41,7 +41,19 @@ def sampling_plan(problem: Problem, tolerance: float) -> SamplingPlan:
         and fits_single_precision(problem)
     )
     rows = _penalty_rows(problem, sparse, run * runs)
-    plan = SamplingPlan(runs, run, every, draws, group, 1, sparse, far, rows)
+    plan = SamplingPlan(
+        examples=objective.examples,
+        members=constraints.members,
+        runs=runs,
+        run=run,
+        every=every,
+        draws=draws,
+        group=group,
+        record=1,
+        sparse=sparse,
+        far=far,
+        penalty_rows=rows,
+    )
     return plan._replace(record=_record_interval(problem, first_stage(problem, plan)))
 
 

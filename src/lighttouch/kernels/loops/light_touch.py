@@ -14,24 +14,23 @@ from lighttouch.kernels.verbs.constraints import fetch_constraint, fetch_entries
 def light_touch(
     objective,
     constraints,
-    groups,
     domain,
     steps,
     iterate,
     visits,
-    distribution,
-    found,
+    learning,
     gradient,
     counters,
     iterations,
     rng,
 ):
-    """Lines 4 to 13 of Algorithm 2 (11 to 20 of Algorithm 3, where k = 1); `found` has room for S.
+    """Lines 4 to 13 of Algorithm 2 (11 to 20 of Algorithm 3, where k = 1).
 
     Two things stand earlier than in the paper, without a change in what is computed. S is drawn as
     soon as i is, so that memory has time to bring its rows. And the constraints of S are evaluated
     before w moves, as lines 10 and 11 take g at w^(t).
     """
+    groups, distribution, found = learning
     w = iterate.w
     k = steps.looks
     for _ in range(iterations):  # line 4

@@ -17,26 +17,24 @@ from lighttouch.kernels.verbs.objectives import add_gradient
 def practical_light_touch(
     objective,
     constraints,
-    groups,
     domain,
     steps,
     iterate,
     visits,
-    distribution,
+    learning,
     batches,
-    found,
-    gradient,
-    first,
-    second,
+    gradients,
     counters,
     iterations,
     rng,
 ):
-    """Lines 4 to 15 of Algorithm 4; `found` has room for S, `first` and `second` for single
-    gradients.
+    """Lines 4 to 15 of Algorithm 4; the second and third of the `gradients` are room for single
+    ones.
 
     The constraints of S are evaluated before w moves, as lines 12 and 13 take g at w^(t).
     """
+    groups, distribution, found = learning
+    gradient, first, second = gradients
     w = iterate.w
     for _ in range(iterations):  # line 4
         t = counters[ITERATION] + 1

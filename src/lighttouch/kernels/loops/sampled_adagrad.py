@@ -44,15 +44,17 @@ from lighttouch.kernels.verbs.sums import add_unvisited_penalty
 class SamplingPlan(NamedTuple):
     """How much of everything one iteration takes.
 
-    An iteration takes `runs` runs of `run` neighbouring examples: neighbours are read faster from
-    memory, and several runs keep the sample random. Constraints are visited every `every`
-    iterations: one group of `group` members in cyclic order and `draws` groups drawn from p. Every
-    `record` iterations w is added to the tail sum. `sparse` says that an example touches few
-    coordinates, so that each is stepped on at once. `far` says that there are too many coordinates
-    for the caches: they are then kept in single precision and fetched ahead of use.
-    `penalty_rows` rows of the quadratic penalty are visited per iteration.
+    An iteration takes `runs` runs of `run` neighbours among the `examples`: neighbours are read
+    faster from memory, and several runs keep the sample random. Constraints are visited every
+    `every` iterations: one group of `group` of the `members` in cyclic order and `draws` groups
+    drawn from p. Every `record` iterations w is added to the tail sum. `sparse` says that an
+    example touches few coordinates, so that each is stepped on at once. `far` says that there are
+    too many coordinates for the caches: they are then kept in single precision and fetched ahead of
+    use. `penalty_rows` rows of the quadratic penalty are visited per iteration.
     """
 
+    examples: int
+    members: int
     runs: int
     run: int
     every: int
@@ -98,27 +100,26 @@ def new_adagrad_state(start: np.ndarray, ridge: np.ndarray, plan: SamplingPlan) 
 @lean_kernel
 def sampled_adagrad(
     objective,
-    examples,
-    l2,
     constraints,
-    members,
     domain,
-    eta,
+    steps,
     plan,
     state,
     visits,
     distribution,
     gradient,
     counters,
-    steps,
+    iterations,
     rng,
 ):
+    eta, l2 = steps.eta, steps.l2
+    examples, members = plan.examples, plan.members
     w = state.coordinates[0]
     squares = state.coordinates[1]
     if state.ahead[0] < 0:
         for r in range(plan.runs):
             state.ahead[r] = next_example(visits, rng) * plan.run
-    for _ in range(steps):
+    for _ in range(iterations):
         t = counters[ITERATION] + 1
         for r in range(plan.runs):
             first = state.ahead[r]

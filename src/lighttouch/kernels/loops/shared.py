@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.compiler.prefetch import prefetch
-from lighttouch.kernels.state.distribution import fetch_changes, learn
+from lighttouch.kernels.state.distribution import Distribution, fetch_changes, learn
 from lighttouch.kernels.state.gradient import add_dense
 from lighttouch.kernels.state.iterate import CHECKS, SAMPLES, next_example
 from lighttouch.kernels.verbs.constraints import (
+    Groups,
     add_subgradient,
     fetch_constraint,
     fetch_entries,
@@ -17,6 +20,16 @@ from lighttouch.kernels.verbs.constraints import (
     worst,
 )
 from lighttouch.kernels.verbs.objectives import add_gradient
+
+
+class Learning(NamedTuple):
+    """What Algorithms 2 to 4 learn with: p over the groups of constraints, and room for what is
+    found on S. A loop takes it apart before it begins.
+    """
+
+    groups: Groups
+    distribution: Distribution
+    found: np.ndarray
 
 
 @lean_kernel
