@@ -14,7 +14,7 @@ import numpy as np
 
 from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.state.gradient import add_dense, add_sparse
-from lighttouch.kernels.verbs.custom import _allocating, _compilable, _own_class
+from lighttouch.kernels.verbs.custom import allocating, compilable, own_class
 from lighttouch.kernels.verbs.example_steps import register_penalty_steps
 from lighttouch.kernels.verbs.objectives import (
     SparseExamples,
@@ -36,7 +36,7 @@ def examples_with_loss(record: Any, value: Any, slope: Any, compiled: bool) -> A
     """The examples under a record class of their own, whose loss is the user's."""
     key = (type(record), value, slope, compiled)
     if key not in _CLASSES:
-        own = _CLASSES[key] = _own_class(record)
+        own = _CLASSES[key] = own_class(record)
         register_penalties(own)
         register_penalty_steps(own)
         functions = (_scalar(value), _scalar(slope)) if compiled else (value, slope)
@@ -64,9 +64,9 @@ def loop_over(function: Callable[..., float], compiled: bool) -> Callable[..., A
 
 
 def _scalar(function: Callable[..., float]) -> Any:
-    compiled = _compilable(function)
+    compiled = compilable(function)
 
-    @_allocating
+    @allocating
     def scalar(z, y):
         return float(compiled(z, y))
 
