@@ -116,6 +116,8 @@ class InteriorCosts:
     """Smallest product, in centres, that needs no correction."""
     largest_product: float = 10.0
     """Largest one."""
+    little_rise: float = 1e-6
+    """Of the bound, relative to itself, that counts as progress while the point is outside."""
     most_multipliers: int = 10_000_000
     """Constraints for which a vector of multipliers is made (80 MB)."""
     first_lift: float = 1e-3
