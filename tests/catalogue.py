@@ -206,6 +206,19 @@ def generated_rows_in_a_box() -> Case:
 
 
 @cache
+def rows_on_a_simplex() -> Case:
+    X, y = _regression(17, 30, 6)
+    rng = np.random.default_rng(18)
+    A, b = rng.normal(size=(7, 6)), rng.uniform(0.0, 0.3, size=7)
+    problem = lt.Problem(lt.EmpiricalRisk(X, y), lt.LinearConstraints(A, b), lt.Simplex(1.5))
+    risk = reference.risk(X, y, reference.LOSSES["squared"])
+    return Case(
+        problem,
+        reference.Piece(**risk, **reference.linear(A, b), project=reference.simplex(1.5)),
+    )
+
+
+@cache
 def no_constraints() -> Case:
     X, y = _regression(9, 20, 4)
     problem = lt.Problem(lt.EmpiricalRisk(X, y, lt.Quantile(0.3)))
@@ -228,6 +241,7 @@ PROBLEMS: dict[str, Callable[[], Case]] = {
     "families joined": families_joined,
     "equalities and an order": equalities_and_an_order,
     "generated rows in a box": generated_rows_in_a_box,
+    "rows on a simplex": rows_on_a_simplex,
     "one constraint": one_constraint,
     "no constraints": no_constraints,
 }
@@ -274,7 +288,12 @@ ALL_PROBLEMS: dict[str, Callable[[], Case]] = {
 }
 EVERY = (*PROBLEMS, "a quadratic program")
 IN_A_BOX = ("dense rows in a box", "an order in a box", "a quadratic program")
-POLYTOPES = (*IN_A_BOX, "equalities and an order", "generated rows in a box")
+POLYTOPES = (
+    *IN_A_BOX,
+    "equalities and an order",
+    "generated rows in a box",
+    "rows on a simplex",
+)
 
 
 @dataclass(frozen=True)
@@ -399,6 +418,7 @@ SOLVERS: dict[str, Entry] = {
             "an order in a box",
             "equalities and an order",
             "generated rows in a box",
+            "rows on a simplex",
             "one constraint",
             "no constraints",
         ),
@@ -658,5 +678,6 @@ DOMAINS: dict[str, Callable[[np.random.Generator], Any]] = {
         rng.uniform(-1, 0, size=5), np.where(rng.random(5) < 0.3, np.inf, rng.uniform(0, 1, size=5))
     ),
     "ball": lambda rng: lt.Ball(0.8),
+    "simplex": lambda rng: lt.Simplex(0.9),
     "ball elsewhere": lambda rng: lt.Ball(0.8, rng.normal(size=5)),
 }

@@ -19,7 +19,7 @@ from lighttouch.constraints import (
     ordering,
     stack,
 )
-from lighttouch.domains import Ball, Box, Everywhere
+from lighttouch.domains import Ball, Box, Everywhere, Simplex
 from lighttouch.errors import (
     CheckpointMismatchError,
     ConstraintError,
@@ -167,6 +167,7 @@ __all__ = [
     "RangeDominates",
     "Result",
     "SampledAdaGrad",
+    "Simplex",
     "SlopeBound",
     "Status",
     "Submodular",
