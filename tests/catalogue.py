@@ -207,6 +207,19 @@ def generated_rows_in_a_box() -> Case:
 
 
 @cache
+def rows_on_a_simplex() -> Case:
+    X, y = _regression(17, 30, 6)
+    rng = np.random.default_rng(18)
+    A, b = rng.normal(size=(7, 6)), rng.uniform(0.0, 0.3, size=7)
+    problem = lt.Problem(lt.EmpiricalRisk(X, y), lt.LinearConstraints(A, b), lt.Simplex(1.5))
+    risk = reference.risk(X, y, reference.LOSSES["squared"])
+    return Case(
+        problem,
+        reference.Piece(**risk, **reference.linear(A, b), project=reference.simplex(1.5)),
+    )
+
+
+@cache
 def no_constraints() -> Case:
     X, y = _regression(9, 20, 4)
     problem = lt.Problem(lt.EmpiricalRisk(X, y, lt.Quantile(0.3)))
@@ -247,6 +260,7 @@ PROBLEMS: dict[str, Callable[[], Case]] = {
     "families joined": families_joined,
     "equalities and an order": equalities_and_an_order,
     "generated rows in a box": generated_rows_in_a_box,
+    "rows on a simplex": rows_on_a_simplex,
     "one constraint": one_constraint,
     "no constraints": no_constraints,
     "counts under an order": counts_under_an_order,
@@ -299,7 +313,12 @@ IN_A_BOX = (
     "counts under an order",
     "a quadratic program",
 )
-POLYTOPES = (*IN_A_BOX, "equalities and an order", "generated rows in a box")
+POLYTOPES = (
+    *IN_A_BOX,
+    "equalities and an order",
+    "generated rows in a box",
+    "rows on a simplex",
+)
 
 
 @dataclass(frozen=True)
@@ -416,7 +435,7 @@ SOLVERS: dict[str, Entry] = {
     "sampled adagrad": Entry(lambda p: lt.SampledAdaGrad(), ends=True, own_groups=True),
     "accelerated": Entry(lambda p: lt.Accelerated(1e-5), ends=True, random=False),
     "interior point": Entry(
-        lambda p: lt.InteriorPoint(), takes=("a quadratic program",), ends=True, random=False
+        lambda p: lt.InteriorPoint(), takes=(*EVERY, "nested rows"), ends=True, random=False
     ),
     "alternating directions": Entry(
         lambda p: lt.AlternatingDirections(1e-5), takes=("nested rows",), ends=True, random=False
@@ -429,6 +448,7 @@ SOLVERS: dict[str, Entry] = {
             "an order in a box",
             "equalities and an order",
             "generated rows in a box",
+            "rows on a simplex",
             "one constraint",
             "no constraints",
         ),
@@ -749,5 +769,6 @@ DOMAINS: dict[str, Callable[[np.random.Generator], Any]] = {
         rng.uniform(-1, 0, size=5), np.where(rng.random(5) < 0.3, np.inf, rng.uniform(0, 1, size=5))
     ),
     "ball": lambda rng: lt.Ball(0.8),
+    "simplex": lambda rng: lt.Simplex(0.9),
     "ball elsewhere": lambda rng: lt.Ball(0.8, rng.normal(size=5)),
 }

@@ -173,6 +173,17 @@ def nothing() -> dict:
     return {"g": lambda w: np.zeros(0), "g_gradient": lambda j, w: np.zeros_like(w)}
 
 
+def simplex(total: float) -> Callable[[Vector], Vector]:
+    """By sorting (Held, Wolfe and Crowder 1974)."""
+
+    def project(w: Vector) -> Vector:
+        falling = np.sort(w)[::-1]
+        levels = (np.cumsum(falling) - total) / np.arange(1, w.size + 1)
+        return np.maximum(0.0, w - levels[np.flatnonzero(falling > levels)[-1]])
+
+    return project
+
+
 def everywhere() -> Callable[[Vector], Vector]:
     return lambda w: w
 

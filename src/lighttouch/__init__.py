@@ -20,7 +20,7 @@ from lighttouch.constraints import (
     ordering,
     stack,
 )
-from lighttouch.domains import Ball, Box, Everywhere
+from lighttouch.domains import Ball, Box, Everywhere, Simplex
 from lighttouch.errors import (
     CheckpointMismatchError,
     ConstraintError,
@@ -184,6 +184,7 @@ __all__ = [
     "RangeDominates",
     "Result",
     "SampledAdaGrad",
+    "Simplex",
     "SlopeBound",
     "Status",
     "Submodular",

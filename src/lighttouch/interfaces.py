@@ -1,6 +1,6 @@
 """What every objective and every solver offers: all that the rest of the package relies on.
 
-Constraint families inherit `constraints.base.RecordConstraints`; domains are one of three classes.
+Constraint families inherit `constraints.base.RecordConstraints`; domains are one of four classes.
 """
 
 from __future__ import annotations

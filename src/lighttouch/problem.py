@@ -25,7 +25,7 @@ class Problem:
         What to minimise, for example `lt.EmpiricalRisk(X, y)`.
     constraints : constraint family, default=None
         What w must satisfy, for example `lt.ordering(d)`; None is nothing.
-    domain : Box, Ball or Everywhere, default=None
+    domain : Box, Ball, Simplex or Everywhere, default=None
         The simple set that w lives in; None is everywhere.
 
     Raises

@@ -142,7 +142,7 @@ class GeneratedRows(RecordConstraints):
         scratch, run = scratch_for(self), runnable(self, kernel)
         for start, stop in blocks(self):
             value, j = run(self.record, start, stop, point, scratch)
-            if value != value:
+            if np.isnan(value):
                 self.refuse_nan(int(j), point)
             most = max(most, float(value))
         return most

@@ -1,6 +1,6 @@
-"""The simple set W the parameters live in: a box, a ball, or all of R^d.
+"""The simple set W the parameters live in: a box, a ball, a simplex, or all of R^d.
 
-The type is closed. Projections treat each of the three in its own way, so that another class could
+The type is closed. Projections treat each of the four in its own way, so that another class could
 only be ignored; `checked_domain` refuses it instead.
 """
 
@@ -14,10 +14,17 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.errors import DataError
-from lighttouch.kernels.verbs.domains import BALL, BOX, EVERYWHERE, DomainRecord
+from lighttouch.kernels.verbs.domains import (
+    BALL,
+    BOX,
+    EVERYWHERE,
+    SIMPLEX,
+    DomainRecord,
+    put_on_simplex,
+)
 from lighttouch.validation import finite_vector, positive, refuse_non_finite, to_float
 
-__all__ = ["Ball", "Box", "Domain", "Everywhere", "checked_domain"]
+__all__ = ["Ball", "Box", "Domain", "Everywhere", "Simplex", "checked_domain"]
 
 _NONE = np.zeros(1)
 _LOWEST, _HIGHEST = np.array([-math.inf]), np.array([math.inf])
@@ -197,7 +204,53 @@ class Ball:
         return 2.0 * self.radius
 
 
-Domain = Box | Ball | Everywhere
+@dataclass(frozen=True)
+class Simplex:
+    """w >= 0 with the sum of w equal to a total: shares, probabilities, a portfolio.
+
+    Parameters
+    ----------
+    total : float, default=1
+        The sum; positive.
+
+    Raises
+    ------
+    ValueError
+        Where the total is not positive and finite.
+
+    Examples
+    --------
+    >>> import lighttouch as lt
+    >>> lt.Simplex().project([0.75, 0.75, -1.0])
+    array([0.5, 0.5, 0. ])
+    """
+
+    total: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "total", positive(self.total, "total"))
+
+    def project(self, w: Vector) -> Vector:
+        point = np.array(w, dtype=np.float64)
+        put_on_simplex(point, self.total)
+        return point
+
+    def record(self, dimension: int) -> DomainRecord:
+        return DomainRecord(SIMPLEX, _LOWEST, _HIGHEST, _NONE, self.total)
+
+    def objection_to(self, dimension: int) -> str | None:
+        return None
+
+    def bounds(self, dimension: int) -> tuple[Vector, Vector]:
+        """The box around the simplex."""
+        return np.zeros(dimension), np.full(dimension, self.total)
+
+    def diameter(self, dimension: int) -> float:
+        """The largest distance of two points: of two vertices."""
+        return math.sqrt(2.0) * self.total if dimension > 1 else 0.0
+
+
+Domain = Box | Ball | Simplex | Everywhere
 
 
 def checked_domain(domain: object, dimension: int) -> Domain:
@@ -220,13 +273,13 @@ def checked_domain(domain: object, dimension: int) -> Domain:
     DataError
         Where it is of another class, or its arrays have another length.
     """
-    if not isinstance(domain, Box | Ball | Everywhere):
+    if not isinstance(domain, Box | Ball | Simplex | Everywhere):
         kind = (
             f"the class {domain.__name__} instead of an instance of it"
             if isinstance(domain, type)
             else type(domain).__name__
         )
-        raise DataError(f"domain must be Box, Ball or Everywhere, got {kind}")
+        raise DataError(f"domain must be Box, Ball, Simplex or Everywhere, got {kind}")
     objection = domain.objection_to(dimension)
     if objection:
         raise DataError(objection)

@@ -100,6 +100,8 @@ class InteriorCosts:
     """Of a working set that joins in a round, below which the next aims at a smaller gap."""
     central_gap: float = 0.1
     """Complementarity, relative to the objective, of the point that the next round begins with."""
+    cuts_per_round: int = 64
+    """Curved constraints linearised per round and family."""
     entering_slack: float = 1.0
     """Of a row that joins the working set, in excesses of the worst that joins."""
     repairs: int = 2

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Booleans, Indices, Matrix, Vector
+from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.interior.costs import COSTS
+from lighttouch.projections.curved.cutting_planes import Part
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Linear constraints by their numbers; no row is stored here."""
 
-    families: tuple[RecordConstraints, ...]
+    families: tuple[RecordConstraints, ...]  # those that are not linear have no rows here
     dimension: int
 
     @property
     def count(self) -> int:
-        return sum(family.count for family in self.families)
+        return sum(family.count for _, family in self._numbered())
+
+    @property
+    def all(self) -> Indices:
+        """The numbers of all."""
+        found = [np.arange(first, first + family.count) for first, family in self._numbered()]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
     def _numbered(self) -> Iterator[tuple[int, RecordConstraints]]:
         first = 0
         for family in self.families:
-            yield first, family
+            if family.is_linear:
+                yield first, family
             first += family.count
 
     def equalities(self) -> Indices:
@@ -75,7 +83,7 @@ class Rows:
     def products(self) -> float:
         """Multiplications of adding all rows to a square matrix."""
         total = 0.0
-        for family in self.families:
+        for _, family in self._numbered():
             total += float(family.count) * float(min(family.most_entries, self.dimension)) ** 2
         return total
 
@@ -129,3 +137,35 @@ def opposite_rows(rows: Matrix, right: Vector) -> tuple[Indices, Indices]:
     different = abs(rows[one] + rows[two]).sum(axis=1) if one.size else np.zeros(0)
     same = np.asarray(different).ravel() == 0.0
     return one[same], two[same]
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """slopes @ w <= right, each a curved constraint linearised where it was broken: they hold on
+    the whole set (Kelley 1960).
+    """
+
+    slopes: Floats
+    right: Vector
+
+    @property
+    def count(self) -> int:
+        return int(self.right.size)
+
+    def with_more(self, more: Cuts) -> Cuts:
+        return Cuts(
+            np.vstack([self.slopes, more.slopes]), np.concatenate([self.right, more.right])
+        )
+
+
+def cuts_at(parts: Sequence[Part], w: Vector, most: int) -> Cuts:
+    """Cuts from the constraints that w breaks most, at most so many per family."""
+    slopes, right = [np.zeros((0, w.size))], [np.zeros(0)]
+    for part in parts:
+        values = part.family.values(w)
+        broken = np.flatnonzero(values > 0.0)
+        for j in broken[np.argsort(-values[broken], kind="stable")][:most]:
+            slope = part.family.subgradient(int(j), w)
+            slopes.append(slope[None])
+            right.append(np.array([float(slope @ w) - values[j]]))
+    return Cuts(np.vstack(slopes), np.concatenate(right))

@@ -39,7 +39,7 @@ def project(
         The point to project.
     constraints : constraint family
         Any, also stacked or aggregated.
-    domain : Box, Ball or Everywhere, default Everywhere()
+    domain : Box, Ball, Simplex or Everywhere, default Everywhere()
         The simple set W.
     warm : object, optional
         The `warm` of an earlier result on the same constraints: successive points are projected
@@ -60,7 +60,7 @@ def project(
     OutOfTimeError
         Where the time limit passes before any point is known.
     DataError
-        Where w is not finite, or the domain is none of the three.
+        Where w is not finite, or the domain is none of the four.
     ConstraintError
         Where a constraint function returns NaN.
 

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Floats, Vector
+from lighttouch.domains import Simplex
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.curved.ball_path import InBall
 from lighttouch.projections.curved.cutting_planes import CuttingPlanes
@@ -118,7 +119,23 @@ def _affine(feasible: FeasibleSet) -> Affine:
     return Affine(feasible.matrix[:count], feasible.right[:count], by_rows)
 
 
+@dataclass(frozen=True)
+class OnSimplex:
+    """A simplex and nothing else."""
+
+    simplex: Simplex
+
+    def nearest(self, v: Vector, warm: object = None) -> Nearest:
+        return Nearest(self.simplex.project(v), "closed form: one simplex", EXACT)
+
+
+def _on_simplex(feasible: FeasibleSet) -> OnSimplex:
+    assert feasible.simplex is not None
+    return OnSimplex(feasible.simplex)
+
+
 METHODS: tuple[Choice, ...] = (
+    Choice("one simplex", lambda s: s.is_simplex, _on_simplex),
     Choice("equalities", lambda s: s.is_affine, _affine),
     Choice("clipping", lambda s: s.is_box, lambda s: Clip(s.rows.bounds)),
     Choice("one half-space", lambda s: s.is_halfspace, _halfspace),

@@ -19,7 +19,7 @@ from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.constraints.nested import NestedForms
 from lighttouch.constraints.stacked import stacked_rows
-from lighttouch.domains import Ball, Box, Domain, Everywhere, checked_domain
+from lighttouch.domains import Ball, Box, Domain, Everywhere, Simplex, checked_domain
 from lighttouch.errors import ConstraintError, InfeasibleConstraintsError
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.curved.cutting_planes import BallDomain, Part, RowsToFind
@@ -49,7 +49,7 @@ def feasible_set(constraints: RecordConstraints, domain: Domain) -> FeasibleSet:
     ----------
     constraints : constraint family
         Any, also stacked or aggregated.
-    domain : Box, Ball or Everywhere
+    domain : Box, Ball, Simplex or Everywhere
         The simple set W.
 
     Returns
@@ -62,7 +62,7 @@ def feasible_set(constraints: RecordConstraints, domain: Domain) -> FeasibleSet:
     InfeasibleConstraintsError
         Where bounds or orders alone leave no point.
     DataError
-        Where the domain is none of the three.
+        Where the domain is none of the four.
 
     Examples
     --------
@@ -181,8 +181,25 @@ class FeasibleSet:
         return any(np.any(family.is_equality) for family in self.families)
 
     @property
+    def simplex(self) -> Simplex | None:
+        """The domain, where it is a simplex."""
+        return self.domain if isinstance(self.domain, Simplex) else None
+
+    @property
     def _domain_rows(self) -> int:
-        return 0
+        """The sum of a simplex is two rows, after those of the constraints."""
+        return 0 if self.simplex is None else 2
+
+    def _with_domain(self, rows: tuple[Matrix, Vector]) -> tuple[Matrix, Vector]:
+        """The rows of the constraints, then those of the domain."""
+        if self.simplex is None:
+            return rows
+        total = self.simplex.total
+        both = np.vstack([np.ones(self.dimension), -np.ones(self.dimension)])
+        right = np.concatenate([rows[1], [total, -total]])
+        if sparse.issparse(rows[0]):
+            return sparse.vstack([rows[0], sparse.csr_matrix(both)], format="csr"), right
+        return np.vstack([rows[0], both]), right
 
     def _of_constraints(self, of_rows: Callable[[], Vector]) -> Vector:
         """Multipliers of rows as those of constraints: of either sign where these are
@@ -200,9 +217,10 @@ class FeasibleSet:
         except InfeasibleConstraintsError as error:
             if self._rows_are_constraints:
                 raise
-            numbers = sorted({int(self.constraint_of_row[row]) for row in error.rows} - {-1})
+            found = {int(self.constraint_of_row[row]) for row in error.rows}
+            numbers = sorted(found - {-1})
             who = "constraints " if len(numbers) != 1 else "constraint "
-            domain = " within the domain" if "domain" in str(error) or not numbers else ""
+            domain = " within the domain" if "domain" in str(error) or -1 in found else ""
             why = str(error).partition(": ")[2]
             named = ", ".join(map(str, numbers))
             message = f"no point satisfies {who}{named}{domain}: {why}"
@@ -242,6 +260,11 @@ class FeasibleSet:
         return self.domain if isinstance(self.domain, Ball) else None
 
     @property
+    def is_simplex(self) -> bool:
+        """A simplex and no constraints."""
+        return self.simplex is not None and self.constraints.count == 0
+
+    @property
     def is_box(self) -> bool:
         """Only bounds on single coordinates, or nothing at all."""
         return self._are_stored_rows and not self._count_of_rows
@@ -273,7 +296,9 @@ class FeasibleSet:
     @property
     def is_coupled(self) -> bool:
         """Rows that join parameters in other ways than orders do, stored or not."""
-        return self.is_linear and not (self.is_box or self.is_halfspace or self.is_order)
+        if self.is_linear:
+            return not (self.is_box or self.is_halfspace or self.is_order)
+        return any(family.is_linear and not is_stored(family) for family in self.families)
 
     @property
     def is_general(self) -> bool:
@@ -293,11 +318,17 @@ class FeasibleSet:
 
     @cached_property
     def _stacked(self) -> tuple[Matrix, Vector] | None:
-        return stacked_rows(self.families) if self._only_rows else None
+        if not self._only_rows:
+            return None
+        rows = stacked_rows(self.families)
+        assert rows is not None
+        return self._with_domain(rows)
 
     @property
     def matrix(self) -> Matrix | None:
-        """All linear rows as they were given; None where a family is not linear."""
+        """All linear rows as they were given, and after them those of a simplex; None where a
+        family is not linear.
+        """
         return None if self._stacked is None else self._stacked[0]
 
     @property
@@ -306,15 +337,20 @@ class FeasibleSet:
 
     @cached_property
     def _box(self) -> tuple[Side, Side]:
-        """The sides of the domain if it is a box; a ball is no part of the rows."""
+        """The sides of the domain if it is a box or a simplex; a ball is no part of the rows."""
         domain = self.domain
+        if self.simplex is not None:
+            return 0.0, np.inf
         return (domain.lower, domain.upper) if isinstance(domain, Box) else (-np.inf, np.inf)
 
     @cached_property
     def rows(self) -> LinearSet:
         """The rows of the linear families and the box, by kind: bounds, orders, general rows."""
-        found = self._stacked or stacked_rows([self.families[k] for k in self._linear])
-        matrix, right = found or (np.zeros((0, self.dimension)), np.zeros(0))
+        found = self._stacked
+        if found is None:
+            some = stacked_rows([self.families[k] for k in self._linear])
+            found = self._with_domain(some or (np.zeros((0, self.dimension)), np.zeros(0)))
+        matrix, right = found
         return self._numbered(lambda: read_rows(matrix, right, *self._box))
 
     @cached_property
@@ -368,7 +404,7 @@ class FeasibleSet:
     @cached_property
     def lattice_orders(self) -> LatticeOrders | None:
         """Orders along the axes of a lattice, in a box: no row of them is stored."""
-        if not self.is_linear or len(self.families) > 1:
+        if not self.is_linear or len(self.families) > 1 or self.simplex is not None:
             return None
         axes = self.families[0].lattice_axes()
         return None if axes is None else lattice_orders(axes, *self._box)

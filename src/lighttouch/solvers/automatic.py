@@ -101,7 +101,8 @@ class Automatic(BaseSolver[ChainState]):
         """About how long an interior point would take; infinite where others are better anyway:
         smooth losses under orders and boxes, whose projections are cheap.
         """
-        if not (feasible.is_coupled or has_kinks(problem)):
+        kinked = has_kinks(problem)
+        if not (feasible.is_coupled or kinked):
             return math.inf
         if InteriorPoint().objection_to(problem) is not None:
             return math.inf

@@ -24,7 +24,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from lighttouch.arrays import Floats, Vector, dense
-from lighttouch.domains import Ball
+from lighttouch.domains import Ball, Simplex
 from lighttouch.losses import conjugate_values, quadratic
 from lighttouch.objectives import EmpiricalRisk, Quadratic
 from lighttouch.problem import Problem
@@ -78,14 +78,17 @@ def _rounding(at: Tangent) -> float:
 
 
 def _by_domain(problem: Problem, at: Tangent) -> float:
-    """<rho, v - p> over the box or ball, coordinate by coordinate with an l2 term's help."""
+    """<rho, v - p> over the domain, coordinate by coordinate with an l2 term's help."""
     rest, domain = at.rest, problem.domain
     if isinstance(domain, Ball):
         center = np.zeros(rest.size) if domain.center is None else domain.center
         return at.base + float(rest @ (center - at.p)) - domain.radius * float(np.linalg.norm(rest))
     lower, upper = domain.bounds(problem.dimension)
     least = least_of_line(rest, problem.objective.l2, at.x, lower, upper)
-    return at.base + float(rest @ (at.x - at.p)) + least
+    within = at.base + float(rest @ (at.x - at.p)) + least
+    if isinstance(domain, Simplex):  # <rest, v> is least at a vertex
+        within = max(within, at.base + domain.total * float(rest.min()) - float(rest @ at.p))
+    return within
 
 
 def least_of_line(rest: Vector, l2: float, x: Vector, lower: Vector, upper: Vector) -> float:

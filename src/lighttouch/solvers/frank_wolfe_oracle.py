@@ -12,7 +12,7 @@ import scipy  # scipy.optimize is slow to import: only where it is used
 
 from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints, order
-from lighttouch.domains import Ball
+from lighttouch.domains import Ball, Simplex
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.problem import Problem
 from lighttouch.projections import project
@@ -50,6 +50,27 @@ class BallOracle:
         return (
             self.center - (self.radius / length) * direction if length > 0.0 else self.center.copy()
         )
+
+
+@dataclass(frozen=True)
+class SimplexOracle:
+    """One coordinate has it all: the one that the direction dislikes least."""
+
+    total: float
+    dimension: int
+
+    @property
+    def lower(self) -> Vector:
+        return np.zeros(self.dimension)
+
+    @property
+    def upper(self) -> Vector:
+        return np.full(self.dimension, self.total)
+
+    def vertex(self, direction: Vector) -> Vector:
+        vertex = np.zeros(self.dimension)
+        vertex[int(np.argmin(direction))] = self.total
+        return vertex
 
 
 @dataclass(frozen=True)
@@ -105,7 +126,7 @@ class RowsOracle:
         return found
 
 
-LinearOracle = BoxOracle | BallOracle | OrderOracle | RowsOracle
+LinearOracle = BoxOracle | BallOracle | SimplexOracle | OrderOracle | RowsOracle
 """A bounded set: its `vertex` has the least inner product with a direction, `lower` and `upper` are
 a box around it.
 """
@@ -129,6 +150,8 @@ def diameter(oracle: LinearOracle) -> float:
     """Of the box around the set, so at least that of the set."""
     if isinstance(oracle, BallOracle):
         return 2.0 * oracle.radius
+    if isinstance(oracle, SimplexOracle):
+        return Simplex(oracle.total).diameter(oracle.dimension)
     return float(np.linalg.norm(oracle.upper - oracle.lower))
 
 
@@ -149,13 +172,19 @@ def _new_oracle(problem: Problem) -> LinearOracle | str:
             )
         center = np.zeros(problem.dimension) if domain.center is None else domain.center
         return BallOracle(center, domain.radius)
+    if isinstance(domain, Simplex) and not problem.constraints.count:
+        return SimplexOracle(domain.total, problem.dimension)
     return _linear_oracle(feasible)
 
 
 def _linear_oracle(feasible: FeasibleSet) -> LinearOracle | str:
     rows, matrix, right = feasible.rows, feasible.matrix, feasible.right
     assert right is not None  # they are linear
+    lower, upper = feasible.domain.bounds(feasible.dimension)
     bounds, orders = rows.bounds, rows.orders
+    bounds = replace(
+        bounds, lower=np.maximum(bounds.lower, lower), upper=np.minimum(bounds.upper, upper)
+    )
     if np.isinf(bounds.lower).any() or np.isinf(bounds.upper).any():
         return _bounded(RowsOracle(matrix, right, bounds.lower, bounds.upper))
     if not rows.source.size and not orders.source.size:

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from lighttouch.arrays import Indices, Vector
 from lighttouch.constraints import Aggregated, LinearConstraints
-from lighttouch.domains import Ball
+from lighttouch.domains import Box, Everywhere
 from lighttouch.kernels.loops.full_touch import full_touch
 from lighttouch.kernels.state.gradient import new_gradient
 from lighttouch.kernels.state.iterate import Steps
@@ -119,10 +119,11 @@ def _objection_to_tracking(problem: Problem) -> str | None:
             "rows say which coordinates they depend on: "
             "leave incremental=False"
         )
-    if isinstance(problem.domain, Ball):
+    if not isinstance(problem.domain, Box | Everywhere):
         return (
-            "incremental looks need steps that move few coordinates, and a ball moves all of "
-            "them: use a Box, or leave incremental=False"
+            "incremental looks need steps that move few coordinates, and a "
+            f"{type(problem.domain).__name__.lower()} moves all of them: use a Box, or leave "
+            "incremental=False"
         )
     return None
 

@@ -29,9 +29,11 @@ from lighttouch.interior.program import (
 )
 from lighttouch.interior.statement import least_bends, objection_to, program_of
 from lighttouch.interior.systems import System
-from lighttouch.interior.working_set import Rows, Taken, with_opposites_merged
+from lighttouch.interior.working_set import Cuts, Rows, Taken, cuts_at, with_opposites_merged
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
+from lighttouch.domains import Simplex
 from lighttouch.problem import Problem
+from lighttouch.projections.curved.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
 from lighttouch.running import check_deadline, one_blas_thread, prepared
@@ -47,6 +49,7 @@ class InteriorState(SolverState):
 
     start: Vector
     rows: Indices  # of the working set
+    cuts: Cuts
     point: Point | None = None  # in units of the problem
     central: Point | None = None  # of this round, where its gap was still large
     attempt: int = 0
@@ -107,23 +110,18 @@ class InteriorPoint(BaseSolver[InteriorState]):
         positive(self.tolerance, "tolerance")
 
     def objection_to(self, problem: Problem) -> str | None:
-        objection = objection_to(problem.objective)
-        if objection is None and not feasible_set(problem.constraints, problem.domain).is_linear:
-            objection = (
-                "its constraints must be linear and its domain a box or everything; use Automatic "
-                "for others"
-            )
-        return objection
+        return objection_to(problem.objective)
 
     def init(self, problem: Problem, start: Vector) -> InteriorState:
-        rows, everything = _model(problem).rows, not _uses_working_set(problem)
-        first = np.arange(rows.count) if everything else rows.sample()
-        state = InteriorState(new_counters(), start.copy(), first)
-        if everything:
+        model, everything = _model(problem), not _uses_working_set(problem)
+        first = model.rows.all if everything else model.rows.sample()
+        cuts = cuts_at(model.curved, start, INTERIOR.cuts_per_round)
+        state = InteriorState(new_counters(), start.copy(), first, cuts)
+        if everything and not model.curved:
             state.goal = INTERIOR.enough * self.tolerance
         state.first_objective = problem.objective.value(start)
-        none = np.zeros(_model(problem).program.count)
-        state.bound = _model(problem).bound(_model(problem).program, np.zeros(start.size), none)
+        none = np.zeros(model.program.count)
+        state.bound = model.bound(model.program, np.zeros(start.size), none)
         return state
 
     def advance(
@@ -171,9 +169,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
             state.central = at
         left = float(np.abs(program.P @ at.x + program.q + program.backward(at.s)).max())
         merit = left * size + at.products + scale * excess / size
-        everything = state.rows.size == model.rows.count
+        everything = state.rows.size == model.rows.count and not model.curved
         if feasible and everything and value < state.best_objective:
-            self._keep(state, at, value)
+            self._keep(model, state, at, value)
         if feasible and not everything and gap <= state.goal * scale:
             return self._grow(problem, model, state, at, value)
         if state.best is not None and state.gap <= INTERIOR.enough * self.tolerance * state.scale:
@@ -194,10 +192,11 @@ class InteriorPoint(BaseSolver[InteriorState]):
         goal = max(state.goal * scale, enough)
         return at.products <= goal and value - state.bound > goal
 
-    def _keep(self, state: InteriorState, at: Point, value: float) -> None:
+    def _keep(self, model: _Model, state: InteriorState, at: Point, value: float) -> None:
         state.best, state.best_objective = at.x, value
         state.slope_rows = state.round.taken.ids
-        state.slopes = at.s[at.s.size - state.slope_rows.size :]
+        first = model.program.count
+        state.slopes = at.s[first : first + state.slope_rows.size]
 
     def _grow(
         self, problem: Problem, model: _Model, state: InteriorState, at: Point, value: float
@@ -207,28 +206,32 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state.steps, state.waited, state.least_merit = 0, 0, math.inf
         most = max(INTERIOR.least_batch, int(INTERIOR.batch_share * problem.dimension))
         broken = np.setdiff1d(model.rows.broken(at.x, most), state.rows)
-        if broken.size == 0:
+        cuts = cuts_at(model.curved, at.x, INTERIOR.cuts_per_round)
+        if broken.size + cuts.count == 0:
             if value < state.best_objective:
-                self._keep(state, at, value)
+                self._keep(model, state, at, value)
             state.ended = state.goal <= enough or state.gap <= enough * state.scale
-        elif state.goal <= enough and self._nearest_will_do(problem, state, at):
+        elif state.goal <= enough and self._nearest_will_do(problem, model, state, at):
             state.ended = True
             return
         else:
+            state.point = _joined(model, state, state.central or at, broken, cuts)
             state.rows = np.concatenate([state.rows, broken])
-            state.point = _joined(model, state.central or at, broken)
+            state.cuts = state.cuts.with_more(cuts)
             state.round, state.central = None, None
         if broken.size <= INTERIOR.few_new * state.rows.size:
             state.goal = max(state.goal * INTERIOR.goal_shrink, enough)
 
-    def _nearest_will_do(self, problem: Problem, state: InteriorState, at: Point) -> bool:
+    def _nearest_will_do(
+        self, problem: Problem, model: _Model, state: InteriorState, at: Point
+    ) -> bool:
         """Whether the nearest feasible point is good enough: where rows are broken along directions
         in which the objective is flat, no further round is needed.
         """
         nearest = feasible_set(problem.constraints, problem.domain).nearest(at.x).w
         value = problem.objective.value(nearest)
         if value - state.bound <= self.tolerance * max(abs(value), TINY):
-            self._keep(state, at, value)
+            self._keep(model, state, at, value)
             state.best = nearest
             return True
         return False
@@ -274,8 +277,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
 class _Model:
     """What does not change from round to round."""
 
-    program: Program  # the objective and the bounds
+    program: Program  # the objective and the domain's bounds
     rows: Rows
+    curved: Sequence[Part]
     lower: Vector
     upper: Vector
     bend: Vector
@@ -295,8 +299,12 @@ def _new_model(problem: Problem) -> _Model:
     fixed = lower == upper
     matrix, right = bound_rows(np.where(fixed, -np.inf, lower), upper)
     program = with_rows(program_of(problem.objective), (matrix,), right, fixed[matrix.indices])
+    if isinstance(problem.domain, Simplex):
+        total, ones = np.array([problem.domain.total]), np.ones((1, problem.dimension))
+        program = with_rows(program, (ones,), total, np.ones(1, dtype=bool))
     rows = Rows(problem.constraints.parts, problem.dimension)
-    return _Model(program, rows, lower, upper, least_bends(problem.objective))
+    curved = feasible_set(problem.constraints, problem.domain).curved
+    return _Model(program, rows, curved, lower, upper, least_bends(problem.objective))
 
 
 def _uses_working_set(problem: Problem) -> bool:
@@ -325,6 +333,8 @@ class _Round:
         if state.rows.size == model.rows.count:
             taken = with_opposites_merged(taken)
         program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
+        cuts = state.cuts
+        program = with_rows(program, (cuts.slopes,), cuts.right, np.zeros(cuts.count, dtype=bool))
         inner, units = scaled(program, INTERIOR.scaling_sweeps)
         return cls(program, taken, inner, units, choose_system(inner)[0])
 
@@ -354,18 +364,33 @@ class _Round:
             return self.point.times(self.units)
 
 
-def _joined(model: _Model, at: Point, new: Indices) -> Point:
-    """The point with new rows at its end, each as far inside as the worst of them is outside."""
+def _joined(
+    model: _Model, state: InteriorState, at: Point, new: Indices, cuts: Cuts
+) -> Point | None:
+    """The point with new rows and cuts, each as far inside as the worst of them is outside; None
+    where opposite rows were merged, so that places have moved.
+    """
+    place = model.program.count + state.rows.size
+    if at.s.size != place + state.cuts.count:
+        return None
     taken = model.rows.take(new)
-    excess = np.concatenate([np.asarray(block @ at.x) for block in taken.blocks]) - taken.right
+    blocks = [*taken.blocks, cuts.slopes]
+    right = np.concatenate([taken.right, cuts.right])
+    excess = np.concatenate([np.asarray(block @ at.x) for block in blocks]) - right
     worst = INTERIOR.entering_slack * float(excess.max(initial=0.0))
     slack = np.maximum(-excess, worst)
     pairs = int(np.count_nonzero(at.n > 0.0) + np.count_nonzero(at.p > 0.0))
-    slope = at.products / max(1, pairs) / slack
-    none, one = np.zeros(new.size), np.ones(new.size)
+    if not pairs or worst <= 0.0:
+        return None
+    slope = at.products / pairs / slack
+    none, one = np.zeros(slack.size), np.ones(slack.size)
+
+    def entered(old: Vector, added: Vector) -> Vector:
+        return np.concatenate([old[:place], added[: new.size], old[place:], added[new.size :]])
+
     added = (slope, slope, one, slack, none)
     parts = (at.s, at.low, at.high, at.n, at.p)
-    return Point(at.x, *(np.concatenate(pair) for pair in zip(parts, added, strict=True)))
+    return Point(at.x, *(entered(*pair) for pair in zip(parts, added, strict=True)))
 
 
 def interior_seconds(problem: Problem) -> float:
@@ -375,7 +400,7 @@ def interior_seconds(problem: Problem) -> float:
     def ask() -> float:
         program = model.program
         if not _uses_working_set(problem):
-            taken = model.rows.take(np.arange(model.rows.count))
+            taken = model.rows.take(model.rows.all)
             program = with_rows(program, taken.blocks, taken.right, taken.equal)
         return INTERIOR.typical_steps * choose_system(program)[1]
 

@@ -26,7 +26,7 @@ from scipy import sparse
 
 from lighttouch import losses
 from lighttouch.arrays import Vector
-from lighttouch.domains import Box
+from lighttouch.domains import Everywhere
 from lighttouch.kernels.numerics.gram import weighted_gram
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import EmpiricalRisk
@@ -357,7 +357,7 @@ def is_feasible(problem: Problem, w: Vector) -> bool:
 
 
 def unconstrained(problem: Problem) -> bool:
-    return problem.constraints.count == 0 and not isinstance(problem.domain, Box)
+    return problem.constraints.count == 0 and isinstance(problem.domain, Everywhere)
 
 
 def feasible(problem: Problem, start: Vector) -> Vector:

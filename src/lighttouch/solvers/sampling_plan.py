@@ -75,7 +75,7 @@ def fits_single_precision(problem: Problem) -> bool:
     Functions of the user's own are always given double precision.
     """
     examples, domain = problem.objective.record, problem.domain.record(problem.dimension)
-    if domain.kind == BALL or problem.interpreted or not _ours(problem.constraints.record):
+    if domain.kind >= BALL or problem.interpreted or not _ours(problem.constraints.record):
         return False
     parts = [part for part in (examples.data, examples.targets, examples.weights) if part.size]
     if max(max(part.max(), -part.min()) for part in parts) > COSTS.largest_single:

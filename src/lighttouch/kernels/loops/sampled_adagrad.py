@@ -26,7 +26,7 @@ from lighttouch.kernels.state.iterate import (
 )
 from lighttouch.kernels.verbs.constraint_steps import sweep
 from lighttouch.kernels.verbs.constraints import group_stop
-from lighttouch.kernels.verbs.domains import BALL, clamp, pull_factor
+from lighttouch.kernels.verbs.domains import BALL, clamp, pull_factor, put_on_simplex
 from lighttouch.kernels.verbs.example_steps import (
     TINY,
     adagrad_step,
@@ -142,7 +142,7 @@ def sampled_adagrad(
             step_everywhere(w, squares, state.buffer, domain, eta, l2)
         if plan.penalty_rows > 0:
             smooth(objective, w, squares, domain, eta, plan, counters)
-        if domain.kind == BALL:
+        if domain.kind >= BALL:
             pull(domain, w)
         if members > 0 and t % plan.every == 0:
             visit(
@@ -199,6 +199,9 @@ def smooth(objective, w, squares, domain, eta, plan, counters):
 
 @lean_kernel
 def pull(domain, w):
+    if domain.kind != BALL:
+        put_on_simplex(w, domain.radius)
+        return
     factor = pull_factor(domain, w)
     if factor < 1.0:
         for j in range(w.size):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
-from lighttouch.kernels.verbs.domains import BALL, clamp, pull_factor
+from lighttouch.kernels.verbs.domains import BALL, clamp, pull_factor, put_on_simplex
 
 ITERATION, CHECKS, SAMPLES = 0, 1, 2
 AVERAGED_FROM = 3  # the iteration after which the average begins (MidTouch starts a second one)
@@ -109,7 +109,7 @@ def settle(iterate, coordinate, t):
 @lean_kernel
 def move(iterate, gradient, domain, steps, t):
     """w^(t+1) = Pi_w(w^(t) - eta^(t) gradient), on the touched coordinates only (all of them
-    outside a ball).
+    outside a ball, and on a simplex).
     """
     length = step_length(steps.rule, steps.eta, t)
     for q in range(gradient.cursor[0]):
@@ -124,12 +124,18 @@ def move(iterate, gradient, domain, steps, t):
             length = steps.eta / math.sqrt(iterate.squares[j])
         settle(iterate, j, t)
         iterate.w[j] = clamp(domain, j, iterate.w[j] - length * value)
-    if domain.kind == BALL:
-        pull_into_ball(iterate, domain, t)
+    if domain.kind >= BALL:
+        pull_together(iterate, domain, t)
 
 
 @lean_kernel
-def pull_into_ball(iterate, domain, t):
+def pull_together(iterate, domain, t):
+    if domain.kind != BALL:
+        for j in range(iterate.w.size):
+            if iterate.summed[j] < t:
+                settle(iterate, j, t)
+        put_on_simplex(iterate.w, domain.radius)
+        return
     factor = pull_factor(domain, iterate.w)
     if factor < 1.0:
         for j in range(iterate.w.size):
