@@ -4,6 +4,7 @@ loops run compiled.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import namedtuple
 from collections.abc import Callable
@@ -86,6 +87,7 @@ def _python_smooth_gradient(objective, example, w, scale, width, out):
 sweep.register(PythonConstraints)(sweep_any.py_func)
 
 _CLASSES: dict[tuple[Any, ...], type] = {}
+_NUMBERS = itertools.count()
 
 
 def compiled_objective(
@@ -114,7 +116,8 @@ def _own_class(record: Any) -> type:
         raise TypeError(
             f"record must be a NamedTuple of arrays and numbers, got {type(record).__name__}"
         )
-    own = namedtuple(f"{type(record).__name__}{len(_CLASSES)}", record._fields)  # type: ignore[misc]
+    name = f"{type(record).__name__}{next(_NUMBERS)}"  # numba tells classes apart by their names
+    own = namedtuple(name, record._fields)  # type: ignore[misc]
     own.__module__ = "users"  # anything outside the package: its machine code stays in this process
     return own
 
