@@ -238,7 +238,7 @@ def counts_under_an_order() -> Case:
     """A log link, offsets and an l1 penalty."""
     rng = np.random.default_rng(13)
     X, offset = _sparse(rng, 30, 8), rng.normal(size=30)
-    y = rng.poisson(np.exp(X @ np.linspace(-1.0, 1.0, 8) + offset)).astype(float)
+    y = rng.poisson(np.exp(X @ np.linspace(1.0, -1.0, 8) + offset)).astype(float)
     objective = lt.EmpiricalRisk(X, y, "poisson", offset=offset, l1=0.05)
     problem = lt.Problem(objective, lt.lattice.increasing([2, 2, 2]), lt.Box(-0.7, 0.9))
     A = problem.constraints.A.toarray()

@@ -48,6 +48,8 @@ def independent_blocks(P: Matrix, rows: Matrix) -> Blocks | None:
     joined[entries.row[entries.row != entries.col]] = True
     order = np.lexsort((np.arange(dimension), sums, counts))
     order = order[~joined[order] & (counts[order] > 0)]
+    if not order.size:
+        return None
     starts = np.flatnonzero(np.diff(sums[order], prepend=sums[order[:1]] - 1) != 0)
     taken: Booleans = np.zeros(rows.shape[0], dtype=bool)
     found = []

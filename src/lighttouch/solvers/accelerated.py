@@ -166,7 +166,7 @@ class Accelerated(BaseSolver[AcceleratedState]):
         state.best = projected.w.copy()
         state.first_objective = state.best_objective = problem.objective.value(projected.w)
         if has_kinks(problem):
-            width = max(COSTS.least_curvature, COSTS.first_width * state.best_objective)
+            width = max(COSTS.least_curvature, COSTS.first_width * abs(state.best_objective))
             state.width = width / (COSTS.near_narrowing if self.near else 1.0)
         state.curvature = _first_curvature(problem, state)
 
