@@ -225,8 +225,9 @@ def near_coordinates() -> Iterator[Comparison]:
 )
 def penalty_share() -> Iterator[Comparison]:
     rng = np.random.default_rng(3)
-    X = lt.Lattice([40, 40], interpolation="hypercube").features(rng.random((300_000, 2)))
-    y = rng.normal(size=300_000)
+    inputs = rng.random((300_000, 2))
+    X = lt.Lattice([40, 40], interpolation="hypercube").features(inputs)
+    y = np.sin(6.0 * inputs[:, 0]) * inputs[:, 1] + rng.normal(size=300_000)
     bends = lt.lattice.convex([40, 40], 0, interpolation="hypercube").A
     risk = lt.EmpiricalRisk(X, y, "huber", roughness=0.1 * bends)
     yield from values("penalty_share", (0.05, 1.0), lt.Problem(risk))

@@ -13,14 +13,16 @@ import scipy.optimize
 import lighttouch as lt
 from catalogue import PROBLEMS, Case
 from lighttouch.result import Status
+from lighttouch.solvers.costs import COSTS
 
 
 @cache
 def many_examples() -> lt.Problem:
     """So many that a full gradient is too dear: the stochastic phase runs first."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(45_000, 100))
-    y = X @ np.sort(rng.normal(size=100))[::-1] + rng.normal(size=45_000)
+    examples = int(1.1 * COSTS.cheap_pass / 100)
+    X = rng.normal(size=(examples, 100))
+    y = X @ np.sort(rng.normal(size=100))[::-1] + rng.normal(size=examples)
     return lt.Problem(lt.EmpiricalRisk(X, y, "huber"), lt.ordering(100), lt.Box(-3, 3))
 
 

@@ -51,10 +51,10 @@ class SolverCosts:
     """Size of a parameter whose square overflows. Rounding."""
 
     # -- which method: Automatic ------------------------------------------------------------------
-    cheap_pass: float = 4e6
+    cheap_pass: float = 1.6e7
     """Operations of a full gradient up to which FISTA beats sampling, for smooth losses.
-    Crossover, on `dense logistic, d = 100`: too low there, FISTA alone still came within 0.2% first
-    at 1.6e7, where sampling alone never did."""
+    Crossover, on `dense logistic, d = 100`: not reached, FISTA alone came within 0.2% at 1e6, 4e6
+    and 1.6e7 (0.1, 0.3 and 2.3 s), where sampling alone never did. Beyond: not measured."""
     kinked_cheap_pass: float = 2e5
     """The same for losses with kinks, which take hundreds of full gradients where sampling is near
     after a few passes. Crossover, on `hinge on a 2^8 lattice`: too high for coming within 0.2%
@@ -88,7 +88,8 @@ class SolverCosts:
     """Neighbouring examples read in one go: memory likes neighbours, randomness several runs.
     Best of 1 to 16 on `hinge, 2^12, 300,000 pairs`, flat from 2 on (1: 1.4 times as long)."""
     runs: int = 4
-    """Such runs per iteration. On the same pairs 1 and 2 took 0.79 of the time, in one run."""
+    """Such runs per iteration. On the same pairs, in two runs, 1 took 0.8 and 0.9 of the time, 2
+    took 1.0 and 1.1, 8 took 1.0 and 1.3: flat."""
     fewest_for_runs: int = 64
     """Examples below which single ones are drawn: longer runs would repeat each other."""
     example_operations: float = 12.0
@@ -97,13 +98,17 @@ class SolverCosts:
     sparse_operations: float = 4.0
     """The same where an example is stepped on at once. Measured likewise."""
     constraint_share: float = 0.1
-    """Of the time of the examples that constraints get at least. On the same pairs 0.02 took 0.85
-    and 0.5 took 0.97 of the time, in one run: flat."""
+    """Of the time of the examples that constraints get at least. On the same pairs, in two runs,
+    0.02 took 1.0 and 1.2 of the time, 0.5 took 1.0 and 1.2: flat."""
     largest_share: float = 2.0
-    """... and at most. On `20,000 dense rows, d = 300` 0.2 took 0.6 of the time, 20 took 0.94."""
+    """... and at most. On `20,000 dense rows, d = 300` 0.1 and 0.2 took 0.6 to 0.8 of the time and
+    20 took 0.9, but on 60,000 sparse rows (d = 500, 20,000 examples) 0.1, 0.2 and 0.5 never came
+    within 0.2%, and 2 did."""
     penalty_share: float = 0.2
-    """Of the time of the examples that the rows of a roughness penalty get. Not measured yet; the
-    experiment is `penalty_share`."""
+    """Of the time of the examples that the rows of a roughness penalty get. The best value depends
+    on the weight of the penalty. On `smoothed 40 x 40 lattice` with a hundredth of its roughness, 1
+    took 1.3 to 1.6 times as long to come within 0.2%; with a tenth, 0.8 to 0.9 of the time; with
+    all of it, 0.2 was still 2% above 1 and 4 after 20 s."""
     penalty_operations: float = 8.0
     """Operations per entry of such a row: two square roots and divisions."""
     largest_group: int = 1024
@@ -123,7 +128,8 @@ class SolverCosts:
     """How many example entries adding w to the tail average may cost per parameter."""
     near_coordinates: int = 200_000
     """Coordinates, at 16 bytes each, that stay in the caches; beyond it they are kept in single
-    precision and fetched ahead. Crossover: not measured since 0.1.0."""
+    precision and fetched ahead. Crossover, on pairs of hinge losses: per iteration double precision
+    takes 0.5 of the time at 2^14, 0.9 at 2^16, 1.06 at 2^17, 1.2 at 2^18 and 4.4 at 2^20."""
     finest_single: float = 1e-5
     """Relative tolerance below which nothing is left to single precision. Rounding."""
     largest_single: float = 1e5

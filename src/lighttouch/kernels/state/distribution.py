@@ -2,11 +2,9 @@
 per iteration.
 
 Between two looks at constraint j its log-weight grows linearly in t, with slope rate * mu_j, so
-only what is looked at changes. Draws descend a tree of sums with 32 children per node, whose leaves
-are *upper bounds* of the weights; a draw is kept with probability weight / bound (rejection
-sampling, von Neumann 1951). A bound holds until it expires. A timer wheel (Varghese and Lauck 1987;
-the calendar queue of Brown 1988 with one iteration per day) says which bounds expire when: slot
-t mod size is the head of a doubly linked list of constraints.
+only what is looked at changes. Draws descend a tree of sums (`sum_tree.py`), whose leaves are
+*upper bounds* of the weights; a draw is kept with probability weight / bound (rejection sampling,
+von Neumann 1951). A bound holds until it expires; a timer wheel (`timer_wheel.py`) says when.
 """
 
 from __future__ import annotations
@@ -18,17 +16,21 @@ import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.compiler.prefetch import prefetch
+from lighttouch.kernels.state.sum_tree import (
+    LINE,
+    WIDTH,
+    descend,
+    fetch_leaves,
+    level_offsets,
+    set_leaf,
+    sum_levels,
+)
+from lighttouch.kernels.state.timer_wheel import NEXT, PREVIOUS, SLOT, empty_slots, link, unlink
 
-WIDTH = 32  # children of a tree node
-LINE = 8  # numbers in a cache line
-# the longest a bound is trusted, in iterations; as long as there are constraints, where there are
-# more
-WHEEL = 4096
 LOG_2 = math.log(2.0)
 TINIEST, LARGEST = -700.0, 700.0  # exponents outside are zero, or ask for a new reference
 ABSURD = 1e250  # an exponent that only a diverged run learns
-# columns of `law`; the last three are the wheel's links: whole numbers, -1 for none
-LOG_WEIGHT, SINCE, REMEMBERED, NEXT, PREVIOUS, SLOT = 0, 1, 2, 3, 4, 5
+LOG_WEIGHT, SINCE, REMEMBERED = 0, 1, 2  # columns of `law`, before the wheel's links
 NOW, REJECTED, RENEWED, REFERENCES, WORK = 0, 1, 2, 3, 4  # entries of `clock`
 
 
@@ -58,10 +60,7 @@ def new_distribution(violations: np.ndarray, rate: float) -> Distribution:
     * gamma.
     """
     count = violations.size
-    sizes = [count]
-    while sizes[-1] > 1:
-        sizes.append(-(-sizes[-1] // WIDTH))
-    offsets = np.cumsum([0] + [-(-size // WIDTH) * WIDTH for size in sizes])
+    offsets = level_offsets(count)
     index = np.int32 if count < 2**31 - 1 else np.int64
     law = np.zeros((count, LINE))
     law[:, SINCE] = 1.0
@@ -71,7 +70,7 @@ def new_distribution(violations: np.ndarray, rate: float) -> Distribution:
         law,
         np.zeros(offsets[-1]),
         offsets.astype(np.int64),
-        np.full(max(WHEEL, 1 << min(20, count.bit_length())), -1, index),
+        empty_slots(count, index),
         np.arange(count, dtype=index),
         np.zeros(count, index),
         np.array([rate, 0.0, -math.log(max(1, count))]),
@@ -126,35 +125,6 @@ def overdue(distribution):
     costs.
     """
     return distribution.clock[WORK] > max(64, distribution.law.shape[0])
-
-
-@lean_kernel
-def descend(distribution, u):
-    """The leaf in which a share u of the sum of all bounds lies."""
-    tree = distribution.tree
-    levels = distribution.offsets.size - 1
-    rest = u * tree[distribution.offsets[levels - 1]]
-    node = 0
-    for level in range(levels - 2, -1, -1):
-        first = distribution.offsets[level] + node * WIDTH
-        if level == 0:
-            fetch_leaves(tree, first)
-        child = 0
-        while child < WIDTH - 1 and rest >= tree[first + child]:
-            rest -= tree[first + child]
-            child += 1
-        while child > 0 and tree[first + child] == 0.0:  # rounding may step past the last weight
-            child -= 1
-        node = node * WIDTH + child
-    return node
-
-
-@lean_kernel
-def fetch_leaves(tree, leaf):
-    """Ask for the bounds of a leaf and its siblings, whose sum is taken again when it changes."""
-    first = leaf - leaf % WIDTH
-    for place in range(first, first + WIDTH, LINE):
-        prefetch(tree, place)
 
 
 @lean_kernel
@@ -318,63 +288,6 @@ def expiring_bound(distribution, j, t):
 
 
 @lean_kernel
-def set_leaf(distribution, j, bound):
-    tree = distribution.tree
-    if tree[j] == bound:
-        return
-    tree[j] = bound
-    node = j
-    for level in range(distribution.offsets.size - 2):
-        node //= WIDTH
-        tree[distribution.offsets[level + 1] + node] = sum_of_children(
-            tree, distribution.offsets[level] + node * WIDTH
-        )
-
-
-@lean_kernel
-def sum_of_children(tree, first):
-    s0 = 0.0
-    s1 = 0.0
-    s2 = 0.0
-    s3 = 0.0
-    for child in range(first, first + WIDTH, 4):
-        s0 += tree[child]
-        s1 += tree[child + 1]
-        s2 += tree[child + 2]
-        s3 += tree[child + 3]
-    return (s0 + s1) + (s2 + s3)
-
-
-@lean_kernel
-def link(distribution, j, slot):
-    law = distribution.law
-    head = np.int64(distribution.heads[slot])
-    law[j, NEXT] = head
-    law[j, PREVIOUS] = -1.0
-    law[j, SLOT] = slot
-    if head >= 0:
-        law[head, PREVIOUS] = j
-    distribution.heads[slot] = j
-
-
-@lean_kernel
-def unlink(distribution, j):
-    law = distribution.law
-    slot = int(law[j, SLOT])
-    if slot < 0:
-        return
-    following = int(law[j, NEXT])
-    before = int(law[j, PREVIOUS])
-    if before >= 0:
-        law[before, NEXT] = following
-    else:
-        distribution.heads[slot] = following
-    if following >= 0:
-        law[following, PREVIOUS] = before
-    law[j, SLOT] = -1.0
-
-
-@lean_kernel
 def set_reference(distribution):
     """Measure all weights against the largest one, and rebuild every bound: O(m), when exponents
     have drifted by hundreds.
@@ -404,16 +317,3 @@ def set_reference(distribution):
             weight = expiring_bound(distribution, j, t)
         tree[j] = weight
     sum_levels(distribution)
-
-
-@lean_kernel
-def sum_levels(distribution):
-    """Every sum of the tree, from the leaves up."""
-    tree = distribution.tree
-    size = distribution.law.shape[0]
-    for level in range(distribution.offsets.size - 2):
-        size = (size + WIDTH - 1) // WIDTH
-        for node in range(size):
-            tree[distribution.offsets[level + 1] + node] = sum_of_children(
-                tree, distribution.offsets[level] + node * WIDTH
-            )
