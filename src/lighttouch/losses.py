@@ -236,7 +236,8 @@ def loss_of(loss: Loss) -> LossRow:
             return replace(row, level=getattr(loss, row.parameter))
     if not isinstance(loss, str) or loss not in BY_NAME:
         given = [f"{kind.__name__}({LOSSES[name].parameter})" for name, kind in _CLASSES.items()]
-        raise ValueError(f"loss must be one of {', '.join((*BY_NAME, *given))}; got {loss!r}")
+        choices = ", ".join((*BY_NAME, *given))
+        raise ValueError(f"loss must be one of {choices} or a CustomLoss; got {loss!r}")
     return LOSSES[loss]
 
 

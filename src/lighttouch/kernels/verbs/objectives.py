@@ -246,58 +246,34 @@ def sparse_prediction(objective, example, w):
     return shifted(z, objective.offsets, example)
 
 
-@lean_kernel
-def loss_at(objective, example, z):
-    """The weighted loss of an example whose prediction is z."""
-    return weight_of(objective.weights, example) * loss(
-        objective.kind,
-        level_of(objective.levels, example),
-        z,
-        target_of(objective.targets, example),
-    )
-
-
-@lean_kernel
-def slope_at(objective, example, z):
-    """The loss's slope, not yet weighted."""
-    return slope(
-        objective.kind,
-        level_of(objective.levels, example),
-        z,
-        target_of(objective.targets, example),
-    )
-
-
-@lean_kernel
-def smooth_loss_at(objective, example, width, z):
-    """The rounded loss and its slope, not yet weighted."""
-    return smooth_loss(
-        objective.kind,
-        level_of(objective.levels, example),
-        width,
-        z,
-        target_of(objective.targets, example),
-    )
-
-
 @add_loss_gradient.register(DenseExamples)
 def _dense_gradient(objective, example, w, scale, gradient):
-    steepness = slope_at(objective, example, dense_prediction(objective, example, w))
+    row = objective.X[example]
+    level = level_of(objective.levels, example)
+    z = shifted(dot(row, w), objective.offsets, example)
+    steepness = slope(objective.kind, level, z, target_of(objective.targets, example))
     steepness *= weight_of(objective.weights, example) * scale
     if steepness != 0.0:
-        add_dense(gradient, objective.X[example], steepness)
+        add_dense(gradient, row, steepness)
 
 
 @example_value.register(DenseExamples)
 def _dense_value(objective, example, w):
-    return loss_at(objective, example, dense_prediction(objective, example, w))
+    z = dense_prediction(objective, example, w)
+    level = level_of(objective.levels, example)
+    return weight_of(objective.weights, example) * loss(
+        objective.kind, level, z, target_of(objective.targets, example)
+    )
 
 
 @add_loss_gradient.register(SparseExamples)
 def _sparse_gradient(objective, example, w, scale, gradient):
     start = objective.indptr[example]
     stop = objective.indptr[example + 1]
-    steepness = slope_at(objective, example, sparse_prediction(objective, example, w))
+    level = level_of(objective.levels, example)
+    z = sparse_dot(objective.data, objective.indices, start, stop, w)
+    z = shifted(z, objective.offsets, example)
+    steepness = slope(objective.kind, level, z, target_of(objective.targets, example))
     steepness *= weight_of(objective.weights, example) * scale
     if steepness != 0.0:
         add_sparse(gradient, objective.data, objective.indices, start, stop, steepness)
@@ -305,7 +281,11 @@ def _sparse_gradient(objective, example, w, scale, gradient):
 
 @example_value.register(SparseExamples)
 def _sparse_value(objective, example, w):
-    return loss_at(objective, example, sparse_prediction(objective, example, w))
+    z = sparse_prediction(objective, example, w)
+    level = level_of(objective.levels, example)
+    return weight_of(objective.weights, example) * loss(
+        objective.kind, level, z, target_of(objective.targets, example)
+    )
 
 
 @add_gradient.register(DenseQuadratic)
@@ -350,8 +330,11 @@ def _sparse_quadratic_value(objective, example, w):
 def _dense_smooth_gradient(objective, example, w, scale, width, out):
     row = objective.X[example]
     weight = weight_of(objective.weights, example)
-    z = dense_prediction(objective, example, w)
-    value, steepness = smooth_loss_at(objective, example, width, z)
+    level = level_of(objective.levels, example)
+    z = shifted(dot(row, w), objective.offsets, example)
+    value, steepness = smooth_loss(
+        objective.kind, level, width, z, target_of(objective.targets, example)
+    )
     steepness *= weight * scale
     if steepness != 0.0:
         for j in range(w.size):
@@ -361,12 +344,18 @@ def _dense_smooth_gradient(objective, example, w, scale, width, out):
 
 @add_smooth_gradient.register(SparseExamples)
 def _sparse_smooth_gradient(objective, example, w, scale, width, out):
+    start = objective.indptr[example]
+    stop = objective.indptr[example + 1]
     weight = weight_of(objective.weights, example)
-    z = sparse_prediction(objective, example, w)
-    value, steepness = smooth_loss_at(objective, example, width, z)
+    level = level_of(objective.levels, example)
+    z = sparse_dot(objective.data, objective.indices, start, stop, w)
+    z = shifted(z, objective.offsets, example)
+    value, steepness = smooth_loss(
+        objective.kind, level, width, z, target_of(objective.targets, example)
+    )
     steepness *= weight * scale
     if steepness != 0.0:
-        for k in range(objective.indptr[example], objective.indptr[example + 1]):
+        for k in range(start, stop):
             out[objective.indices[k]] += steepness * objective.data[k]
     return weight * value
 
