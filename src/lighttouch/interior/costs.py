@@ -80,10 +80,12 @@ class InteriorCosts:
     """Relative gap of the first round, before more rows are looked for."""
     goal_shrink: float = 1e-2
     """From round to round."""
-    fewest_rows: int = 2000
-    """Rows that are always taken at once."""
-    rows_per_factor: float = 1.0
-    """Cost of all rows, in factors, from which a working set is used."""
+    rows_per_factor: float = 4.0
+    """Cost of all rows, in factors, from which a working set is used: it takes twice the steps."""
+    row_rate: float = 1e6
+    """Rows per second and step, whatever their entries: some sixty passes over vectors."""
+    quick: float = 0.15
+    """Seconds per step that all rows may cost in any case."""
     least_batch: int = 200
     """Rows that may join at once."""
     batch_share: float = 4.0
@@ -92,18 +94,12 @@ class InteriorCosts:
     """Size from which a bound counts as infinite, as in files of test problems."""
     most_compared: float = 1e7
     """Entries of rows among which opposite ones are looked for."""
-    rows_per_parameter: float = 20.0
-    """Rows per parameter from which a working set is used."""
     first_rows: float = 5.0
     """Random rows per parameter that a working set begins with."""
     few_new: float = 0.05
     """Of a working set that joins in a round, below which the next aims at a smaller gap."""
-    central_gap: float = 0.1
-    """Complementarity, relative to the objective, of the point that the next round begins with."""
     cuts_per_round: int = 64
     """Curved constraints linearised per round and family."""
-    entering_slack: float = 1.0
-    """Of a row that joins the working set, in excesses of the worst that joins."""
     repairs: int = 2
     """Corrections of the slopes for a bound; the second removes the rounding of the first."""
     correctors: int = 3
@@ -122,6 +118,14 @@ class InteriorCosts:
     """Of the bound, relative to itself, that counts as progress while the point is outside."""
     most_multipliers: int = 10_000_000
     """Constraints for which a vector of multipliers is made (80 MB)."""
+    searching_lift: float = 1e-5
+    """Added to the diagonal of P while rows are looked for: where few rows hold them, parameters
+    that the objective does not know would run away."""
+    last_lift: float = 1e-9
+    """The same once they are found; bounds are repaired for it."""
+    lift: float = 1e-8
+    """Added to the diagonal of P for the steps (not for what they aim at): keeps directions in
+    which nothing bends from running away (proximal point, Rockafellar 1976)."""
     first_lift: float = 1e-3
     """Of the diagonal of P for the first point, so that nothing flat runs away."""
     longest_change: float = 4.0

@@ -121,11 +121,11 @@ def step(system: System, at: Point) -> Point:
     delta = at.n / at.low + at.p / at.high + program.roundness
     delta[smooth] = 1.0 / np.maximum(curvature[smooth], COSTS.least_curvature)
     missing[smooth] = 0.0
-    factor = system.factor(delta)
+    factor = system.factor(delta, COSTS.lift)
 
     def towards(lower: Vector, upper: Vector) -> Point:
         bottom = -missing - lower / at.low + upper / at.high
-        dx, ds = refined(program, factor, delta, -rest, bottom)
+        dx, ds = refined(program, factor, delta, -rest, bottom, COSTS.lift)
         dn = np.where(below, (lower - at.n * ds) / at.low, 0.0)
         dp = np.where(above, (upper + at.p * ds) / at.high, 0.0)
         return Point(dx, ds, np.where(below, ds, 0.0), np.where(above, -ds, 0.0), dn, dp)
@@ -219,8 +219,9 @@ def dual_value(
     return constant - 0.5 * float(x @ (program.P @ x)) + float(rest @ x) + least
 
 
-def repaired(system: System, at: Point) -> Point:
-    """x and s moved until P x + q + B's = 0 to rounding: each slope by no more than its room.
+def repaired(system: System, at: Point, lift: float) -> Point:
+    """x and s moved until (P - lift I) x + q + B's = 0 to rounding: each slope by no more than its
+    room.
 
     The point is then good for `dual_value` alone.
     """
@@ -232,11 +233,11 @@ def repaired(system: System, at: Point) -> Point:
         _, _, curvature = program.smooth_terms(program.forward(at.x) - program.centre)
         smooth = program.is_smooth
         delta[smooth] = 1.0 / np.maximum(curvature[smooth], COSTS.least_curvature)
-    factor, none = system.factor(delta), np.zeros(program.count)
+    factor, none = system.factor(delta, -lift), np.zeros(program.count)
     x, s = at.x, at.s
     for _ in range(COSTS.repairs):
-        rest = program.P @ x + program.q + program.backward(s)
-        dx, ds = refined(program, factor, delta, -rest, none)
+        rest = program.P @ x - lift * x + program.q + program.backward(s)
+        dx, ds = refined(program, factor, delta, -rest, none, -lift)
         x, s = x + dx, s + ds
     return Point(x, s, at.low, at.high, at.n, at.p)
 

@@ -39,18 +39,23 @@ class System(Protocol):
 
 
 def refined(
-    program: Program, factor: Factor, delta: Vector, top: Vector, bottom: Vector
+    program: Program,
+    factor: Factor,
+    delta: Vector,
+    top: Vector,
+    bottom: Vector,
+    lift: float = 0.0,
 ) -> tuple[Vector, Vector]:
-    """The solution, refined while that helps."""
+    """The solution for P + lift I, refined while that helps."""
     dx, ds = factor.solve(top, bottom)
-    rest, size = _rest(program, delta, top, bottom, dx, ds)
+    rest, size = _rest(program, delta, lift, top, bottom, dx, ds)
     largest = max(float(np.abs(top).max(initial=0.0)), float(np.abs(bottom).max(initial=0.0)))
     for _ in range(COSTS.refinements):
         if size <= COSTS.refined * largest or not np.isfinite(size):
             break
         more = factor.solve(*rest)
         better = dx + more[0], ds + more[1]
-        rest, found = _rest(program, delta, top, bottom, *better)
+        rest, found = _rest(program, delta, lift, top, bottom, *better)
         if not found < size:
             break
         (dx, ds), size = better, found
@@ -58,9 +63,15 @@ def refined(
 
 
 def _rest(
-    program: Program, delta: Vector, top: Vector, bottom: Vector, dx: Vector, ds: Vector
+    program: Program,
+    delta: Vector,
+    lift: float,
+    top: Vector,
+    bottom: Vector,
+    dx: Vector,
+    ds: Vector,
 ) -> tuple[tuple[Vector, Vector], float]:
-    first = top - program.P @ dx - program.backward(ds)
+    first = top - program.P @ dx - lift * dx - program.backward(ds)
     second = bottom - program.forward(dx) + delta * ds
     size = max(float(np.abs(first).max(initial=0.0)), float(np.abs(second).max(initial=0.0)))
     return (np.asarray(first), second), size

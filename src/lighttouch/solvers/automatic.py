@@ -120,6 +120,8 @@ class Automatic(BaseSolver[ChainState]):
         if steps == 0:
             return
         if state.solver.finished(state.inner) is not None:
+            if state.place + 1 == len(state.solvers):
+                return  # a finished run that was resumed
             self._next(problem, state)
         state.solver.advance(problem, state.inner, steps, rng)
         for counter in (ITERATION, CHECKS, SAMPLES):

@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from lighttouch.arrays import Indices, Vector
 from lighttouch.interior.choice import choose_system
@@ -51,11 +52,11 @@ class InteriorState(SolverState):
     rows: Indices  # of the working set
     cuts: Cuts
     point: Point | None = None  # in units of the problem
-    central: Point | None = None  # of this round, where its gap was still large
     attempt: int = 0
     steps: int = 0  # of this round
     waited: int = 0
     goal: float = INTERIOR.first_goal
+    last_goal: float = 0.0
     least_merit: float = math.inf  # of this round
     bound: float = -math.inf
     best: Vector | None = None
@@ -71,6 +72,11 @@ class InteriorState(SolverState):
         if self.best is not None:
             return self.best
         return self.start if self.point is None else self.point.x
+
+    @property
+    def searching(self) -> bool:
+        """Whether rounds are still about finding rows."""
+        return self.goal > self.last_goal
 
     @property
     def gap(self) -> float:
@@ -117,8 +123,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
         first = model.rows.all if everything else model.rows.sample()
         cuts = cuts_at(model.curved, start, INTERIOR.cuts_per_round)
         state = InteriorState(new_counters(), start.copy(), first, cuts)
+        state.last_goal = INTERIOR.enough * self.tolerance
         if everything and not model.curved:
-            state.goal = INTERIOR.enough * self.tolerance
+            state.goal = state.last_goal
         state.first_objective = problem.objective.value(start)
         none = np.zeros(model.program.count)
         state.bound = model.bound(model.program, np.zeros(start.size), none)
@@ -157,6 +164,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         size = max(1.0, float(np.abs(at.x).max(initial=0.0)))
         feasible = excess <= COSTS.nearly_feasible * size
         value = problem.objective.value(at.x)
+        left = state.round.left
         scale = max(abs(value), state.scale if state.best is not None else TINY)
         before = state.bound
         state.bound = max(state.bound, model.bound(program, at.x, at.s))
@@ -165,14 +173,12 @@ class InteriorPoint(BaseSolver[InteriorState]):
             better = state.round.repaired()
             state.bound = max(state.bound, model.bound(program, better.x, better.s))
         gap = value - state.bound
-        if at.products <= INTERIOR.central_gap * scale and state.central is None:
-            state.central = at
-        left = float(np.abs(program.P @ at.x + program.q + program.backward(at.s)).max())
-        merit = left * size + at.products + scale * excess / size
+        merit = left + at.products + scale * excess / size
         everything = state.rows.size == model.rows.count and not model.curved
         if feasible and everything and value < state.best_objective:
             self._keep(model, state, at, value)
-        if feasible and not everything and gap <= state.goal * scale:
+        nearly = min(gap, at.products + left) if state.searching else gap
+        if feasible and not everything and nearly <= state.goal * scale:
             return self._grow(problem, model, state, at, value)
         if state.best is not None and state.gap <= INTERIOR.enough * self.tolerance * state.scale:
             state.ended = True
@@ -202,7 +208,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         self, problem: Problem, model: _Model, state: InteriorState, at: Point, value: float
     ) -> None:
         """Rows that the point breaks join the working set; without any it is a candidate."""
-        enough = INTERIOR.enough * self.tolerance
+        enough, searching = state.last_goal, state.searching
         state.steps, state.waited, state.least_merit = 0, 0, math.inf
         most = max(INTERIOR.least_batch, int(INTERIOR.batch_share * problem.dimension))
         broken = np.setdiff1d(model.rows.broken(at.x, most), state.rows)
@@ -215,12 +221,14 @@ class InteriorPoint(BaseSolver[InteriorState]):
             state.ended = True
             return
         else:
-            state.point = _joined(model, state, state.central or at, broken, cuts)
+            state.point = None  # an infeasible start is slower than a fresh one
             state.rows = np.concatenate([state.rows, broken])
             state.cuts = state.cuts.with_more(cuts)
-            state.round, state.central = None, None
-        if broken.size <= INTERIOR.few_new * state.rows.size:
+            state.round = None
+        if broken.size + cuts.count <= INTERIOR.few_new * state.rows.size or not broken.size:
             state.goal = max(state.goal * INTERIOR.goal_shrink, enough)
+        if searching and not state.searching:
+            state.round = None
 
     def _nearest_will_do(
         self, problem: Problem, model: _Model, state: InteriorState, at: Point
@@ -243,7 +251,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
             state.ended = True
             return
         state.attempt += 1
-        state.point, state.round, state.central = None, None, None
+        state.point, state.round = None, None
         state.steps, state.waited, state.least_merit = 0, 0, math.inf
 
     def finished(self, state: InteriorState) -> Status | None:
@@ -308,12 +316,12 @@ def _new_model(problem: Problem) -> _Model:
 
 
 def _uses_working_set(problem: Problem) -> bool:
-    """Whether all rows would cost more than the factorisation itself."""
+    """Whether all rows would cost much more than the factorisation itself."""
     rows, d = _model(problem).rows, problem.dimension
-    if rows.count <= INTERIOR.fewest_rows:
-        return False
-    many = rows.count > INTERIOR.rows_per_parameter * d
-    return many or rows.products > INTERIOR.rows_per_factor * d**3 / 3.0
+    factor = d**3 / 3.0 / INTERIOR.dense_rate
+    if rows.products / INTERIOR.gram_rate > INTERIOR.rows_per_factor * max(factor, INTERIOR.quick):
+        return True
+    return rows.count / INTERIOR.row_rate > max(INTERIOR.rows_per_factor * factor, INTERIOR.quick)
 
 
 @dataclass
@@ -325,6 +333,7 @@ class _Round:
     inner: Program
     units: Units
     system: System
+    lift: float  # of the diagonal of the inner program
     point: Point | None = None  # in these units
 
     @classmethod
@@ -336,7 +345,11 @@ class _Round:
         cuts = state.cuts
         program = with_rows(program, (cuts.slopes,), cuts.right, np.zeros(cuts.count, dtype=bool))
         inner, units = scaled(program, INTERIOR.scaling_sweeps)
-        return cls(program, taken, inner, units, choose_system(inner)[0])
+        lift = 0.0
+        if state.rows.size < model.rows.count or model.curved:
+            lift = INTERIOR.searching_lift if state.searching else INTERIOR.last_lift
+            inner = replace(inner, P=inner.P + lift * sparse.identity(program.dimension))
+        return cls(program, taken, inner, units, choose_system(inner)[0], lift)
 
     def step(self, at: Point | None, attempt: int) -> Point | None:
         """The next point, in units of the problem; None where the path cannot go on."""
@@ -355,42 +368,21 @@ class _Round:
         self.point = found
         return found.times(self.units)
 
+    @property
+    def left(self) -> float:
+        """What stationarity lacks at the last point, as a change of the objective."""
+        assert self.point is not None
+        inner, x = self.inner, self.point.x
+        rest = np.abs(inner.P @ x + inner.q + inner.backward(self.point.s))
+        return float(rest.max() * max(1.0, np.abs(x).max())) / self.units.objective
+
     def repaired(self) -> Point:
         """The last point with slopes that leave nothing over."""
         assert self.point is not None
         try:
-            return repaired(self.system, self.point).times(self.units)
+            return repaired(self.system, self.point, self.lift).times(self.units)
         except RuntimeError:
             return self.point.times(self.units)
-
-
-def _joined(
-    model: _Model, state: InteriorState, at: Point, new: Indices, cuts: Cuts
-) -> Point | None:
-    """The point with new rows and cuts, each as far inside as the worst of them is outside; None
-    where opposite rows were merged, so that places have moved.
-    """
-    place = model.program.count + state.rows.size
-    if at.s.size != place + state.cuts.count:
-        return None
-    taken = model.rows.take(new)
-    blocks = [*taken.blocks, cuts.slopes]
-    right = np.concatenate([taken.right, cuts.right])
-    excess = np.concatenate([np.asarray(block @ at.x) for block in blocks]) - right
-    worst = INTERIOR.entering_slack * float(excess.max(initial=0.0))
-    slack = np.maximum(-excess, worst)
-    pairs = int(np.count_nonzero(at.n > 0.0) + np.count_nonzero(at.p > 0.0))
-    if not pairs or worst <= 0.0:
-        return None
-    slope = at.products / pairs / slack
-    none, one = np.zeros(slack.size), np.ones(slack.size)
-
-    def entered(old: Vector, added: Vector) -> Vector:
-        return np.concatenate([old[:place], added[: new.size], old[place:], added[new.size :]])
-
-    added = (slope, slope, one, slack, none)
-    parts = (at.s, at.low, at.high, at.n, at.p)
-    return Point(at.x, *(entered(*pair) for pair in zip(parts, added, strict=True)))
 
 
 def interior_seconds(problem: Problem) -> float:
