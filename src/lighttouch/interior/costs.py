@@ -100,6 +100,8 @@ class InteriorCosts:
     """Of a working set that joins in a round, below which the next aims at a smaller gap."""
     cuts_per_round: int = 64
     """Curved constraints linearised per round and family."""
+    immovable: float = 1e30
+    """Stands for infinity: a slope that stays where it is."""
     repairs: int = 2
     """Corrections of the slopes for a bound; the second removes the rounding of the first."""
     correctors: int = 3
@@ -121,7 +123,7 @@ class InteriorCosts:
     searching_lift: float = 1e-5
     """Added to the diagonal of P while rows are looked for: where few rows hold them, parameters
     that the objective does not know would run away."""
-    last_lift: float = 1e-9
+    last_lift: float = 1e-8
     """The same once they are found; bounds are repaired for it."""
     lift: float = 1e-8
     """Added to the diagonal of P for the steps (not for what they aim at): keeps directions in

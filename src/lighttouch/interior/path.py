@@ -219,22 +219,28 @@ def dual_value(
     return constant - 0.5 * float(x @ (program.P @ x)) + float(rest @ x) + least
 
 
-def repaired(system: System, at: Point, lift: float) -> Point:
+def repaired(system: System, at: Point, lift: float, settle: bool) -> Point:
     """x and s moved until (P - lift I) x + q + B's = 0 to rounding: each slope by no more than its
     room.
 
-    The point is then good for `dual_value` alone.
+    With `settle`, slopes that are nearer to a bound than their slack is to 0 are first put there,
+    and stay: what no active row holds then balances exactly. The point is good for `dual_value`
+    alone.
     """
     program = system.program
     below, above = program.below, program.above
     room = np.where(above, np.where(below, at.low * at.high / (at.low + at.high), at.high), at.low)
     delta = np.where(below | above, 1.0 / room, 0.0) + program.roundness
+    x, s = at.x, at.s
+    if settle:
+        least, most = below & (at.low < at.n), above & (at.high < at.p)
+        s = np.where(least, program.least, np.where(most, program.most, s))
+        delta[least | most] = COSTS.immovable
     if program.smooth:
         _, _, curvature = program.smooth_terms(program.forward(at.x) - program.centre)
         smooth = program.is_smooth
         delta[smooth] = 1.0 / np.maximum(curvature[smooth], COSTS.least_curvature)
     factor, none = system.factor(delta, -lift), np.zeros(program.count)
-    x, s = at.x, at.s
     for _ in range(COSTS.repairs):
         rest = program.P @ x - lift * x + program.q + program.backward(s)
         dx, ds = refined(program, factor, delta, -rest, none, -lift)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -170,8 +170,10 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state.bound = max(state.bound, model.bound(program, at.x, at.s))
         risen = state.bound > before + INTERIOR.little_rise * abs(before)
         if feasible and self._worth_repairing(state, at, value, scale):
-            better = state.round.repaired()
-            state.bound = max(state.bound, model.bound(program, better.x, better.s))
+            for better in state.round.repaired():
+                state.bound = max(state.bound, model.bound(program, better.x, better.s))
+                if value - state.bound <= state.goal * scale:
+                    break
         gap = value - state.bound
         merit = left + at.products + scale * excess / size
         everything = state.rows.size == model.rows.count and not model.curved
@@ -376,13 +378,14 @@ class _Round:
         rest = np.abs(inner.P @ x + inner.q + inner.backward(self.point.s))
         return float(rest.max() * max(1.0, np.abs(x).max())) / self.units.objective
 
-    def repaired(self) -> Point:
-        """The last point with slopes that leave nothing over."""
+    def repaired(self) -> Iterator[Point]:
+        """The last point with slopes that leave nothing over, in two ways."""
         assert self.point is not None
-        try:
-            return repaired(self.system, self.point, self.lift).times(self.units)
-        except RuntimeError:
-            return self.point.times(self.units)
+        for settle in (False, True):
+            try:
+                yield repaired(self.system, self.point, self.lift, settle).times(self.units)
+            except RuntimeError:  # singular
+                continue
 
 
 def interior_seconds(problem: Problem) -> float:
