@@ -388,7 +388,7 @@ def test_shapes_and_choices(fragment, build):
         ),
         (
             (
-                "domain must be Box, Ball or Everywhere, got the class Everywhere instead of "
+                "domain must be Box, Ball, Simplex or Everywhere, got the class Everywhere instead of "
                 "an instance"
             ),
             lambda o: lt.Problem(o, None, lt.Everywhere),
