@@ -209,7 +209,8 @@ def generated_rows_in_a_box() -> Case:
 def rows_on_a_simplex() -> Case:
     X, y = _regression(17, 30, 6)
     rng = np.random.default_rng(18)
-    A, b = rng.normal(size=(7, 6)), rng.uniform(0.0, 0.3, size=7)
+    A = rng.normal(size=(7, 6))
+    b = A @ np.full(6, 0.25) + rng.uniform(0.0, 0.2, size=7)  # equal shares satisfy them
     problem = lt.Problem(
         lt.EmpiricalRisk(X, y, "absolute"), lt.LinearConstraints(A, b), lt.Simplex(1.5)
     )
