@@ -210,9 +210,12 @@ def generated_rows_in_a_box() -> Case:
 def rows_on_a_simplex() -> Case:
     X, y = _regression(17, 30, 6)
     rng = np.random.default_rng(18)
-    A, b = rng.normal(size=(7, 6)), rng.uniform(0.0, 0.3, size=7)
-    problem = lt.Problem(lt.EmpiricalRisk(X, y), lt.LinearConstraints(A, b), lt.Simplex(1.5))
-    risk = reference.risk(X, y, reference.LOSSES["squared"])
+    A = rng.normal(size=(7, 6))
+    b = A @ np.full(6, 0.25) + rng.uniform(0.0, 0.2, size=7)  # equal shares satisfy them
+    problem = lt.Problem(
+        lt.EmpiricalRisk(X, y, "absolute"), lt.LinearConstraints(A, b), lt.Simplex(1.5)
+    )
+    risk = reference.risk(X, y, reference.LOSSES["absolute"])
     return Case(
         problem,
         reference.Piece(**risk, **reference.linear(A, b), project=reference.simplex(1.5)),

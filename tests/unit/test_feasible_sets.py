@@ -133,7 +133,7 @@ class Stay:
 
 @pytest.mark.parametrize("domain", [Stay(), lt.Box, None, "box"])
 def test_a_domain_that_would_be_ignored_is_refused(domain):
-    with pytest.raises(lt.DataError, match="domain must be Box, Ball or Everywhere, got"):
+    with pytest.raises(lt.DataError, match="domain must be Box, Ball, Simplex or Everywhere, got"):
         lt.project(np.zeros(4), lt.ordering(4), domain)
 
 

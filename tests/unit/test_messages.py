@@ -388,8 +388,8 @@ def test_shapes_and_choices(fragment, build):
         ),
         (
             (
-                "domain must be Box, Ball or Everywhere, got the class Everywhere instead of "
-                "an instance"
+                "domain must be Box, Ball, Simplex or Everywhere, got the class Everywhere instead "
+                "of an instance"
             ),
             lambda o: lt.Problem(o, None, lt.Everywhere),
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -67,9 +67,8 @@ class LinearEqualities(StoredRows):
 
     @cached_property
     def _both_sides(self) -> tuple[Matrix, Vector]:
-        join = scipy.sparse.vstack if self.sparse else np.vstack
-        both = join([self.A, -self.A])
-        return both.tocsr() if self.sparse else both, np.concatenate([self.b, -self.b])
+        join: Any = partial(scipy.sparse.vstack, format="csr") if self.sparse else np.vstack
+        return join([self.A, -self.A]), np.concatenate([self.b, -self.b])
 
     def linear_rows(self) -> tuple[Matrix, Vector]:
         """A w <= b and then -A w <= -b."""

@@ -19,6 +19,9 @@ def choose_system(program: Program) -> tuple[System, float]:
     by_blocks = block_system(program)
     if by_blocks is not None and by_blocks.seconds <= min(by_dense, COSTS.shorter):
         return by_blocks, by_blocks.seconds
+    size = program.count + program.dimension
+    if size / COSTS.order_rate > COSTS.typical_steps * by_dense:
+        return DenseSystem(program), by_dense
     by_pieces = SparseSystem(program)
     least = min(by_dense, by_pieces.seconds)
     if by_blocks is not None and by_blocks.seconds <= least:

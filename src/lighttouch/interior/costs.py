@@ -51,6 +51,8 @@ class InteriorCosts:
     """Entries of a sparse factor at most (about a gigabyte)."""
     short: float = 2e-3
     """Seconds of a dense factor below which nothing else is looked at."""
+    order_rate: float = 1e5
+    """Rows and parameters per second of finding an order for a sparse factor."""
     shorter: float = 0.3
     """Seconds of a factor by blocks below which a sparse one is not looked at."""
     largest_block: int = 16
@@ -63,6 +65,9 @@ class InteriorCosts:
     """Entries of rows of which the cost of a sparse factor is asked."""
     typical_steps: int = 25
     """Of a path."""
+    again_gap: float = 0.1
+    """Complementarity of the point that a round begins with after another, relative to the
+    objective."""
     first_slacks: tuple[float, ...] = (1.0, 1e4)
     """How far inside a path begins, in excesses of the worst row: nearer is faster, but
     ill-conditioned rows (LISWET) want to begin far away."""
@@ -78,13 +83,13 @@ class InteriorCosts:
     """Of the tolerance at which no further step is taken."""
     first_goal: float = 1e-2
     """Relative gap of the first round, before more rows are looked for."""
-    goal_shrink: float = 1e-2
+    goal_shrink: float = 1e-3
     """From round to round."""
-    rows_per_factor: float = 4.0
+    rows_per_factor: float = 1.0
     """Cost of all rows, in factors, from which a working set is used: it takes twice the steps."""
     row_rate: float = 1e6
     """Rows per second and step, whatever their entries: some sixty passes over vectors."""
-    quick: float = 0.15
+    quick: float = 0.05
     """Seconds per step that all rows may cost in any case."""
     least_batch: int = 200
     """Rows that may join at once."""

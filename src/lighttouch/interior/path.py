@@ -108,6 +108,32 @@ def first_point(system: System, far: float) -> Point:
     return Point(np.asarray(x), s, low, high, n, p)
 
 
+def point_near(system: System, x: Vector, product: float) -> Point:
+    """A point at x with the same complementarity for every row: each slack is what the row has, or
+    as much as the worst row lacks.
+    """
+    program = system.program
+    below, above = program.below, program.above
+    u = program.forward(x) - program.centre
+    worst = max(COSTS.least_slack, worst_excess(program, u))
+    both = below & above
+    n = np.where(below, np.maximum(-u, worst), 0.0)
+    p = np.where(above, np.maximum(u, worst), 0.0)
+    low, high = np.ones(u.size), np.ones(u.size)
+    low[below], high[above] = product / n[below], product / p[above]
+    width = (program.most - program.least)[both]
+    share = low[both] / (low[both] + high[both])  # slopes of two bounds lie between them
+    low[both], high[both] = width * share, width * (1.0 - share)
+    n[both], p[both] = product / low[both], product / high[both]
+    s = np.zeros(u.size)
+    s[below] = (program.least + low)[below]
+    s[above & ~below] = (program.most - high)[above & ~below]
+    free = (program.roundness > 0.0) & ~below & ~above
+    s[free] = u[free] / program.roundness[free]
+    s = np.where(program.is_smooth, program.smooth_terms(u)[1], s)
+    return Point(x.copy(), s, low, high, n, p)
+
+
 def step(system: System, at: Point) -> Point:
     """One step; a predictor towards zero complementarity, then a corrector that aims where the
     predictor says is reachable (the cube is Mehrotra's).

@@ -20,7 +20,7 @@ from scipy import sparse
 from lighttouch.arrays import Indices, Vector
 from lighttouch.interior.choice import choose_system
 from lighttouch.interior.costs import COSTS as INTERIOR
-from lighttouch.interior.path import Point, dual_value, first_point, repaired, step, worst_excess
+from lighttouch.interior.path import Point, dual_value, first_point, point_near, repaired, step, worst_excess
 from lighttouch.interior.program import (
     Program,
     Units,
@@ -52,6 +52,8 @@ class InteriorState(SolverState):
     rows: Indices  # of the working set
     cuts: Cuts
     point: Point | None = None  # in units of the problem
+    near: Vector | None = None  # where a round begins, with its objective
+    near_scale: float = 0.0
     attempt: int = 0
     steps: int = 0  # of this round
     waited: int = 0
@@ -150,7 +152,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         model = _model(problem)
         if state.round is None:
             state.round = _Round.of(model, state)
-        found = state.round.step(state.point, state.attempt)
+        found = state.round.step(state)
         state.steps += 1
         if found is None:
             return self._give_up(state)
@@ -223,7 +225,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
             state.ended = True
             return
         else:
-            state.point = None  # an infeasible start is slower than a fresh one
+            state.point = None
+            state.near, state.near_scale = at.x, abs(value)
             state.rows = np.concatenate([state.rows, broken])
             state.cuts = state.cuts.with_more(cuts)
             state.round = None
@@ -253,7 +256,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
             state.ended = True
             return
         state.attempt += 1
-        state.point, state.round = None, None
+        state.point, state.round, state.near = None, None, None
         state.steps, state.waited, state.least_merit = 0, 0, math.inf
 
     def finished(self, state: InteriorState) -> Status | None:
@@ -353,14 +356,10 @@ class _Round:
             inner = replace(inner, P=inner.P + lift * sparse.identity(program.dimension))
         return cls(program, taken, inner, units, choose_system(inner)[0], lift)
 
-    def step(self, at: Point | None, attempt: int) -> Point | None:
+    def step(self, state: InteriorState) -> Point | None:
         """The next point, in units of the problem; None where the path cannot go on."""
         if self.point is None:
-            self.point = (
-                first_point(self.system, INTERIOR.first_slacks[attempt])
-                if at is None
-                else at.divided_by(self.units)
-            )
+            self.point = self._first(state)
         try:
             found = step(self.system, self.point)
         except RuntimeError:  # the factor is singular: as far as doubles go
@@ -369,6 +368,15 @@ class _Round:
             return None
         self.point = found
         return found.times(self.units)
+
+    def _first(self, state: InteriorState) -> Point:
+        if state.point is not None:
+            return state.point.divided_by(self.units)
+        if state.near is None:
+            return first_point(self.system, INTERIOR.first_slacks[state.attempt])
+        pairs = np.count_nonzero(self.inner.below) + np.count_nonzero(self.inner.above)
+        product = INTERIOR.again_gap * state.near_scale * self.units.objective / max(1, pairs)
+        return point_near(self.system, state.near / self.units.columns, product)
 
     @property
     def left(self) -> float:

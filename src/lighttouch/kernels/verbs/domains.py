@@ -47,10 +47,10 @@ def pull_factor(domain, w):
 
 @lean_kernel
 def simplex_level(w, total):
-    """The t = highest + level for which the sum of max(w - t, 0) is the total, as its two parts, by Michelot's method (C. Michelot, "A
-    finite algorithm for finding the projection of a point onto the canonical simplex of R^n",
-    Journal of Optimization Theory and Applications 50, 1986).
+    """The t = highest + level for which the sum of max(w - t, 0) is the total, as its two parts.
 
+    Michelot's method (C. Michelot, "A finite algorithm for finding the projection of a point onto
+    the canonical simplex of R^n", Journal of Optimization Theory and Applications 50, 1986).
     Every round leaves out the coordinates below the level of those that are left: the level only
     rises, so that there are at most as many rounds as coordinates, and no array is needed.
     """
