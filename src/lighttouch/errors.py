@@ -35,3 +35,7 @@ class ModelFileError(ValueError):
 
 class CheckpointMismatchError(RuntimeError):
     """A run cannot be resumed on this problem or with these settings."""
+
+
+class ProjectionError(RuntimeError):
+    """No method came near the feasible set, and none proved it empty."""

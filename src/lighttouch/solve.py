@@ -23,7 +23,7 @@ from lighttouch.driving import (
     best_projection,
     unprojected,
 )
-from lighttouch.errors import CheckpointMismatchError
+from lighttouch.errors import CheckpointMismatchError, ProjectionError
 from lighttouch.interfaces import AnySolver
 from lighttouch.problem import Problem
 from lighttouch.result import Result, RunState, Status
@@ -129,6 +129,7 @@ class _Run:
         self.state: Any = None
         self.seconds = 0.0  # in the solver, without recording and compilation
         self.seed: int | None = None
+        self.unprojected = False  # a projection failed on the way
         self.finite: tuple[Vector, Vector] = (np.zeros(0), np.zeros(0))  # last iterate, average
 
     def begin(self, start: Any, seed: int | None) -> None:
@@ -182,6 +183,8 @@ class _Run:
             if not self._keep_if_finite():
                 return Status.DIVERGED
             self.recorder.show(self.budget.share_used(self.state.iteration), self.state.iteration)
+            if self.unprojected:
+                return Status.NOT_PROJECTED
             status = self._ending()
             if status is not None or not in_time:
                 return status or Status.TIME_LIMIT
@@ -195,6 +198,8 @@ class _Run:
                 self.solver.advance(self.problem, self.state, steps, self.rng)
         except OutOfTimeError:
             return False
+        except ProjectionError:
+            self.unprojected = True
         finally:
             took = clock.seconds
             self.seconds += took

@@ -65,6 +65,9 @@ class InteriorCosts:
     """Entries of rows of which the cost of a sparse factor is asked."""
     typical_steps: int = 25
     """Of a path."""
+    last_rounds: int = 4
+    """With rows still broken at the last goal, before the nearest feasible point is tried: a
+    projection takes as long as several rounds."""
     again_gap: float = 0.1
     """Complementarity of the point that a round begins with after another, relative to the
     objective."""
@@ -87,6 +90,10 @@ class InteriorCosts:
     """From round to round."""
     rows_per_factor: float = 1.0
     """Cost of all rows, in factors, from which a working set is used: it takes twice the steps."""
+    rows_per_parameter: float = 20.0
+    """Rows per parameter, below which all are used."""
+    searching_steps: int = 100
+    """Of all rounds together."""
     row_rate: float = 1e6
     """Rows per second and step, whatever their entries: some sixty passes over vectors."""
     quick: float = 0.05

@@ -88,7 +88,8 @@ class Automatic(BaseSolver[ChainState]):
         if cheap and feasible.has_nested and directions.objection_to(problem) is None:
             return (directions, polish)
         seconds = self._interior_seconds(problem, feasible)
-        if seconds <= COSTS.interior_seconds:
+        patience = COSTS.proof_seconds if cheap and feasible.is_coupled else COSTS.interior_seconds
+        if seconds <= patience:
             return (InteriorPoint(min(self.tolerance, COSTS.interior_claim)), polish)
         if cheap and check_operations(problem) <= COSTS.cheap_check:
             return (polish,)

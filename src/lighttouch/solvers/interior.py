@@ -54,6 +54,7 @@ class InteriorState(SolverState):
     point: Point | None = None  # in units of the problem
     near: Vector | None = None  # where a round begins, with its objective
     near_scale: float = 0.0
+    last_rounds: int = 0  # that began with rows still broken, at the last goal
     attempt: int = 0
     steps: int = 0  # of this round
     waited: int = 0
@@ -221,10 +222,13 @@ class InteriorPoint(BaseSolver[InteriorState]):
             if value < state.best_objective:
                 self._keep(model, state, at, value)
             state.ended = state.goal <= enough or state.gap <= enough * state.scale
-        elif state.goal <= enough and self._nearest_will_do(problem, model, state, at):
+        elif state.last_rounds >= INTERIOR.last_rounds and self._nearest_will_do(
+            problem, model, state, at
+        ):
             state.ended = True
             return
         else:
+            state.last_rounds += 0 if searching else 1
             state.point = None
             state.near, state.near_scale = at.x, abs(value)
             state.rows = np.concatenate([state.rows, broken])
@@ -326,7 +330,9 @@ def _uses_working_set(problem: Problem) -> bool:
     factor = d**3 / 3.0 / INTERIOR.dense_rate
     if rows.products / INTERIOR.gram_rate > INTERIOR.rows_per_factor * max(factor, INTERIOR.quick):
         return True
-    return rows.count / INTERIOR.row_rate > max(INTERIOR.rows_per_factor * factor, INTERIOR.quick)
+    return rows.count > INTERIOR.rows_per_parameter * d and (
+        rows.count / INTERIOR.row_rate > INTERIOR.quick
+    )
 
 
 @dataclass
@@ -401,10 +407,10 @@ def interior_seconds(problem: Problem) -> float:
     model = _model(problem)
 
     def ask() -> float:
-        program = model.program
-        if not _uses_working_set(problem):
-            taken = model.rows.take(model.rows.all)
-            program = with_rows(program, taken.blocks, taken.right, taken.equal)
-        return INTERIOR.typical_steps * choose_system(program)[1]
+        few = _uses_working_set(problem)
+        taken = model.rows.take(model.rows.sample() if few else model.rows.all)
+        program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
+        steps = INTERIOR.searching_steps if few else INTERIOR.typical_steps
+        return steps * choose_system(program)[1]
 
     return prepared(problem, "seconds of an interior point", ask)

@@ -20,6 +20,7 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices, Vector
 from lighttouch.kernels.numerics.dual_active_set import CONTRADICTION, SOLVED
+from lighttouch.errors import ProjectionError
 from lighttouch.projections.costs import COSTS, EPSILON
 from lighttouch.projections.result import EXACT, Nearest, certified, not_certified
 from lighttouch.projections.rows import conflicts
@@ -151,7 +152,7 @@ def solve(problem: Centred, warm: Any, interior_first: bool = False) -> tuple[An
         if k == 0 and (best is None or best.worst > COSTS.suspicious_excess):
             refuse_if_contradictory(problem)
     if best is None:
-        raise RuntimeError("no method came near the feasible set")
+        raise ProjectionError("no method came near the feasible set")
     return best, False
 
 
