@@ -65,6 +65,11 @@ class InteriorCosts:
     """Entries of rows of which the cost of a sparse factor is asked."""
     typical_steps: int = 25
     """Of a path."""
+    last_again_gap: float = 1e-3
+    """The same once rows are found."""
+    repair_again: float = 0.3
+    """Of the complementarity at the last repair of a bound, at which the next is due: a repair
+    takes two factors."""
     last_rounds: int = 4
     """With rows still broken at the last goal, before the nearest feasible point is tried: a
     projection takes as long as several rounds."""
@@ -82,7 +87,7 @@ class InteriorCosts:
     """Steps without a better point. Budget."""
     better: float = 0.9
     """Of the merit so far that a point must reach to count as better."""
-    enough: float = 0.1
+    enough: float = 0.3
     """Of the tolerance at which no further step is taken."""
     first_goal: float = 1e-2
     """Relative gap of the first round, before more rows are looked for."""
@@ -135,7 +140,7 @@ class InteriorCosts:
     searching_lift: float = 1e-5
     """Added to the diagonal of P while rows are looked for: where few rows hold them, parameters
     that the objective does not know would run away."""
-    last_lift: float = 1e-8
+    last_lift: float = 1e-9
     """The same once they are found; bounds are repaired for it."""
     lift: float = 1e-8
     """Added to the diagonal of P for the steps (not for what they aim at): keeps directions in

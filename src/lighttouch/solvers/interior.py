@@ -54,6 +54,7 @@ class InteriorState(SolverState):
     point: Point | None = None  # in units of the problem
     near: Vector | None = None  # where a round begins, with its objective
     near_scale: float = 0.0
+    repaired_at: float = math.inf  # the complementarity at which a bound was last repaired
     last_rounds: int = 0  # that began with rows still broken, at the last goal
     attempt: int = 0
     steps: int = 0  # of this round
@@ -201,7 +202,11 @@ class InteriorPoint(BaseSolver[InteriorState]):
         """Where complementarity says that the gap is closed, but the bound does not show it."""
         enough = INTERIOR.enough * self.tolerance * scale
         goal = max(state.goal * scale, enough)
-        return at.products <= goal and value - state.bound > goal
+        due = at.products <= INTERIOR.repair_again * state.repaired_at
+        if not (due and at.products <= goal and value - state.bound > goal):
+            return False
+        state.repaired_at = at.products
+        return True
 
     def _keep(self, model: _Model, state: InteriorState, at: Point, value: float) -> None:
         state.best, state.best_objective = at.x, value
@@ -229,7 +234,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
             return
         else:
             state.last_rounds += 0 if searching else 1
-            state.point = None
+            state.point, state.repaired_at = None, math.inf
             state.near, state.near_scale = at.x, abs(value)
             state.rows = np.concatenate([state.rows, broken])
             state.cuts = state.cuts.with_more(cuts)
@@ -261,6 +266,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
             return
         state.attempt += 1
         state.point, state.round, state.near = None, None, None
+        state.repaired_at = math.inf
         state.steps, state.waited, state.least_merit = 0, 0, math.inf
 
     def finished(self, state: InteriorState) -> Status | None:
@@ -381,7 +387,8 @@ class _Round:
         if state.near is None:
             return first_point(self.system, INTERIOR.first_slacks[state.attempt])
         pairs = np.count_nonzero(self.inner.below) + np.count_nonzero(self.inner.above)
-        product = INTERIOR.again_gap * state.near_scale * self.units.objective / max(1, pairs)
+        gap = INTERIOR.again_gap if state.searching else INTERIOR.last_again_gap
+        product = gap * state.near_scale * self.units.objective / max(1, pairs)
         return point_near(self.system, state.near / self.units.columns, product)
 
     @property
