@@ -65,7 +65,9 @@ class InteriorCosts:
     """Entries of rows of which the cost of a sparse factor is asked."""
     typical_steps: int = 25
     """Of a path."""
-    last_again_gap: float = 1e-3
+    many_new: float = 0.25
+    """Of a working set that joins, from which a round begins afresh."""
+    last_again_gap: float = 0.03
     """The same once rows are found."""
     repair_again: float = 0.3
     """Of the complementarity at the last repair of a bound, at which the next is due: a repair
@@ -76,7 +78,7 @@ class InteriorCosts:
     again_gap: float = 0.1
     """Complementarity of the point that a round begins with after another, relative to the
     objective."""
-    first_slacks: tuple[float, ...] = (1.0, 1e4)
+    first_slacks: tuple[float, ...] = (50.0, 1e4)
     """How far inside a path begins, in excesses of the worst row: nearer is faster, but
     ill-conditioned rows (LISWET) want to begin far away."""
     least_slack: float = 1e-3

@@ -92,8 +92,8 @@ def first_point(system: System, far: float) -> Point:
         inverse = np.where(below | above, 1.0 / np.maximum(n + p, typical), 0.0)
         push = float(program.sizes.backward(inverse).max(initial=0.0))
         slope = max(1.0, float(np.abs(program.P @ x + program.q).max(initial=0.0)))
-        if far == COSTS.first_slacks[0] and push > 0.0:
-            product = min(product, slope / push)
+        if push > 0.0:
+            product = min(product, far * slope / push)
     one = below & ~two_sided
     low[one] = product / n[one]
     one = above & ~two_sided

@@ -54,6 +54,7 @@ class InteriorState(SolverState):
     point: Point | None = None  # in units of the problem
     near: Vector | None = None  # where a round begins, with its objective
     near_scale: float = 0.0
+    afresh: bool = False  # so many rows are new that it begins elsewhere
     repaired_at: float = math.inf  # the complementarity at which a bound was last repaired
     last_rounds: int = 0  # that began with rows still broken, at the last goal
     attempt: int = 0
@@ -75,7 +76,9 @@ class InteriorState(SolverState):
     def w(self) -> Vector:
         if self.best is not None:
             return self.best
-        return self.start if self.point is None else self.point.x
+        if self.point is not None:
+            return self.point.x
+        return self.start if self.near is None else self.near
 
     @property
     def searching(self) -> bool:
@@ -235,7 +238,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
         else:
             state.last_rounds += 0 if searching else 1
             state.point, state.repaired_at = None, math.inf
-            state.near, state.near_scale = at.x, abs(value)
+            many = broken.size > INTERIOR.many_new * (state.rows.size - broken.size)
+            state.near, state.near_scale, state.afresh = at.x, abs(value), many
             state.rows = np.concatenate([state.rows, broken])
             state.cuts = state.cuts.with_more(cuts)
             state.round = None
@@ -384,7 +388,7 @@ class _Round:
     def _first(self, state: InteriorState) -> Point:
         if state.point is not None:
             return state.point.divided_by(self.units)
-        if state.near is None:
+        if state.near is None or state.afresh:
             return first_point(self.system, INTERIOR.first_slacks[state.attempt])
         pairs = np.count_nonzero(self.inner.below) + np.count_nonzero(self.inner.above)
         gap = INTERIOR.again_gap if state.searching else INTERIOR.last_again_gap
