@@ -14,7 +14,9 @@ def choose_system(program: Program) -> tuple[System, float]:
     """The system that is expected to be fastest, and the seconds of a factorisation."""
     by_dense = dense_seconds(program.P, program.blocks)
     entries = sum(block.nnz if sparse.issparse(block) else block.size for block in program.blocks)
-    if by_dense <= COSTS.short or entries > COSTS.most_entries:
+    full = float(program.count + program.dimension) * program.dimension
+    is_dense = entries + program.P.nnz > COSTS.dense_share * full
+    if by_dense <= COSTS.short or entries > COSTS.most_entries or is_dense:
         return DenseSystem(program), by_dense
     by_blocks = block_system(program)
     if by_blocks is not None and by_blocks.seconds <= min(by_dense, COSTS.shorter):

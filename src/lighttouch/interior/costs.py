@@ -51,6 +51,8 @@ class InteriorCosts:
     """Entries of a sparse factor at most (about a gigabyte)."""
     short: float = 2e-3
     """Seconds of a dense factor below which nothing else is looked at."""
+    dense_share: float = 0.1
+    """Of the entries of P and the rows that are not 0, from which all count as dense."""
     order_rate: float = 1e5
     """Rows and parameters per second of finding an order for a sparse factor."""
     shorter: float = 0.3
@@ -107,6 +109,12 @@ class InteriorCosts:
     """Seconds per step that all rows may cost in any case."""
     least_batch: int = 200
     """Rows that may join at once."""
+    dense_row: float = 0.5
+    """Of the parameters that a row must hold to count as dense."""
+    dense_batch: float = 0.75
+    """Dense rows that may join at once, per parameter."""
+    idle: float = 0.01
+    """Slope per slack, in scaled units, below which a dense row is dropped."""
     batch_share: float = 4.0
     """... or so many per parameter."""
     no_bound: float = 1e19

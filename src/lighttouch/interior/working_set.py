@@ -53,7 +53,7 @@ class Rows:
         """
         rng, found = np.random.default_rng(0), [self.equalities()]
         for first, family in self._numbered():
-            wanted = int(COSTS.first_rows * self.dimension)
+            wanted = 0 if self._dense(family) else int(COSTS.first_rows * self.dimension)
             if family.count <= wanted:
                 found.append(first + np.arange(family.count))
             else:
@@ -74,9 +74,21 @@ class Rows:
         equal = np.concatenate([np.zeros(0, dtype=bool), *(part[3] for part in parts)])
         return Taken(tuple(part[1] for part in parts), right, equal, ids[order])
 
-    def broken(self, w: Vector, most: int) -> Indices:
-        """The worst rows that w breaks, spread over the parameters; at most so many per family."""
-        found = [first + family.worst(w, most) for first, family in self._numbered()]
+    def _dense(self, family: RecordConstraints) -> bool:
+        """Whether each row of it is about nearly all parameters, and expensive."""
+        return family.most_entries > COSTS.dense_row * self.dimension > COSTS.small_dimension
+
+    @property
+    def any_dense(self) -> bool:
+        return any(self._dense(family) for _, family in self._numbered())
+
+    def broken(self, w: Vector) -> Indices:
+        """The worst rows that w breaks, spread over the parameters; so many per family."""
+        found = []
+        for first, family in self._numbered():
+            share = COSTS.dense_batch if self._dense(family) else COSTS.batch_share
+            most = max(COSTS.least_batch, int(share * self.dimension))
+            found.append(first + _worst(family, w, most))
         return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
     @property
@@ -104,6 +116,18 @@ def _rows(family: RecordConstraints, local: Indices) -> tuple[Matrix, Vector]:
         return A[local], family.b[local]  # type: ignore[attr-defined]
     matrix, right = family.rows_at(local)
     return sparse.csr_matrix(matrix), right
+
+
+def _worst(family: RecordConstraints, w: Vector, most: int) -> Indices:
+    A = getattr(family, "A", None)
+    if not isinstance(A, np.ndarray):
+        return family.worst(w, most)
+    excess = A @ w - family.b  # type: ignore[attr-defined]
+    excess = (np.abs(excess) if np.any(family.is_equality) else excess) / family.row_scales()
+    found = np.flatnonzero(excess > 0.0)
+    if found.size > most:
+        found = found[np.argpartition(-excess[found], most)[:most]]
+    return np.sort(found)
 
 
 def with_opposites_merged(taken: Taken) -> Taken:

@@ -90,7 +90,9 @@ class Automatic(BaseSolver[ChainState]):
         seconds = self._interior_seconds(problem, feasible)
         patience = COSTS.proof_seconds if cheap and feasible.is_coupled else COSTS.interior_seconds
         if seconds <= patience:
-            return (InteriorPoint(min(self.tolerance, COSTS.interior_claim)), polish)
+            short = seconds <= COSTS.short_interior
+            tolerance = min(self.tolerance, COSTS.interior_claim) if short else self.tolerance
+            return (InteriorPoint(tolerance), polish)
         if cheap and check_operations(problem) <= COSTS.cheap_check:
             return (polish,)
         sampled = SampledAdaGrad(self.tolerance)

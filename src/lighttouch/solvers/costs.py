@@ -77,6 +77,9 @@ class SolverCosts:
     interior_seconds: float = 10.0
     """Estimated seconds of an interior point up to which it takes kinked losses and coupled rows
     at once. Budget."""
+    short_interior: float = 1.0
+    """... up to which it goes on to 1e-6, whatever the tolerance: the last digits take a few steps.
+    Budget."""
     proof_seconds: float = 150.0
     """... up to which it proves what sampling has found. Budget: the paper's problem is estimated
     at 60 s."""

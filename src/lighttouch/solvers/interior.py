@@ -223,8 +223,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         """Rows that the point breaks join the working set; without any it is a candidate."""
         enough, searching = state.last_goal, state.searching
         state.steps, state.waited, state.least_merit = 0, 0, math.inf
-        most = max(INTERIOR.least_batch, int(INTERIOR.batch_share * problem.dimension))
-        broken = np.setdiff1d(model.rows.broken(at.x, most), state.rows)
+        broken = np.setdiff1d(model.rows.broken(at.x), state.rows)
         cuts = cuts_at(model.curved, at.x, INTERIOR.cuts_per_round)
         if broken.size + cuts.count == 0:
             if value < state.best_objective:
@@ -240,7 +239,10 @@ class InteriorPoint(BaseSolver[InteriorState]):
             state.point, state.repaired_at = None, math.inf
             many = broken.size > INTERIOR.many_new * (state.rows.size - broken.size)
             state.near, state.near_scale, state.afresh = at.x, abs(value), many
-            state.rows = np.concatenate([state.rows, broken])
+            kept = state.rows
+            if model.rows.any_dense and searching:
+                kept = np.union1d(state.round.active(model), model.rows.equalities())
+            state.rows = np.concatenate([kept, broken])
             state.cuts = state.cuts.with_more(cuts)
             state.round = None
         if broken.size + cuts.count <= INTERIOR.few_new * state.rows.size or not broken.size:
@@ -402,6 +404,13 @@ class _Round:
         inner, x = self.inner, self.point.x
         rest = np.abs(inner.P @ x + inner.q + inner.backward(self.point.s))
         return float(rest.max() * max(1.0, np.abs(x).max())) / self.units.objective
+
+    def active(self, model: _Model) -> Indices:
+        """The rows of the working set that hold the point: slope larger than slack."""
+        assert self.point is not None
+        first = model.program.count
+        mine = slice(first, first + self.taken.ids.size)
+        return self.taken.ids[self.point.low[mine] > INTERIOR.idle * self.point.n[mine]]
 
     def repaired(self) -> Iterator[Point]:
         """The last point with slopes that leave nothing over, in two ways."""
