@@ -130,8 +130,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
         first = model.rows.all if everything else model.rows.sample()
         cuts = cuts_at(model.curved, start, INTERIOR.cuts_per_round)
         state = InteriorState(new_counters(), start.copy(), first, cuts)
-        state.last_goal = INTERIOR.enough * self.tolerance
-        if everything and not model.curved:
+        alone = everything and not model.curved
+        state.last_goal = (INTERIOR.enough_at_once if alone else INTERIOR.enough) * self.tolerance
+        if alone:
             state.goal = state.last_goal
         state.first_objective = problem.objective.value(start)
         none = np.zeros(model.program.count)
@@ -189,7 +190,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         nearly = min(gap, at.products + left) if state.searching else gap
         if feasible and not everything and nearly <= state.goal * scale:
             return self._grow(problem, model, state, at, value)
-        if state.best is not None and state.gap <= INTERIOR.enough * self.tolerance * state.scale:
+        if state.best is not None and state.gap <= state.last_goal * state.scale:
             state.ended = True
             return
         is_better = merit < INTERIOR.better * state.least_merit or not feasible and risen
@@ -203,8 +204,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         self, state: InteriorState, at: Point, value: float, scale: float
     ) -> bool:
         """Where complementarity says that the gap is closed, but the bound does not show it."""
-        enough = INTERIOR.enough * self.tolerance * scale
-        goal = max(state.goal * scale, enough)
+        goal = max(state.goal, state.last_goal) * scale
         due = at.products <= INTERIOR.repair_again * state.repaired_at
         if not (due and at.products <= goal and value - state.bound > goal):
             return False
