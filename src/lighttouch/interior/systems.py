@@ -247,7 +247,11 @@ def _fill_reducing(matrix: Matrix) -> Any:
     """An order of minimum degree (Liu 1985); the incomplete factor that comes with it is cheap."""
     from scipy.sparse.linalg import spilu
 
-    return spilu(matrix, permc_spec="MMD_AT_PLUS_A", drop_tol=np.inf, fill_factor=1.0).perm_c
+    pattern = sparse.csc_matrix(
+        (np.full(matrix.nnz, 1.0 / matrix.shape[0]), matrix.indices, matrix.indptr), matrix.shape
+    )
+    regular = sparse.csc_matrix(pattern + sparse.identity(matrix.shape[0]))
+    return spilu(regular, permc_spec="MMD_AT_PLUS_A", drop_tol=np.inf, fill_factor=1.0).perm_c
 
 
 def dense_seconds(P: Matrix, blocks: Sequence[Matrix]) -> float:
