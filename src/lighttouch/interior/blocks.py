@@ -142,9 +142,7 @@ class BlockFactor:
         system, program = self.system, self.system.program
         right = top + program.backward(self.weights * bottom)
         y = self.lower @ right[system.first]
-        two, _ = scipy.linalg.lapack.dpotrs(
-            self.rest, right[system.second] - self.Z.T @ y, lower=1
-        )
+        two, _ = scipy.linalg.lapack.dpotrs(self.rest, right[system.second] - self.Z.T @ y, lower=1)
         dx = np.empty(program.dimension)
         dx[system.second] = two
         dx[system.first] = self.lower.T @ (y - self.Z @ two)

@@ -226,7 +226,8 @@ def dual_value(
 
         f(v) >= rho.v - x'Px/2 + (v - x)'P(v - x)/2 - sum_k (s_k c_k + rho_k*(s_k)),
 
-    with rho_k*(s) = r_k s^2 / 2 or the conjugate of the loss (Fenchel's inequality), and P - diag(bend) is positive semidefinite. Where rho is rounding, nothing is lost on it.
+    with rho_k*(s) = r_k s^2 / 2 or the conjugate of the loss (Fenchel's inequality), and
+    P - diag(bend) is positive semidefinite. Where rho is rounding, nothing is lost on it.
     """
     s, conjugates = program.conjugates(s)
     constant = program.constant - conjugates

@@ -105,7 +105,7 @@ class Program:
     @cached_property
     def is_equality(self) -> Booleans:
         straight = ~self.is_smooth & (self.roundness == 0.0)
-        return straight & ~self.below & ~self.above
+        return np.asarray(straight & ~self.below & ~self.above)
 
     def smooth_terms(self, u: Vector) -> tuple[float, Vector, Vector]:
         """The sum of the smooth losses, and the slope and curvature of every row (0 elsewhere)."""
@@ -247,7 +247,7 @@ def _row_maxima(matrix: Matrix, rows: Vector, columns: Vector) -> Floats:
         entries = sparse.csr_matrix(
             (matrix.data * columns[matrix.indices], matrix.indices, matrix.indptr), matrix.shape
         )
-        return rows * entries.max(axis=1).toarray().ravel()
+        return np.asarray(rows * entries.max(axis=1).toarray().ravel())
     return np.asarray(rows * (matrix * columns).max(axis=1, initial=0.0))
 
 
@@ -273,15 +273,15 @@ def stacked(parts: Sequence[Program]) -> Program:
     for part in parts[1:]:
         P = P + part.P
     return Program(
-        P,
-        np.sum([part.q for part in parts], axis=0),
-        tuple(block for part in parts for block in part.blocks),
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("centre", "least", "most", "roundness")
-        ),
-        tuple(smooth),
-        sum(part.constant for part in parts),
+        P=P,
+        q=np.sum([part.q for part in parts], axis=0),
+        blocks=tuple(block for part in parts for block in part.blocks),
+        centre=np.concatenate([part.centre for part in parts]),
+        least=np.concatenate([part.least for part in parts]),
+        most=np.concatenate([part.most for part in parts]),
+        roundness=np.concatenate([part.roundness for part in parts]),
+        smooth=tuple(smooth),
+        constant=sum(part.constant for part in parts),
     )
 
 

@@ -49,7 +49,8 @@ def least_bends(objective: Objective) -> Vector:
     d = objective.dimension
     if isinstance(objective, WeightedSum):
         pairs = zip(objective.weights, objective.objectives, strict=True)
-        return np.sum([weight * least_bends(part) for weight, part in pairs], axis=0)
+        bends = [weight * least_bends(part) for weight, part in pairs]
+        return np.asarray(np.sum(bends, axis=0))
     if not isinstance(objective, Quadratic):
         return np.full(d, float(objective.l2))
     P = sparse.csr_matrix(objective.P)
@@ -121,7 +122,7 @@ def _fold(X: Matrix) -> bool:
     """Whether X'X is worth forming: once, instead of rows in every step."""
     if sparse.issparse(X):
         squares = float(np.square(np.diff(X.indptr), dtype=np.float64).sum())
-        return squares <= COSTS.folded_entries * X.nnz
+        return bool(squares <= COSTS.folded_entries * X.nnz)
     return bool(X.shape[0] >= X.shape[1] or X.shape[1] <= COSTS.small_dimension)
 
 

@@ -203,7 +203,7 @@ class SparseSystem:
         if entries > COSTS.most_factor_entries:
             return np.inf
         products = float(np.square(counts, dtype=np.float64).sum())
-        return products / COSTS.sparse_rate + (entries + size) / COSTS.entry_rate
+        return float(products / COSTS.sparse_rate + (entries + size) / COSTS.entry_rate)
 
     def factor(self, delta: Vector, lift: float = 0.0) -> SparseFactor:
         entry, column = self.single
@@ -260,7 +260,7 @@ def dense_seconds(P: Matrix, blocks: Sequence[Matrix]) -> float:
     if 8.0 * d * d > COSTS.largest_matrix:
         return np.inf
     seconds = d**3 / 3.0 / COSTS.dense_rate
-    return seconds + sum(dense_rows_seconds(block, d) for block in blocks)
+    return float(seconds + sum(dense_rows_seconds(block, d) for block in blocks))
 
 
 def dense_rows_seconds(block: Matrix, dimension: int) -> float:

@@ -177,9 +177,7 @@ class Cuts:
         return int(self.right.size)
 
     def with_more(self, more: Cuts) -> Cuts:
-        return Cuts(
-            np.vstack([self.slopes, more.slopes]), np.concatenate([self.right, more.right])
-        )
+        return Cuts(np.vstack([self.slopes, more.slopes]), np.concatenate([self.right, more.right]))
 
 
 def cuts_at(parts: Sequence[Part], w: Vector, most: int) -> Cuts:

@@ -18,9 +18,18 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Indices, Vector
+from lighttouch.domains import Simplex
 from lighttouch.interior.choice import choose_system
 from lighttouch.interior.costs import COSTS as INTERIOR
-from lighttouch.interior.path import Point, dual_value, first_point, point_near, repaired, step, worst_excess
+from lighttouch.interior.path import (
+    Point,
+    dual_value,
+    first_point,
+    point_near,
+    repaired,
+    step,
+    worst_excess,
+)
 from lighttouch.interior.program import (
     Program,
     Units,
@@ -32,7 +41,6 @@ from lighttouch.interior.statement import least_bends, objection_to, program_of
 from lighttouch.interior.systems import System
 from lighttouch.interior.working_set import Cuts, Rows, Taken, cuts_at, with_opposites_merged
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
-from lighttouch.domains import Simplex
 from lighttouch.problem import Problem
 from lighttouch.projections.curved.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
@@ -193,16 +201,14 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if state.best is not None and state.gap <= state.last_goal * state.scale:
             state.ended = True
             return
-        is_better = merit < INTERIOR.better * state.least_merit or not feasible and risen
+        is_better = merit < INTERIOR.better * state.least_merit or (not feasible and risen)
         state.least_merit = min(merit, state.least_merit)
         products = at.products
         state.waited = 0 if is_better else state.waited + 1
         if state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps or products == 0.0:
             self._give_up(state)
 
-    def _worth_repairing(
-        self, state: InteriorState, at: Point, value: float, scale: float
-    ) -> bool:
+    def _worth_repairing(self, state: InteriorState, at: Point, value: float, scale: float) -> bool:
         """Where complementarity says that the gap is closed, but the bound does not show it."""
         goal = max(state.goal, state.last_goal) * scale
         due = at.products <= INTERIOR.repair_again * state.repaired_at
@@ -392,10 +398,10 @@ class _Round:
             return state.point.divided_by(self.units)
         if state.near is None or state.afresh:
             return first_point(self.system, INTERIOR.first_slacks[state.attempt])
-        pairs = np.count_nonzero(self.inner.below) + np.count_nonzero(self.inner.above)
+        pairs = int(np.count_nonzero(self.inner.below) + np.count_nonzero(self.inner.above))
         gap = INTERIOR.again_gap if state.searching else INTERIOR.last_again_gap
         product = gap * state.near_scale * self.units.objective / max(1, pairs)
-        return point_near(self.system, state.near / self.units.columns, product)
+        return point_near(self.system, state.near / self.units.columns, float(product))
 
     @property
     def left(self) -> float:

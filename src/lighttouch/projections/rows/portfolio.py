@@ -19,8 +19,8 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices, Vector
-from lighttouch.kernels.numerics.dual_active_set import CONTRADICTION, SOLVED
 from lighttouch.errors import ProjectionError
+from lighttouch.kernels.numerics.dual_active_set import CONTRADICTION, SOLVED
 from lighttouch.projections.costs import COSTS, EPSILON
 from lighttouch.projections.result import EXACT, Nearest, certified, not_certified
 from lighttouch.projections.rows import conflicts
