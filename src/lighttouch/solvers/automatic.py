@@ -97,7 +97,7 @@ class Automatic(BaseSolver[ChainState]):
             return (polish,)
         sampled = SampledAdaGrad(self.tolerance)
         if seconds <= COSTS.proof_seconds:
-            return (sampled, InteriorPoint(self.tolerance))
+            return (sampled, InteriorPoint(self.tolerance, near=True))
         return (sampled, Accelerated(self.tolerance, near=True)) if _polish(problem) else (sampled,)
 
     def _interior_seconds(self, problem: Problem, feasible: FeasibleSet) -> float:

@@ -80,9 +80,9 @@ class SolverCosts:
     short_interior: float = 1.0
     """... up to which it goes on to 1e-6, whatever the tolerance: the last digits take a few steps.
     Budget."""
-    proof_seconds: float = 150.0
-    """... up to which it proves what sampling has found. Budget: the paper's problem is estimated
-    at 60 s."""
+    proof_seconds: float = 30.0
+    """... up to which it proves what sampling has found, or takes coupled rows where sampling has
+    nothing to offer. Budget: the paper's problem, at 60 s and more, is left without a proof."""
     largest_dense: float = 1e7
     """Entries of dense rows beyond which even asking for the cost of a factor costs a copy."""
 

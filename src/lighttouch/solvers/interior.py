@@ -115,6 +115,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
     ----------
     tolerance : float, default=1e-6
         Relative gap at which a point may be called optimal.
+    near : bool, default=False
+        Whether the start is near the optimum, so that the path begins there.
 
     Examples
     --------
@@ -125,6 +127,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
     """
 
     tolerance: float = COSTS.interior_claim
+    near: bool = False
     stops_itself = True
 
     def __post_init__(self) -> None:
@@ -143,6 +146,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if alone:
             state.goal = state.last_goal
         state.first_objective = problem.objective.value(start)
+        if self.near:
+            state.near, state.near_scale = start.copy(), abs(state.first_objective)
         none = np.zeros(model.program.count)
         state.bound = model.bound(model.program, np.zeros(start.size), none)
         return state
