@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -185,6 +186,32 @@ class Recorder:
         self.bar.close()
         if finite and self.history.last()["iteration"] < state.iteration:
             self.add_row(state, seconds)
+
+
+def endless_direction(problem: Problem, base: Vector, far: Vector) -> Vector | None:
+    """The direction from `base` to a point that ran away, where the objective falls along it
+    without end and no constraint stops it; None otherwise.
+
+    Tried at growing distances: what a quadratic or a loss does at the last of them it does for
+    ever, because convex functions do not turn down again.
+    """
+    away = far - base
+    size = float(np.abs(away).max(initial=0.0))
+    if not np.isfinite(away).all() or size == 0.0:
+        return None
+    away = away / size
+    direction = np.where(np.abs(away) > COSTS.still, away, 0.0)
+    values = [problem.objective.value(base)]
+    for length in COSTS.far_lengths:
+        point = base + length * direction
+        if problem.relative_violation(point) > COSTS.still * length + problem.relative_violation(
+            base
+        ) or not np.allclose(problem.domain.project(point), point, rtol=COSTS.still):
+            return None
+        values.append(problem.objective.value(point))
+    falls = -np.diff(values)
+    steady = all(later > COSTS.falling * earlier > 0.0 for earlier, later in pairwise(falls))
+    return direction if steady else None
 
 
 @dataclass(frozen=True)

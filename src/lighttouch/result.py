@@ -54,6 +54,10 @@ class Status(enum.Enum):
         "an iterate became infinite: try a smaller step size or a smaller penalty; this is the "
         "last finite iterate"
     )
+    UNBOUNDED = (
+        "the objective falls without end along a direction that the constraints allow, which the "
+        "notes name: add a bound, a constraint or a ridge (l2)"
+    )
     NOT_PROJECTED = (
         "the projection onto the constraints did not succeed: the violation is in the result"
     )

@@ -21,6 +21,7 @@ from lighttouch.driving import (
     Progress,
     Recorder,
     best_projection,
+    endless_direction,
     unprojected,
 )
 from lighttouch.errors import CheckpointMismatchError, ProjectionError
@@ -32,6 +33,8 @@ from lighttouch.solvers.automatic import Automatic
 from lighttouch.solvers.costs import COSTS
 
 __all__ = ["Progress", "RunState", "solve"]
+
+COLUMNS_IN_WORDS = 6  # of a direction
 
 
 def solve(
@@ -106,7 +109,7 @@ def solve(
     with Interrupts() as interrupts:
         run = _Run(problem, solver, budget, recorder, interrupts)
         run.begin(start, seed) if resume is None else run.go_on(start, resume)
-        status = run.until_it_ends()
+        status = run.ending(run.until_it_ends())
         if status is Status.CONVERGED and not looks_convex:
             status = Status.STALLED
         return run.result(status, run.answer(status, project), project)
@@ -129,6 +132,7 @@ class _Run:
         self.state: Any = None
         self.seconds = 0.0  # in the solver, without recording and compilation
         self.seed: int | None = None
+        self.direction: Vector | None = None  # along which the objective falls without end
         self.unprojected = False  # a projection failed on the way
         self.finite: tuple[Vector, Vector] = (np.zeros(0), np.zeros(0))  # last iterate, average
 
@@ -171,6 +175,14 @@ class _Run:
             "the number of constraints": self.problem.constraints.count,
         }
 
+    def ending(self, status: Status) -> Status:
+        """DIVERGED is UNBOUNDED where a direction shows it."""
+        if status is Status.DIVERGED:
+            start = self.problem.start()
+            self.direction = endless_direction(self.problem, start, self.finite[0])
+            return status if self.direction is None else Status.UNBOUNDED
+        return status
+
     def until_it_ends(self) -> Status:
         """Chunk after chunk, until the solver, a limit or the user ends the run."""
         asked = self.recorder.record(self.state, self.seconds)
@@ -194,7 +206,10 @@ class _Run:
         before, clock = self.state.iteration, Stopwatch()
         steps = self.budget.steps(before, self.recorder.next_stop(before))
         try:
-            with within(self._time_for_projections(), lambda: self.interrupts.raised):
+            with (
+                within(self._time_for_projections(), lambda: self.interrupts.raised),
+                np.errstate(over="ignore", invalid="ignore"),  # `_keep_if_finite` looks
+            ):
                 self.solver.advance(self.problem, self.state, steps, self.rng)
         except OutOfTimeError:
             return False
@@ -237,8 +252,9 @@ class _Run:
         return True
 
     def answer(self, status: Status, project: bool) -> Answer:
-        self.recorder.close(self.state, self.seconds, status is not Status.DIVERGED)
-        if status is Status.DIVERGED:
+        finite = status not in (Status.DIVERGED, Status.UNBOUNDED)
+        self.recorder.close(self.state, self.seconds, finite)
+        if not finite:
             candidates = [self.finite[1]]
         elif project:
             candidates = list(self.solver.candidates(self.state))
@@ -250,7 +266,7 @@ class _Run:
         return best_projection(self.problem, candidates, limit)
 
     def result(self, status: Status, answer: Answer, project: bool) -> Result:
-        if project and status is not Status.DIVERGED and answer.broken:
+        if project and status not in (Status.DIVERGED, Status.UNBOUNDED) and answer.broken:
             status = Status.NOT_PROJECTED
         last, average = self.finite
         bound = self.solver.lower_bound(self.state)
@@ -305,6 +321,10 @@ class _Run:
             f"compilation and other preparation took {compiling:.2f} s, not included in the "
             "seconds",
         ]
+        if self.direction is not None:
+            largest = np.argsort(-np.abs(self.direction))[:COLUMNS_IN_WORDS]
+            terms = ", ".join(f"w[{j}]: {self.direction[j]:+.3g}" for j in sorted(largest))
+            notes.append(f"the objective falls without end along ({terms})")
         if answer.broken_before:
             ended = "the projection removed it" if projected else "w was not projected"
             advice = "; ".join(filter(None, [ended, self.solver.remedy()]))

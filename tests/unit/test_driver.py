@@ -31,10 +31,27 @@ def test_every_status_says_what_to_do():
         Status.TIME_LIMIT: "allow more time",
         Status.INTERRUPTED: "resume from result.state",
         Status.DIVERGED: "smaller step size",
+        Status.UNBOUNDED: "add a bound",
         Status.NOT_PROJECTED: "the violation is in the result",
     }
     assert set(advice) == set(Status)
     assert all(words in str(status) for status, words in advice.items())
+
+
+@pytest.mark.parametrize("rows", [None, [[0.0, 1.0]]])
+@pytest.mark.filterwarnings("error")
+def test_an_objective_without_a_minimum_is_named(rows):
+    constraints = None if rows is None else lt.LinearConstraints(rows, [1.0])
+    result = lt.solve(lt.Problem(lt.Quadratic(np.zeros((2, 2)), [-1.0, 0.0]), constraints))
+    assert result.status is Status.UNBOUNDED
+    assert any("falls without end along (w[0]: +1" in note for note in result.notes)
+
+
+def test_a_constraint_that_stops_the_fall_is_seen():
+    rows = lt.LinearConstraints([[1.0, 1.0], [1.0, -1.0]], [1e6, 1e6])
+    result = lt.solve(lt.Problem(lt.Quadratic(np.zeros((2, 2)), [-1.0, 0.0]), rows))
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(result.objective, -1e6, rtol=1e-5)
 
 
 def test_only_a_proof_is_called_converged():

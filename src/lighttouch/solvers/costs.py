@@ -47,6 +47,13 @@ class SolverCosts:
     rounding. Tolerance: NOT_PROJECTED is said beyond it."""
     claim_rounding: float = 1e-6
     """Relative rounding of a gap that is compared with a tolerance. Rounding."""
+    far_lengths: tuple[float, ...] = (1e2, 1e4, 1e6)
+    """Distances at which a direction is tried along which an iterate ran away."""
+    still: float = 1e-9
+    """Part of a direction, relative to its largest, that counts as none. Rounding."""
+    falling: float = 10.0
+    """How much more an objective must fall with each of those distances to fall without end: a
+    hundred times where it is linear."""
     blown_up: float = 1e150
     """Size of a parameter whose square overflows. Rounding."""
 
