@@ -67,7 +67,7 @@ class InteriorCosts:
     """Entries of rows of which the cost of a sparse factor is asked."""
     typical_steps: int = 25
     """Of a path."""
-    many_new: float = 0.25
+    many_new: float = 0.2
     """Of a working set that joins, from which a round begins afresh."""
     last_again_gap: float = 0.03
     """The same once rows are found."""

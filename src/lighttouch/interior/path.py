@@ -51,10 +51,6 @@ class Point:
             self.p * slack,
         )
 
-    def divided_by(self, units: Units) -> Point:
-        inverse = Units(1.0 / units.columns, 1.0 / units.rows, 1.0 / units.objective)
-        return self.times(inverse)
-
     @property
     def products(self) -> float:
         """The complementarity left, summed over rows."""

@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -59,7 +58,8 @@ class InteriorState(SolverState):
     start: Vector
     rows: Indices  # of the working set
     cuts: Cuts
-    point: Point | None = None  # in units of the problem
+    point: Point | None = None  # in units of the round
+    x: Vector | None = None  # the same point's parameters
     near: Vector | None = None  # where a round begins, with its objective
     near_scale: float = 0.0
     afresh: bool = False  # so many rows are new that it begins elsewhere
@@ -78,15 +78,12 @@ class InteriorState(SolverState):
     slopes: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows, at the best point
     slope_rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     ended: bool = False
-    round: Any = field(default=None, init=False, repr=False)  # derived: `_Round`
 
     @property
     def w(self) -> Vector:
         if self.best is not None:
             return self.best
-        if self.point is not None:
-            return self.point.x
-        return self.start if self.near is None else self.near
+        return self.start if self.x is None else self.x
 
     @property
     def searching(self) -> bool:
@@ -168,30 +165,32 @@ class InteriorPoint(BaseSolver[InteriorState]):
                     return
 
     def _step(self, problem: Problem, state: InteriorState) -> None:
-        model = _model(problem)
-        if state.round is None:
-            state.round = _Round.of(model, state)
-        found = state.round.step(state)
+        model, current = _model(problem), _round(problem, state)
+        state.point = current.next(state)
         state.steps += 1
-        if found is None:
+        if state.point is None:
             return self._give_up(state)
-        state.point = found
-        self._look(problem, model, state, found)
+        at = state.point.times(current.units)
+        state.x = at.x
+        self._look(problem, model, current, state, at)
 
-    def _look(self, problem: Problem, model: _Model, state: InteriorState, at: Point) -> None:
+    def _look(
+        self, problem: Problem, model: _Model, current: _Round, state: InteriorState, at: Point
+    ) -> None:
         """What the point is worth: a candidate, a reason for more rows, or the end."""
-        program = state.round.program
+        program = current.program
+        assert state.point is not None
         excess = worst_excess(program, program.forward(at.x) - program.centre)
         size = max(1.0, float(np.abs(at.x).max(initial=0.0)))
         feasible = excess <= COSTS.nearly_feasible * size
         value = problem.objective.value(at.x)
-        left = state.round.left
+        left = current.left(state.point)
         scale = max(abs(value), state.scale if state.best is not None else TINY)
         before = state.bound
         state.bound = max(state.bound, model.bound(program, at.x, at.s))
         risen = state.bound > before + INTERIOR.little_rise * abs(before)
         if feasible and self._worth_repairing(state, at, value, scale):
-            for better in state.round.repaired():
+            for better in current.repaired(state.point):
                 state.bound = max(state.bound, model.bound(program, better.x, better.s))
                 if value - state.bound <= state.goal * scale:
                     break
@@ -199,10 +198,10 @@ class InteriorPoint(BaseSolver[InteriorState]):
         merit = left + at.products + scale * excess / size
         everything = state.rows.size == model.rows.count and not model.curved
         if feasible and everything and value < state.best_objective:
-            self._keep(model, state, at, value)
+            self._keep(model, current, state, at, value)
         nearly = min(gap, at.products + left) if state.searching else gap
         if feasible and not everything and nearly <= state.goal * scale:
-            return self._grow(problem, model, state, at, value)
+            return self._grow(problem, model, current, state, at, value)
         if state.best is not None and state.gap <= state.last_goal * state.scale:
             state.ended = True
             return
@@ -222,14 +221,22 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state.repaired_at = at.products
         return True
 
-    def _keep(self, model: _Model, state: InteriorState, at: Point, value: float) -> None:
+    def _keep(
+        self, model: _Model, current: _Round, state: InteriorState, at: Point, value: float
+    ) -> None:
         state.best, state.best_objective = at.x, value
-        state.slope_rows = state.round.taken.ids
+        state.slope_rows = current.taken.ids
         first = model.program.count
         state.slopes = at.s[first : first + state.slope_rows.size]
 
     def _grow(
-        self, problem: Problem, model: _Model, state: InteriorState, at: Point, value: float
+        self,
+        problem: Problem,
+        model: _Model,
+        current: _Round,
+        state: InteriorState,
+        at: Point,
+        value: float,
     ) -> None:
         """Rows that the point breaks join the working set; without any it is a candidate."""
         enough, searching = state.last_goal, state.searching
@@ -238,31 +245,29 @@ class InteriorPoint(BaseSolver[InteriorState]):
         cuts = cuts_at(model.curved, at.x, INTERIOR.cuts_per_round)
         if broken.size + cuts.count == 0:
             if value < state.best_objective:
-                self._keep(model, state, at, value)
+                self._keep(model, current, state, at, value)
             state.ended = state.goal <= enough or state.gap <= enough * state.scale
         elif state.last_rounds >= INTERIOR.last_rounds and self._nearest_will_do(
-            problem, model, state, at
+            problem, model, current, state, at
         ):
             state.ended = True
             return
         else:
             state.last_rounds += 0 if searching else 1
-            state.point, state.repaired_at = None, math.inf
-            many = broken.size > INTERIOR.many_new * (state.rows.size - broken.size)
+            many = broken.size > INTERIOR.many_new * state.rows.size
             state.near, state.near_scale, state.afresh = at.x, abs(value), many
-            kept = state.rows
             if model.rows.any_dense and searching:
-                kept = np.union1d(state.round.active(model), model.rows.equalities())
-            state.rows = np.concatenate([kept, broken])
+                assert state.point is not None
+                held = current.active(model, state.point)
+                state.rows = np.union1d(held, model.rows.equalities())
+            state.rows = np.concatenate([state.rows, broken])
             state.cuts = state.cuts.with_more(cuts)
-            state.round = None
+            state.point, state.repaired_at = None, math.inf
         if broken.size + cuts.count <= INTERIOR.few_new * state.rows.size or not broken.size:
             state.goal = max(state.goal * INTERIOR.goal_shrink, enough)
-        if searching and not state.searching:
-            state.round = None
 
     def _nearest_will_do(
-        self, problem: Problem, model: _Model, state: InteriorState, at: Point
+        self, problem: Problem, model: _Model, current: _Round, state: InteriorState, at: Point
     ) -> bool:
         """Whether the nearest feasible point is good enough: where rows are broken along directions
         in which the objective is flat, no further round is needed.
@@ -270,7 +275,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         nearest = feasible_set(problem.constraints, problem.domain).nearest(at.x).w
         value = problem.objective.value(nearest)
         if value - state.bound <= self.tolerance * max(abs(value), TINY):
-            self._keep(model, state, at, value)
+            self._keep(model, current, state, at, value)
             state.best = nearest
             return True
         return False
@@ -282,7 +287,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
             state.ended = True
             return
         state.attempt += 1
-        state.point, state.round, state.near = None, None, None
+        state.point, state.near = None, None
         state.repaired_at = math.inf
         state.steps, state.waited, state.least_merit = 0, 0, math.inf
 
@@ -368,7 +373,6 @@ class _Round:
     units: Units
     system: System
     lift: float  # of the diagonal of the inner program
-    point: Point | None = None  # in these units
 
     @classmethod
     def of(cls, model: _Model, state: InteriorState) -> _Round:
@@ -385,22 +389,15 @@ class _Round:
             inner = replace(inner, P=inner.P + lift * sparse.identity(program.dimension))
         return cls(program, taken, inner, units, choose_system(inner)[0], lift)
 
-    def step(self, state: InteriorState) -> Point | None:
-        """The next point, in units of the problem; None where the path cannot go on."""
-        if self.point is None:
-            self.point = self._first(state)
+    def next(self, state: InteriorState) -> Point | None:
+        """The point after the present one; None where the path cannot go on."""
         try:
-            found = step(self.system, self.point)
+            found = step(self.system, state.point or self._first(state))
         except RuntimeError:  # the factor is singular: as far as doubles go
             return None
-        if not found.finite:
-            return None
-        self.point = found
-        return found.times(self.units)
+        return found if found.finite else None
 
     def _first(self, state: InteriorState) -> Point:
-        if state.point is not None:
-            return state.point.divided_by(self.units)
         if state.near is None or state.afresh:
             return first_point(self.system, INTERIOR.first_slacks[state.attempt])
         pairs = int(np.count_nonzero(self.inner.below) + np.count_nonzero(self.inner.above))
@@ -408,29 +405,38 @@ class _Round:
         product = gap * state.near_scale * self.units.objective / max(1, pairs)
         return point_near(self.system, state.near / self.units.columns, float(product))
 
-    @property
-    def left(self) -> float:
-        """What stationarity lacks at the last point, as a change of the objective."""
-        assert self.point is not None
-        inner, x = self.inner, self.point.x
-        rest = np.abs(inner.P @ x + inner.q + inner.backward(self.point.s))
+    def left(self, at: Point) -> float:
+        """What stationarity lacks, as a change of the objective."""
+        inner, x = self.inner, at.x
+        rest = np.abs(inner.P @ x + inner.q + inner.backward(at.s))
         return float(rest.max() * max(1.0, np.abs(x).max())) / self.units.objective
 
-    def active(self, model: _Model) -> Indices:
+    def active(self, model: _Model, at: Point) -> Indices:
         """The rows of the working set that hold the point: slope larger than slack."""
-        assert self.point is not None
         first = model.program.count
         mine = slice(first, first + self.taken.ids.size)
-        return self.taken.ids[self.point.low[mine] > INTERIOR.idle * self.point.n[mine]]
+        return self.taken.ids[at.low[mine] > INTERIOR.idle * at.n[mine]]
 
-    def repaired(self) -> Iterator[Point]:
-        """The last point with slopes that leave nothing over, in two ways."""
-        assert self.point is not None
+    def repaired(self, at: Point) -> Iterator[Point]:
+        """The point with slopes that leave nothing over, in two ways, in units of the problem."""
         for settle in (False, True):
             try:
-                yield repaired(self.system, self.point, self.lift, settle).times(self.units)
+                yield repaired(self.system, at, self.lift, settle).times(self.units)
             except RuntimeError:  # singular
                 continue
+
+
+def _round(problem: Problem, state: InteriorState) -> _Round:
+    """The round that the state is in. Only the latest is kept, with the problem: a state is arrays
+    and numbers, and whoever resumes it makes the round again.
+    """
+    kept: dict[int, _Round] = prepared(problem, "latest round", dict)
+    parts = (state.rows, state.cuts.slopes, state.cuts.right, np.array(state.searching))
+    key = hash(tuple(part.tobytes() for part in parts))
+    if key not in kept:
+        kept.clear()
+        kept[key] = _Round.of(_model(problem), state)
+    return kept[key]
 
 
 def interior_seconds(problem: Problem) -> float:
