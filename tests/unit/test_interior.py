@@ -297,7 +297,7 @@ def many_rows(loss: Any, generated: bool = False) -> lt.Problem:
     rng = np.random.default_rng(4)
     X = rng.normal(size=(60, 12))
     y = X @ np.linspace(-1, 1, 12) + rng.normal(size=60)
-    y = np.sign(y) if loss == "hinge" else y
+    y = np.sign(y) if loss in ("hinge", "logistic") else y
     A = rng.normal(size=(400, 12))
     rules = lt.LinearConstraints(A if generated else scipy.sparse.csr_matrix(A), np.full(400, 0.6))
     return lt.Problem(lt.EmpiricalRisk(X, y, loss, l2=1e-3), rules)

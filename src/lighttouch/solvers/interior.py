@@ -219,9 +219,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
 
     def _keep(self, model: _Model, state: InteriorState, at: Point, value: float) -> None:
         state.best, state.best_objective = at.x, value
-        state.slope_rows = state.round.taken.ids
-        first = model.program.count
-        state.slopes = at.s[first : first + state.slope_rows.size]
+        taken, first = state.round.taken, model.program.count
+        slopes = at.s[first : first + taken.ids.size]
+        state.slopes, state.slope_rows = taken.multipliers(slopes)
 
     def _grow(
         self, problem: Problem, model: _Model, state: InteriorState, at: Point, value: float
