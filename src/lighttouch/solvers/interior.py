@@ -202,7 +202,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
             state.ended = True
             return
         is_better = merit < INTERIOR.better * state.least_merit or (not feasible and risen)
-        state.least_merit = min(merit, state.least_merit)
+        if is_better:  # many small gains are one
+            state.least_merit = min(merit, state.least_merit)
         products = at.products
         state.waited = 0 if is_better else state.waited + 1
         if state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps or products == 0.0:
