@@ -135,14 +135,6 @@ def test_the_program_of_an_objective_has_its_values():
             assert program.value(w) == pytest.approx(objective.value(w), rel=1e-9, abs=1e-9), name
 
 
-BADLY_SCALED = pytest.mark.xfail(
-    strict=True,
-    reason="dual_value takes what is small beside the largest slope for rounding, and guesses how "
-    "far an optimum may be (flat_reach), even where bounds or rows say otherwise",
-)
-
-
-@BADLY_SCALED
 @pytest.mark.parametrize("kind", ["box", "row"])
 def test_a_small_slope_beside_a_large_one_is_no_rounding(kind):
     """The optimum is -10, at (0, -1e6)."""
