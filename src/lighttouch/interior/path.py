@@ -227,15 +227,16 @@ def dual_value(
         f(v) >= rho.v - x'Px/2 + (v - x)'P(v - x)/2 - sum_k (s_k c_k + rho_k*(s_k)),
 
     with rho_k*(s) = r_k s^2 / 2 or the conjugate of the loss (Fenchel's inequality), and
-    P - diag(bend) is positive semidefinite. Where nothing bounds v and rho is rounding of its own
-    terms, v is taken to be within `flat_reach` of x: the one assumption.
+    P - diag(bend) is positive semidefinite. Where nothing bounds v and rho is rounding, v is taken
+    to be within `flat_reach` of x: the one assumption.
     """
     s, conjugates = program.conjugates(s)
     constant = program.constant - conjugates
     rest = np.asarray(program.P @ x + program.q + program.backward(s))
     sizes = program.sizes
     size = np.asarray(sizes.P @ np.abs(x) + sizes.q + sizes.backward(np.abs(s)))
-    rounding = COSTS.linear_rounding * 2.0**-52 * size
+    largest = float(size.max(initial=0.0))
+    rounding = 2.0**-52 * (COSTS.linear_rounding * size + COSTS.largest_rounding * largest)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         v = np.where(bend > 0.0, x - rest / bend, np.where(rest > 0.0, -np.inf, np.inf))
         v = np.clip(v, lower, upper)

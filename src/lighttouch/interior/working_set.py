@@ -155,8 +155,8 @@ def with_opposites_merged(taken: Taken) -> Taken:
     equal[first], kept[second] = True, False
     opposite = taken.opposite.copy()
     opposite[first] = taken.ids[second]
-    parts = (taken.right, equal, taken.ids, opposite)
-    return Taken((matrix[kept],), *(part[kept] for part in parts))
+    ids, right = taken.ids[kept], taken.right[kept]
+    return Taken((matrix[kept],), right, equal[kept], ids, opposite[kept])
 
 
 def opposite_rows(rows: Matrix, right: Vector) -> tuple[Indices, Indices]:
