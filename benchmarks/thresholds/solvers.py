@@ -17,7 +17,6 @@ import lighttouch as lt
 from benchmarks.thresholds import Comparison, experiment
 from lighttouch.datasets import ranking_pairs
 from lighttouch.interfaces import AnySolver
-from lighttouch.projections.sets import feasible_set
 from lighttouch.solvers.costs import COSTS
 
 NEAR = 1.002  # of the better objective
@@ -137,36 +136,6 @@ def kinked_polish_pass() -> Iterator[Comparison]:
     for pairs in (40_000, 76_000, 300_000):
         problem = hinge_pairs(pairs, 12)
         yield polished("kinked_polish_pass", pairs * problem.objective.cost, problem)
-
-
-def convex_regression(points: int) -> lt.Problem:
-    """f_j <= f_i + g_i (x_j - x_i) for the 13 nearest neighbours, as in convex regression."""
-    from scipy.spatial import cKDTree
-
-    rng = np.random.default_rng(0)
-    X = rng.uniform(1, 10, size=(points, 2))
-    y = X[:, 0] ** 0.4 * X[:, 1] ** 0.4 + rng.normal(scale=0.7, size=points)
-    j = cKDTree(X).query(X, k=14)[1][:, 1:].ravel()
-    i, r = np.repeat(np.arange(points), 13), np.arange(13 * points)
-    entries = [(r, j, np.ones(r.size)), (r, i, -np.ones(r.size))]
-    entries += [(r, points + 2 * i + a, X[i, a] - X[j, a]) for a in range(2)]
-    R, C, V = (np.concatenate(part) for part in zip(*entries, strict=True))
-    A = scipy.sparse.csr_matrix((V, (R, C)), shape=(r.size, 3 * points))
-    P = scipy.sparse.diags(np.concatenate([np.ones(points), np.full(2 * points, 1e-10)]))
-    q = np.concatenate([-y, np.zeros(2 * points)])
-    lower = np.concatenate([np.full(points, -np.inf), np.zeros(2 * points)])
-    constraints = lt.LinearConstraints(A, np.zeros(A.shape[0]))
-    return lt.Problem(lt.Quadratic(P.tocsr(), q), constraints, lt.Box(lower, np.inf))
-
-
-@experiment("factor", COSTS.factor, "convex regression", "interior point", "FISTA")
-def factor() -> Iterator[Comparison]:
-    for points in (30, 100, 300):
-        problem = convex_regression(points)
-        feasible = feasible_set(problem.constraints, problem.domain)
-        size = feasible.factor_cost_with(problem.objective.P)
-        runs = (path(problem, solver) for solver in (lt.InteriorPoint(), lt.Accelerated()))
-        yield compared(size, *runs)
 
 
 PAIRS = "hinge on a 2^12 lattice, 300,000 pairs"

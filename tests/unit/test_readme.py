@@ -27,9 +27,6 @@ def python_blocks(name: str) -> list[str]:
 
 
 RUN_ELSEWHERE = {"docs/experiments.md"}  # by tests/end_to_end/test_experiments.py: it takes minutes
-NEW_NAMES = {"LinearEqualities", "GeneratedRows", "WeightedSum", "Simplex"}  # until they are here
-if not all(hasattr(lt, name) for name in NEW_NAMES) or "gap" not in lt.Result.__annotations__:
-    RUN_ELSEWHERE |= {"docs/coming_from_cvxpy.md"}
 WITH_CODE = [name for name in DOCUMENTS if python_blocks(name) and name not in RUN_ELSEWHERE]
 
 

@@ -164,7 +164,10 @@ class InteriorCosts:
     least_curvature: float = 1e-18
     """Of a smooth loss that looks linear. Rounding."""
     linear_rounding: float = 1e4
-    """Rounding errors that a sum may have left where it should be 0. Rounding."""
+    """Rounding errors of its own terms that a sum may have left where it should be 0. Rounding."""
+    largest_rounding: float = 8.0
+    """... and of the largest such sum: the solve spreads them. Without it QAFIRO and QBRANDY have
+    no bound. Rounding."""
     flat_reach: float = 100.0
     """How far an optimum may be, in units of the point, for what rounding leaves over."""
 

@@ -223,21 +223,23 @@ def dual_value(
         f(v) >= rho.v - x'Px/2 + (v - x)'P(v - x)/2 - sum_k (s_k c_k + rho_k*(s_k)),
 
     with rho_k*(s) = r_k s^2 / 2 or the conjugate of the loss (Fenchel's inequality), and
-    P - diag(bend) is positive semidefinite. Where rho is rounding, nothing is lost on it.
+    P - diag(bend) is positive semidefinite. Where nothing bounds v and rho is rounding, v is taken
+    to be within `flat_reach` of x: the one assumption.
     """
     s, conjugates = program.conjugates(s)
     constant = program.constant - conjugates
     rest = np.asarray(program.P @ x + program.q + program.backward(s))
     sizes = program.sizes
     size = np.asarray(sizes.P @ np.abs(x) + sizes.q + sizes.backward(np.abs(s)))
-    rounding = COSTS.linear_rounding * 2.0**-52 * (size + float(size.max(initial=0.0)))
+    largest = float(size.max(initial=0.0))
+    rounding = 2.0**-52 * (COSTS.linear_rounding * size + COSTS.largest_rounding * largest)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         v = np.where(bend > 0.0, x - rest / bend, np.where(rest > 0.0, -np.inf, np.inf))
         v = np.clip(v, lower, upper)
         loss = np.where(rest == 0.0, 0.0, rest * (v - x))
         loss = np.where(bend > 0.0, loss + 0.5 * bend * np.square(v - x), loss)
     reach = COSTS.flat_reach * max(1.0, float(np.abs(x).max(initial=0.0)))
-    near = np.abs(rest) <= rounding
+    near = np.isinf(loss) & (np.abs(rest) <= rounding)  # known bounds need no guess
     least = float(np.where(near, np.maximum(loss, -np.abs(rest) * reach), loss).sum())
     return constant - 0.5 * float(x @ (program.P @ x)) + float(rest @ x) + least
 

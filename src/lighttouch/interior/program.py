@@ -206,7 +206,12 @@ def scaled(program: Program, sweeps: int) -> tuple[Program, Units]:
             found = _column_maxima(block, rows[first : first + block.shape[0]], columns)
             column_size = np.maximum(column_size, found)
         columns /= np.sqrt(np.where(column_size > 0.0, column_size, 1.0))
-    return _in_units(program, Units(columns, rows, 1.0))
+    return _in_units(program, Units(_power_of_two(columns), _power_of_two(rows), 1.0))
+
+
+def _power_of_two(sizes: Vector) -> Vector:
+    """The nearest ones: multiplying by them is exact, so that a path resumes to the same bits."""
+    return np.asarray(np.exp2(np.round(np.log2(sizes))))
 
 
 def _in_units(program: Program, units: Units) -> tuple[Program, Units]:
@@ -226,7 +231,7 @@ def _in_units(program: Program, units: Units) -> tuple[Program, Units]:
     finite = np.abs(finite[np.isfinite(finite)])
     size = max(size, float(finite.max(initial=0.0)))
     size = max([size, *(float(each.share.max()) for each in program.smooth)])
-    factor = 1.0 / size if size > 0.0 else 1.0
+    factor = float(_power_of_two(np.array([1.0 / size]))[0]) if size > 0.0 else 1.0
     changed = Program(
         P * factor,
         q * factor,

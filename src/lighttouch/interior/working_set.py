@@ -72,7 +72,7 @@ class Rows:
         order = np.concatenate([np.zeros(0, dtype=np.int64), *(part[0] for part in parts)])
         right = np.concatenate([np.zeros(0), *(part[2] for part in parts)])
         equal = np.concatenate([np.zeros(0, dtype=bool), *(part[3] for part in parts)])
-        return Taken(tuple(part[1] for part in parts), right, equal, ids[order])
+        return Taken(tuple(part[1] for part in parts), right, equal, ids[order], ids[order])
 
     def _dense(self, family: RecordConstraints) -> bool:
         """Whether each row of it is about nearly all parameters, and expensive."""
@@ -102,12 +102,20 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """Rows in blocks, dense or sparse; `ids` are their numbers in this order."""
+    """Rows in blocks, dense or sparse; `ids` are their numbers in this order, `opposite` those of
+    the opposite rows that they stand for as well (their own where there is none).
+    """
 
     blocks: tuple[Matrix, ...]
     right: Vector
     equal: Booleans
     ids: Indices
+    opposite: Indices
+
+    def multipliers(self, slopes: Vector) -> tuple[Vector, Indices]:
+        """Slopes and the rows that they belong to: a negative one to the opposite row."""
+        turned = (slopes < 0.0) & (self.opposite != self.ids)
+        return np.where(turned, -slopes, slopes), np.where(turned, self.opposite, self.ids)
 
 
 def _rows(family: RecordConstraints, local: Indices) -> tuple[Matrix, Vector]:
@@ -145,7 +153,10 @@ def with_opposites_merged(taken: Taken) -> Taken:
         return taken
     equal, kept = taken.equal.copy(), np.ones(taken.right.size, dtype=bool)
     equal[first], kept[second] = True, False
-    return Taken((matrix[kept],), taken.right[kept], equal[kept], taken.ids[kept])
+    opposite = taken.opposite.copy()
+    opposite[first] = taken.ids[second]
+    ids, right = taken.ids[kept], taken.right[kept]
+    return Taken((matrix[kept],), right, equal[kept], ids, opposite[kept])
 
 
 def opposite_rows(rows: Matrix, right: Vector) -> tuple[Indices, Indices]:

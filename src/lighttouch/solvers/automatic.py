@@ -123,7 +123,7 @@ class Automatic(BaseSolver[ChainState]):
         if steps == 0:
             return
         if state.solver.finished(state.inner) is not None:
-            if state.place + 1 == len(state.solvers):
+            if self.finished(state) is not None:
                 return  # a finished run that was resumed
             self._next(problem, state)
         state.solver.advance(problem, state.inner, steps, rng)

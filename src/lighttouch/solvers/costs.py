@@ -90,8 +90,6 @@ class SolverCosts:
     proof_seconds: float = 30.0
     """... up to which it proves what sampling has found, or takes coupled rows where sampling has
     nothing to offer. Budget: the paper's problem, at 60 s and more, is left without a proof."""
-    largest_dense: float = 1e7
-    """Entries of dense rows beyond which even asking for the cost of a factor costs a copy."""
 
     # -- sampled AdaGrad --------------------------------------------------------------------------
     run_length: int = 4
@@ -216,21 +214,10 @@ class SolverCosts:
     """... and below which it counts as empty."""
 
     # -- interior point, ADMM ---------------------------------------------------------------------
-    interior_steps: int = 150
-    """Steps of a path at most: well-posed programs take 10 to 40. Budget."""
-    interior_patience: int = 6
-    """Steps without a better point, once there is a good one. Budget."""
-    interior_gap: float = 1e-9
-    """Relative gap at which no further step is taken. Tolerance."""
     interior_claim: float = 1e-6
-    """... and at which the point may be called optimal. Tolerance."""
-    interior_better: float = 0.9
-    """Of the gap so far that a point must reach to count as better."""
-    exactly_feasible: float = 64.0 * EPSILON
-    """Excess over a row of length one, relative to the point, that projecting would not change.
-    Rounding."""
+    """Relative gap at which a point may be called optimal. Tolerance."""
     nearly_feasible: float = 1e-11
-    """... and that is kept for want of a better point. Tolerance."""
+    """Excess over a row, relative to the point, that still counts as feasible. Tolerance."""
     splitting_steps: int = 20
     """ADMM steps on one quadratic model of the loss. Budget."""
     splitting_rounds: int = 100

@@ -206,7 +206,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
             state.ended = True
             return
         is_better = merit < INTERIOR.better * state.least_merit or (not feasible and risen)
-        state.least_merit = min(merit, state.least_merit)
+        if is_better:  # many small gains are one
+            state.least_merit = min(merit, state.least_merit)
         products = at.products
         state.waited = 0 if is_better else state.waited + 1
         if state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps or products == 0.0:
@@ -225,9 +226,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
         self, model: _Model, current: _Round, state: InteriorState, at: Point, value: float
     ) -> None:
         state.best, state.best_objective = at.x, value
-        state.slope_rows = current.taken.ids
-        first = model.program.count
-        state.slopes = at.s[first : first + state.slope_rows.size]
+        taken, first = current.taken, model.program.count
+        slopes = at.s[first : first + taken.ids.size]
+        state.slopes, state.slope_rows = taken.multipliers(slopes)
 
     def _grow(
         self,
