@@ -227,18 +227,24 @@ class SparseFactor:
 
     def solve(self, top: Vector, bottom: Vector) -> tuple[Vector, Vector]:
         system = self.system
+        if not system.alone.size:
+            parts = self._whole(np.concatenate([top, bottom]))
+            return parts[: top.size], parts[top.size :]
         entry, column = system.single
         folded = bottom[system.alone]
         upper = top.copy()
         np.add.at(upper, column, entry * self.weights * folded)
-        right = np.concatenate([upper, bottom[system.kept]])
-        parts = np.empty(right.size)
-        parts[system.order] = self.inverse.solve(right[system.order])
+        parts = self._whole(np.concatenate([upper, bottom[system.kept]]))
         dx = parts[: upper.size]
         ds = np.empty(bottom.size)
         ds[system.kept] = parts[upper.size :]
         ds[system.alone] = self.weights * (entry * dx[column] - folded)
         return dx, ds
+
+    def _whole(self, right: Vector) -> Vector:
+        parts = np.empty(right.size)
+        parts[self.system.order] = self.inverse.solve(right[self.system.order])
+        return parts
 
 
 def _lu(matrix: Matrix, order: str) -> Any:
