@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import lighttouch as lt
+from lighttouch.interior.opposites import opposite_rows
 from lighttouch.projections import OutOfTimeError
-from lighttouch.projections.rows.interior_point import opposite_rows
 from lighttouch.projections.rows.kinds import factor_cost
 
 

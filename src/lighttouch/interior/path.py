@@ -62,7 +62,7 @@ class Point:
         return all(bool(np.isfinite(part).all()) for part in parts)
 
 
-def first_point(system: System, far: float) -> Point:
+def first_point(system: System, far: float, lift: float = COSTS.first_lift) -> Point:
     """The point that squared penalties on all rows would choose, well inside of all bounds: `far`
     times as far as rows are broken.
     """
@@ -70,13 +70,13 @@ def first_point(system: System, far: float) -> Point:
     below, above = program.below, program.above
     delta = np.ones(program.count)
     delta[program.is_equality] = 0.0
-    x, _ = system.factor(delta, COSTS.first_lift).solve(-program.q, program.centre)
+    x, _ = system.factor(delta, lift).solve(-program.q, program.centre)
     u = program.forward(x) - program.centre
     width = np.where(below & above, program.most - program.least, np.inf)
     typical = far * max(COSTS.least_slack, float(np.abs(u[below | above]).max(initial=0.0)))
     two_sided = np.isfinite(width)
     s = np.zeros(program.count)
-    s[two_sided] = 0.5 * (program.least + program.most)[two_sided]
+    s[two_sided] = 0.5 * (program.least[two_sided] + program.most[two_sided])
     n = np.where(below, np.maximum(-u, 0.0) + typical, 0.0)
     p = np.where(above, np.maximum(u, 0.0) + typical, 0.0)
     low = np.where(two_sided, 0.5 * width, 1.0)
@@ -130,7 +130,7 @@ def point_near(system: System, x: Vector, product: float) -> Point:
     return Point(x.copy(), s, low, high, n, p)
 
 
-def step(system: System, at: Point) -> Point:
+def step(system: System, at: Point, lift: float = COSTS.lift) -> Point:
     """One step; a predictor towards zero complementarity, then a corrector that aims where the
     predictor says is reachable (the cube is Mehrotra's).
     """
@@ -143,11 +143,11 @@ def step(system: System, at: Point) -> Point:
     delta = at.n / at.low + at.p / at.high + program.roundness
     delta[smooth] = 1.0 / np.maximum(curvature[smooth], COSTS.least_curvature)
     missing[smooth] = 0.0
-    factor = system.factor(delta, COSTS.lift)
+    factor = system.factor(delta, lift)
 
     def towards(lower: Vector, upper: Vector) -> Point:
         bottom = -missing - lower / at.low + upper / at.high
-        dx, ds = refined(program, factor, delta, -rest, bottom, COSTS.lift)
+        dx, ds = refined(program, factor, delta, -rest, bottom, lift)
         dn = np.where(below, (lower - at.n * ds) / at.low, 0.0)
         dp = np.where(above, (upper + at.p * ds) / at.high, 0.0)
         return Point(dx, ds, np.where(below, ds, 0.0), np.where(above, -ds, 0.0), dn, dp)

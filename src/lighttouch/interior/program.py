@@ -70,10 +70,14 @@ class Program:
 
     def forward(self, x: Vector) -> Vector:
         """B x."""
+        if len(self.blocks) == 1:  # without a copy
+            return np.asarray(self.blocks[0] @ x)
         return np.concatenate([np.zeros(0), *(np.asarray(block @ x) for block in self.blocks)])
 
     def backward(self, s: Vector) -> Vector:
         """B's."""
+        if len(self.blocks) == 1:
+            return np.asarray(self.backwards[0] @ s)
         out = np.zeros(self.dimension)
         for first, block in zip(self.starts, self.backwards, strict=False):
             out += block @ s[first : first + block.shape[1]]

@@ -171,10 +171,14 @@ class DenseFactor:
 
 
 class SparseSystem:
-    """By SuperLU; rows with one entry are folded into the diagonal of P."""
+    """By SuperLU; rows with one entry are folded into the diagonal of P.
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    `shift` keeps the factor going where P or the equalities are singular; where they are not, the
+    smallest leaves least to refine.
+    """
+
+    def __init__(self, program: Program, shift: float = COSTS.diagonal_shift) -> None:
+        self.program, self.shift = program, shift
         B = all_rows(program)
         alone = (np.diff(B.indptr) <= 1) & ~program.is_equality
         self.alone, self.kept = np.flatnonzero(alone), np.flatnonzero(~alone)
@@ -210,8 +214,8 @@ class SparseSystem:
         weights = 1.0 / np.maximum(delta[self.alone], COSTS.least_delta)
         top = self.base + lift
         np.add.at(top, column, weights * np.square(entry))
-        top += COSTS.diagonal_shift * max(1.0, float(self.base.max(initial=0.0)))
-        bottom = -np.where(self.equal, COSTS.diagonal_shift, delta[self.kept])
+        top += self.shift * max(1.0, float(self.base.max(initial=0.0)))
+        bottom = -np.where(self.equal, self.shift, delta[self.kept])
         matrix = self.matrix.copy()
         matrix.data[self.diagonal] = np.concatenate([top, bottom])[self.order]
         return SparseFactor(self, weights, _lu(matrix, "NATURAL"))
@@ -223,18 +227,24 @@ class SparseFactor:
 
     def solve(self, top: Vector, bottom: Vector) -> tuple[Vector, Vector]:
         system = self.system
+        if not system.alone.size:
+            parts = self._whole(np.concatenate([top, bottom]))
+            return parts[: top.size], parts[top.size :]
         entry, column = system.single
         folded = bottom[system.alone]
         upper = top.copy()
         np.add.at(upper, column, entry * self.weights * folded)
-        right = np.concatenate([upper, bottom[system.kept]])
-        parts = np.empty(right.size)
-        parts[system.order] = self.inverse.solve(right[system.order])
+        parts = self._whole(np.concatenate([upper, bottom[system.kept]]))
         dx = parts[: upper.size]
         ds = np.empty(bottom.size)
         ds[system.kept] = parts[upper.size :]
         ds[system.alone] = self.weights * (entry * dx[column] - folded)
         return dx, ds
+
+    def _whole(self, right: Vector) -> Vector:
+        parts = np.empty(right.size)
+        parts[self.system.order] = self.inverse.solve(right[self.system.order])
+        return parts
 
 
 def _lu(matrix: Matrix, order: str) -> Any:

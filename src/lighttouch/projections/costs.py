@@ -233,7 +233,7 @@ class ProjectionCosts:
     line_search_slope: float = 1e-3
     """Slope at which it ends, relative to that at the start."""
 
-    # -- the interior point (rows/interior_point.py) --
+    # -- the interior point (rows/nearest_interior.py); its steps have costs of their own --
 
     interior_steps: int = 150
     """Steps of the path; ill-conditioned rows need up to 80."""
@@ -248,18 +248,9 @@ class ProjectionCosts:
     """Slack and multipliers begin this many times larger than the rows are broken: ill-conditioned
     rows end with large ones."""
 
-    least_start: float = 1e-3
-    """What counts as broken where nothing is."""
-
-    share_of_step: float = 0.995
-    """Of the way to where a slack or a multiplier would turn negative (Mehrotra 1992)."""
-
-    refinements: int = 4
-    """Iterative refinements of a solve, while they help."""
-
-    diagonal_shift: float = 1e-14
-    """Keeps the factorisation going where P or the equalities are singular; refinement removes its
-    effect."""
+    interior_shift: float = 1e-14
+    """Keeps the factorisation going where equalities are singular; the distance bends everywhere.
+    Refinement removes its effect."""
 
     negligible_weight: float = 1e-13
     """Multipliers, relative to the largest, that count as zero."""

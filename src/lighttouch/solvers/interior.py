@@ -38,7 +38,6 @@ from lighttouch.interior.program import (
 )
 from lighttouch.interior.statement import least_bends, objection_to, program_of
 from lighttouch.interior.systems import System
-from lighttouch.interior.working_set import Cuts, Rows, Taken, cuts_at, with_opposites_merged
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.problem import Problem
 from lighttouch.projections.curved.cutting_planes import Part
@@ -48,6 +47,7 @@ from lighttouch.running import check_deadline, one_blas_thread, prepared
 from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import TINY
+from lighttouch.solvers.working_set import Cuts, Rows, Taken, cuts_at, with_opposites_merged
 from lighttouch.validation import positive
 
 

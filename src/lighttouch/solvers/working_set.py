@@ -11,6 +11,7 @@ from scipy import sparse
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.interior.costs import COSTS
+from lighttouch.interior.opposites import opposite_rows
 from lighttouch.projections.curved.cutting_planes import Part
 
 
@@ -157,21 +158,6 @@ def with_opposites_merged(taken: Taken) -> Taken:
     opposite[first] = taken.ids[second]
     ids, right = taken.ids[kept], taken.right[kept]
     return Taken((matrix[kept],), right, equal[kept], ids, opposite[kept])
-
-
-def opposite_rows(rows: Matrix, right: Vector) -> tuple[Indices, Indices]:
-    """Pairs of rows a x <= b and -a x <= -b: they share a key but for its sign, and are compared
-    entry by entry.
-    """
-    key = np.asarray(rows @ np.random.default_rng(0).standard_normal(rows.shape[1]))
-    order = np.lexsort((np.sign(key), np.sign(key) * right, np.abs(key)))
-    one, two = order[:-1], order[1:]
-    alike = (key[one] == -key[two]) & (key[one] != 0.0) & (right[one] == -right[two])
-    alike[1:] &= ~alike[:-1]  # a row has one partner
-    one, two = one[alike], two[alike]
-    different = abs(rows[one] + rows[two]).sum(axis=1) if one.size else np.zeros(0)
-    same = np.asarray(different).ravel() == 0.0
-    return one[same], two[same]
 
 
 @dataclass(frozen=True, eq=False)
