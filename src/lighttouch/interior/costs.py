@@ -168,6 +168,9 @@ class InteriorCosts:
     largest_rounding: float = 8.0
     """... and of the largest such sum: the solve spreads them. Without it QAFIRO and QBRANDY have
     no bound. Rounding."""
+    sum_rounding: float = 64.0
+    """Rounding errors, in units of the sum of the sizes of its terms, that a bound is lowered by.
+    NumPy adds in pairs, so that errors grow with the logarithm of the number. Rounding."""
     flat_reach: float = 100.0
     """How far an optimum may be, in units of the point, for what rounding leaves over."""
 

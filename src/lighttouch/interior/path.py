@@ -73,8 +73,10 @@ def first_point(system: System, far: float, lift: float = COSTS.first_lift) -> P
     x, _ = system.factor(delta, lift).solve(-program.q, program.centre)
     u = program.forward(x) - program.centre
     width = np.where(below & above, program.most - program.least, np.inf)
-    typical = far * max(COSTS.least_slack, float(np.abs(u[below | above]).max(initial=0.0)))
     two_sided = np.isfinite(width)
+    if two_sided.any() and far == COSTS.first_slacks[0]:
+        far = 1.0  # slopes between two bounds are well inside of both
+    typical = far * max(COSTS.least_slack, float(np.abs(u[below | above]).max(initial=0.0)))
     s = np.zeros(program.count)
     s[two_sided] = 0.5 * (program.least[two_sided] + program.most[two_sided])
     n = np.where(below, np.maximum(-u, 0.0) + typical, 0.0)
@@ -241,7 +243,11 @@ def dual_value(
     reach = COSTS.flat_reach * max(1.0, float(np.abs(x).max(initial=0.0)))
     near = np.isinf(loss) & (np.abs(rest) <= rounding)  # known bounds need no guess
     least = float(np.where(near, np.maximum(loss, -np.abs(rest) * reach), loss).sum())
-    return constant - 0.5 * float(x @ (program.P @ x)) + float(rest @ x) + least
+    bent, moved_to = 0.5 * float(x @ (program.P @ x)), float(rest @ x)
+    terms = abs(program.constant) + program.conjugate_size(s) + abs(bent)
+    terms += float(np.abs(rest) @ np.abs(x)) + abs(least)
+    outward = COSTS.sum_rounding * 2.0**-52 * terms
+    return constant - bent + moved_to + least - outward
 
 
 def repaired(system: System, at: Point, lift: float, settle: bool) -> Point:

@@ -133,6 +133,16 @@ class Program:
             allowed[at] = moved
         return allowed, total
 
+    def conjugate_size(self, s: Vector) -> float:
+        """The sum of the sizes of the terms of `conjugates`, for what adding them up rounds."""
+        straight = np.abs(s) @ np.abs(self.centre) + 0.5 * self.roundness @ np.square(s)
+        total = float(straight)
+        for each in self.smooth:
+            at = slice(each.start, each.stop)
+            values = conjugate_values(each.loss, s[at] / each.share, each.y)[1]
+            total += float(each.share @ np.abs(values))
+        return total
+
     def penalty(self, u: Vector) -> Vector:
         """rho of every row that is not smooth; infinite beyond an inequality."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
