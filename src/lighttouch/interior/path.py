@@ -132,7 +132,12 @@ def point_near(system: System, x: Vector, product: float) -> Point:
     return Point(x.copy(), s, low, high, n, p)
 
 
-def step(system: System, at: Point, lift: float = COSTS.lift) -> Point:
+def step(
+    system: System,
+    at: Point,
+    lift: float = COSTS.lift,
+    refinements: int = COSTS.refinements,
+) -> Point:
     """One step; a predictor towards zero complementarity, then a corrector that aims where the
     predictor says is reachable (the cube is Mehrotra's).
     """
@@ -149,7 +154,7 @@ def step(system: System, at: Point, lift: float = COSTS.lift) -> Point:
 
     def towards(lower: Vector, upper: Vector) -> Point:
         bottom = -missing - lower / at.low + upper / at.high
-        dx, ds = refined(program, factor, delta, -rest, bottom, lift)
+        dx, ds = refined(program, factor, delta, -rest, bottom, lift, refinements)
         dn = np.where(below, (lower - at.n * ds) / at.low, 0.0)
         dp = np.where(above, (upper + at.p * ds) / at.high, 0.0)
         return Point(dx, ds, np.where(below, ds, 0.0), np.where(above, -ds, 0.0), dn, dp)

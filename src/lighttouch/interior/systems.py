@@ -45,12 +45,13 @@ def refined(
     top: Vector,
     bottom: Vector,
     lift: float = 0.0,
+    refinements: int = COSTS.refinements,
 ) -> tuple[Vector, Vector]:
     """The solution for P + lift I, refined while that helps."""
     dx, ds = factor.solve(top, bottom)
     rest, size = _rest(program, delta, lift, top, bottom, dx, ds)
     largest = max(float(np.abs(top).max(initial=0.0)), float(np.abs(bottom).max(initial=0.0)))
-    for _ in range(COSTS.refinements):
+    for _ in range(refinements):
         if size <= COSTS.refined * largest or not np.isfinite(size):
             break
         more = factor.solve(*rest)

@@ -252,6 +252,10 @@ class ProjectionCosts:
     """Keeps the factorisation going where equalities are singular; the distance bends everywhere.
     Refinement removes its effect."""
 
+    interior_refinements: int = 2
+    """Iterative refinements of a solve, while they help: so small a shift leaves little to refine.
+    With 8, convex sequences of 500 and 5,000 take 10% to 24% more solves and end no nearer."""
+
     negligible_weight: float = 1e-13
     """Multipliers, relative to the largest, that count as zero."""
 

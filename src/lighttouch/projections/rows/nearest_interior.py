@@ -118,7 +118,7 @@ def best_of_path(program: Program, accepted_excess: float) -> Measured | None:
         check_deadline()
         try:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # `finite` looks
-                at = step(system, at, lift=0.0)
+                at = step(system, at, lift=0.0, refinements=COSTS.interior_refinements)
         except RuntimeError:  # the factor is singular: as far as doubles go
             break
         if not at.finite:
