@@ -80,6 +80,10 @@ class InteriorState(SolverState):
     ended: bool = False
     round: Any = field(default=None, init=False, repr=False)  # derived: `_Round`
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is derived, which may hold functions that cannot be saved."""
+        return {**self.__dict__, "round": None}
+
     @property
     def w(self) -> Vector:
         if self.best is not None:
