@@ -61,9 +61,10 @@ def test_a_solver_takes_what_the_catalogue_says_and_nothing_else(name):
 
 
 def leaves(value) -> list[np.ndarray]:
-    """Every array and number of a state."""
+    """Every array and number of a state; what is derived from them is left out."""
     if hasattr(value, "__dataclass_fields__"):
-        value = tuple(getattr(value, name) for name in value.__dataclass_fields__)
+        parts = value.__dataclass_fields__.values()
+        value = tuple(getattr(value, part.name) for part in parts if part.init)
     if isinstance(value, tuple | list):
         return [leaf for part in value for leaf in leaves(part)]
     return [] if value is None else [np.asarray(value)]
