@@ -269,7 +269,7 @@ class _Run:
         if project and status not in (Status.DIVERGED, Status.UNBOUNDED) and answer.broken:
             status = Status.NOT_PROJECTED
         last, average = self.finite
-        bound = self.solver.lower_bound(self.state)
+        bound = self._bound(answer)
         if status is Status.CONVERGED and answer.objective - bound > self._claim():
             status = Status.STALLED
         return Result(
@@ -298,10 +298,20 @@ class _Run:
             violation_before_projection=answer.violation_before,
             objective_before_projection=answer.objective_before,
             preparation_seconds=self.budget.clock.compiling,
-            lower_bound=min(bound, answer.objective) if not answer.broken else bound,
+            lower_bound=bound,
             multipliers=self.solver.multipliers(self.problem, self.state),
             notes=self._notes(answer, project and status is not Status.NOT_PROJECTED),
         )
+
+    def _bound(self, answer: Answer) -> float:
+        """The solver's bound; a bound above the objective of a feasible point by more than rounding
+        contradicts itself and proves nothing.
+        """
+        bound = self.solver.lower_bound(self.state)
+        if answer.broken:
+            return bound
+        rounding = COSTS.bound_rounding * (1.0 + abs(answer.objective))
+        return min(bound, answer.objective) if bound <= answer.objective + rounding else -math.inf
 
     def _claim(self) -> float:
         """The gap within which CONVERGED may be said, with room for rounding."""
@@ -309,7 +319,7 @@ class _Run:
 
     def _notes(self, answer: Answer, projected: bool) -> tuple[str, ...]:
         compiling = self.budget.clock.compiling
-        gap = answer.objective - self.solver.lower_bound(self.state)
+        gap = answer.objective - self._bound(answer)
         proven = (
             [f"the objective is proven within {max(0.0, gap):.3g} of the optimum"]
             if math.isfinite(gap)

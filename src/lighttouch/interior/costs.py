@@ -93,7 +93,7 @@ class InteriorCosts:
     """Of the merit so far that a point must reach to count as better."""
     enough: float = 0.3
     """Of the tolerance at which no further step is taken."""
-    enough_at_once: float = 0.01
+    enough_at_once: float = 1e-3
     """... where all rows are in use from the beginning, so that further steps are cheap."""
     first_goal: float = 1e-2
     """Relative gap of the first round, before more rows are looked for."""

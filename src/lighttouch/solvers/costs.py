@@ -45,6 +45,9 @@ class SolverCosts:
     feasibility_tolerance: float = 1e-8
     """Excess over a constraint, in units of its row and of the point, that still counts as
     rounding. Tolerance: NOT_PROJECTED is said beyond it."""
+    bound_rounding: float = 1e-9
+    """By how much a bound may exceed the objective of a feasible point, relative to 1 and to it.
+    Rounding."""
     claim_rounding: float = 1e-6
     """Relative rounding of a gap that is compared with a tolerance. Rounding."""
     far_lengths: tuple[float, ...] = (1e2, 1e4, 1e6)

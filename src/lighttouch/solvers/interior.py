@@ -79,10 +79,6 @@ class InteriorState(SolverState):
     slope_rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     ended: bool = False
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what is derived, which may hold functions that cannot be saved."""
-        return {**self.__dict__, "round": None}
-
     @property
     def w(self) -> Vector:
         if self.best is not None:
