@@ -25,6 +25,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from lighttouch.arrays import Floats, Vector, dense
 from lighttouch.domains import Ball, Simplex
+from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.losses import conjugate_values, quadratic
 from lighttouch.objectives import EmpiricalRisk, Quadratic
 from lighttouch.problem import Problem
@@ -146,7 +147,8 @@ def fenchel_bound(
         f(v) >= sum_i a_i (s_i (x_i.v + o_i) - phi*(s_i)) + penalty(u) + <penalty'(u), v - u> + b.v
 
     with offsets o, and any b between -l1 and l1. Where X'(a s) + penalty'(u) + b = -normal, to
-    rounding, the right side is bounded by its value at p; elsewhere nothing is claimed.
+    rounding, the right side is bounded by its value at p, less what the rounding is worth within
+    `flat_reach` of p (as in `interior.path.dual_value`); elsewhere nothing is claimed.
     """
     slopes, conjugates = conjugate_values(risk.loss_row, slopes, risk.y)
     weights = risk.shares * slopes
@@ -154,13 +156,16 @@ def fenchel_bound(
     rest = np.asarray(risk.X.T @ weights) + pull + normal
     rest -= np.clip(rest, -risk.l1, risk.l1)
     size = np.asarray(abs(risk.X).T @ np.abs(weights)) + np.abs(pull) + np.abs(normal)
-    if np.any(np.abs(rest) > COSTS.linear_rounding * EPSILON * (size + size.max())):
+    allowed = INTERIOR.linear_rounding * size + INTERIOR.largest_rounding * size.max()
+    if np.any(np.abs(rest) > EPSILON * allowed):
         return -math.inf
+    reach = INTERIOR.flat_reach * max(1.0, float(np.abs(p).max(initial=0.0)))
+    lost = float(np.abs(rest).sum()) * reach
     quadratic_part = risk.penalty_value(u) - risk.l1 * float(np.abs(u).sum())
     constant = quadratic_part - float(pull @ u) - float(risk.shares @ conjugates)
     if risk.offset is not None:
         constant += float(weights @ risk.offset)
-    return constant - float(normal @ p)
+    return constant - float(normal @ p) - lost
 
 
 def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:

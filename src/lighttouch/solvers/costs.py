@@ -272,8 +272,6 @@ class SolverCosts:
     """Products with the data before a curvature matrix is factored instead. Budget."""
     outward: float = 8.0
     """Rounding errors per column that a factored matrix is lowered by. Rounding."""
-    linear_rounding: float = 1e4
-    """Rounding errors that a linear form may have left where it should be 0. Rounding."""
     unbounded_slope: float = 1e300
     """Stands for infinity among slopes. Rounding."""
 
