@@ -22,11 +22,17 @@ class InfeasibleConstraintsError(ConstraintError):
         What contradicts what, in words.
     rows : sequence of int, optional
         A small set of constraints that contradict each other, by their numbers.
+    missing : float, optional
+        By how much the best point would break one of them, for rows of length one; infinite where
+        that is not known.
     """
 
-    def __init__(self, message: str, rows: Sequence[int] = ()) -> None:
+    def __init__(
+        self, message: str, rows: Sequence[int] = (), missing: float = float("inf")
+    ) -> None:
         super().__init__(message)
         self.rows = tuple(int(row) for row in rows)
+        self.missing = missing
 
 
 class ModelFileError(ValueError):

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices, Matrix, Vector, dense
 from lighttouch.constraints.base import Balls, RecordConstraints
-from lighttouch.errors import InfeasibleConstraintsError
+from lighttouch.errors import InfeasibleConstraintsError, ProjectionError
 from lighttouch.projections.costs import COSTS, EPSILON, TINY
 from lighttouch.projections.result import Nearest, certified, not_certified
 from lighttouch.projections.rows.kinds import Centred, LinearSet, UnitRows
@@ -220,6 +220,12 @@ class CuttingPlanes:
             general = GeneralRows(self.rows, polyhedron, self._interior_first)
             found = general.nearest(v, cuts.start(rows, fresh))
         except InfeasibleConstraintsError as error:
+            size = max(1.0, float(np.abs(v).max(initial=0.0)))
+            if self.parts and error.missing <= COSTS.cutting_accepted * size:
+                raise ProjectionError(
+                    "the constraints leave so little room that rounding hides it: the tangents "
+                    f"contradict each other by {error.missing:.1g}; allow them that much"
+                ) from None
             raise self._translated(error, cuts) from None
         last = found.warm if isinstance(found.warm, WarmRows) else WarmRows.none()
         multipliers = None

@@ -150,4 +150,5 @@ def refuse(problem: Centred, conflict: Conflict) -> None:
         f"(rows of length one; violations below {problem.tolerance * problem.scale:.1g} "
         "would have passed)",
         rows,
+        missing,
     )
