@@ -147,7 +147,7 @@ def test_practical_light_touch_replayed(name, memory, rule, monkeypatch):
     assert solver.batch_sizes(state) == expected.sizes[-1]
     assert state.gradient_samples == 2 * 150
     if case.problem.constraints.group_size == 1 < case.problem.constraints.count:
-        assert len(set(expected.sizes)) > 2, "the sizes should follow the variances"
+        assert len(set(expected.sizes)) > 1, "the sizes should follow the variances"
 
 
 def test_push_batches_grow_with_their_variance(monkeypatch):

@@ -157,6 +157,8 @@ def sampled_adagrad(
                 counters,
                 rng,
             )
+            if domain.kind > BALL:  # steps on constraints leave it
+                put_on_simplex(w, domain.radius)
         if t & (t - 1) == 0:  # the tail covers what came since the last power of two
             state.tail[:] = 0.0
         if t % plan.record == 0:
