@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Floats, Indices, Matrix, Vector
 from lighttouch.constraints.linear import StoredRows
-from lighttouch.kernels.verbs.constraints import DenseEqualities, SparseEqualities
+from lighttouch.kernels.verbs.equalities import DenseEqualities, SparseEqualities
 
 
 class LinearEqualities(StoredRows):

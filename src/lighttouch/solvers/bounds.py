@@ -61,7 +61,9 @@ class Tangent:
 
 def lower_bound(problem: Problem, at: Tangent) -> float:
     """The best bound on the objective of every feasible point; -inf where none is known."""
-    return max(_by_domain(problem, at), _by_curvature(problem, at)) - _rounding(at)
+    if at.length == 0.0:  # the curvature overflowed
+        return -math.inf
+    return max(_by_domain(problem, at), _by_curvature(problem, at)) - _rounding(problem, at)
 
 
 def bound_within(radius: Vector, at: Tangent) -> float:
@@ -72,10 +74,20 @@ def bound_within(radius: Vector, at: Tangent) -> float:
     return at.base - float(np.abs(at.rest) @ radius)
 
 
-def _rounding(at: Tangent) -> float:
-    """What adding up the terms may have rounded away."""
+def _rounding(problem: Problem, at: Tangent) -> float:
+    """What adding up the terms may have rounded away, and what the projection did.
+
+    x - length gradient and p are rounded as doubles of their size. Divided by the length, that is
+    an error of rho: steps that are too short for x to notice prove nothing. It is charged for the
+    distances that bounds allow, or for `flat_reach` (as in `interior.path.dual_value`).
+    """
     terms = abs(at.value) + float(np.abs(at.gradient) @ (np.abs(at.p) + np.abs(at.x)))
-    return 4.0 * EPSILON * math.sqrt(at.x.size) * terms
+    summed = 4.0 * EPSILON * math.sqrt(at.x.size) * terms
+    lower, upper = problem.domain.bounds(problem.dimension)
+    far = INTERIOR.flat_reach * max(1.0, float(np.abs(at.p).max(initial=0.0)))
+    reach = np.minimum(upper - lower, far)
+    unsure = EPSILON * np.maximum(np.abs(at.x), np.abs(at.p))
+    return summed + float(unsure @ (reach / np.square(at.scale))) / at.length
 
 
 def _by_domain(problem: Problem, at: Tangent) -> float:
@@ -176,7 +188,7 @@ def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:
     to 0 where a slope has no room to move.
     """
     risk = problem.objective
-    if not isinstance(risk, EmpiricalRisk):
+    if not isinstance(risk, EmpiricalRisk) or at.length == 0.0:
         return -math.inf
     slopes, _ = quadratic(risk.loss_row, risk.predictions(at.x), risk.y, width)
     room = _room(risk, slopes)
@@ -187,7 +199,7 @@ def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:
         moved = slopes - room * np.asarray(risk.X @ h)
         bound = fenchel_bound(risk, moved, at.rest - at.gradient, at.p, at.x - h)
         if bound > -math.inf:
-            return bound - _rounding(at)
+            return bound - _rounding(problem, at)
     return -math.inf
 
 

@@ -31,22 +31,6 @@ class SparseRows(NamedTuple):
     b: np.ndarray
 
 
-class DenseEqualities(NamedTuple):
-    """A w = b with every entry stored; g_j(w) = |a_j.w - b_j|."""
-
-    A: np.ndarray
-    b: np.ndarray
-
-
-class SparseEqualities(NamedTuple):
-    """A w = b in compressed rows; g_j(w) = |a_j.w - b_j|."""
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-    b: np.ndarray
-
-
 class OrderRows(NamedTuple):
     """scale_j (w[smaller_j] - w[larger_j]) <= b_j; `scale` and `b` hold one number per row, or a
     single one for all.
@@ -133,7 +117,7 @@ def _worst_dense(constraints, start, stop, w):
 
 
 @add_subgradient.register(DenseRows)
-def _subgradient_dense(constraints, member, w, scale, gradient):
+def subgradient_dense(constraints, member, w, scale, gradient):
     add_dense(gradient, constraints.A[member], scale)
 
 
@@ -159,7 +143,7 @@ def _worst_sparse(constraints, start, stop, w):
 
 
 @add_subgradient.register(SparseRows)
-def _subgradient_sparse(constraints, member, w, scale, gradient):
+def subgradient_sparse(constraints, member, w, scale, gradient):
     add_sparse(
         gradient,
         constraints.data,
@@ -171,77 +155,16 @@ def _subgradient_sparse(constraints, member, w, scale, gradient):
 
 
 @fetch_constraint.register(SparseRows)
-def _fetch_sparse(constraints, j):
+def fetch_sparse(constraints, j):
     prefetch_read(constraints.indptr, j)
     prefetch_read(constraints.b, j)
 
 
 @fetch_entries.register(SparseRows)
-def _fetch_sparse_entries(constraints, j):
+def fetch_sparse_entries(constraints, j):
     first = constraints.indptr[j]
     prefetch_read(constraints.data, first)
     prefetch_read(constraints.indices, first)
-
-
-@lean_kernel
-def dense_error(constraints, j, w):
-    return dot(constraints.A[j], w) - constraints.b[j]
-
-
-@worst.register(DenseEqualities)
-def _worst_dense_equality(constraints, start, stop, w):
-    best = -math.inf
-    member = start
-    for j in range(start, stop):
-        value = abs(dense_error(constraints, j, w))
-        if value > best:
-            best = value
-            member = j
-    return best, member
-
-
-@add_subgradient.register(DenseEqualities)
-def _subgradient_dense_equality(constraints, member, w, scale, gradient):
-    error = dense_error(constraints, member, w)
-    if error != 0.0:
-        add_dense(gradient, constraints.A[member], scale if error > 0.0 else -scale)
-
-
-@lean_kernel
-def sparse_error(constraints, j, w):
-    first = constraints.indptr[j]
-    last = constraints.indptr[j + 1]
-    return sparse_dot(constraints.data, constraints.indices, first, last, w) - constraints.b[j]
-
-
-@worst.register(SparseEqualities)
-def _worst_sparse_equality(constraints, start, stop, w):
-    best = -math.inf
-    member = start
-    for j in range(start, stop):
-        value = abs(sparse_error(constraints, j, w))
-        if value > best:
-            best = value
-            member = j
-    return best, member
-
-
-@add_subgradient.register(SparseEqualities)
-def _subgradient_sparse_equality(constraints, member, w, scale, gradient):
-    error = sparse_error(constraints, member, w)
-    if error != 0.0:
-        add_sparse(
-            gradient,
-            constraints.data,
-            constraints.indices,
-            constraints.indptr[member],
-            constraints.indptr[member + 1],
-            scale if error > 0.0 else -scale,
-        )
-
-
-fetch_constraint.register(SparseEqualities)(_fetch_sparse)
-fetch_entries.register(SparseEqualities)(_fetch_sparse_entries)
 
 
 @lean_kernel

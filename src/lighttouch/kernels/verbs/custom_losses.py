@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import interpreted
+from lighttouch.kernels.compiler.compiled import interpreted, lean_kernel
 from lighttouch.kernels.state.gradient import add_dense, add_sparse
 from lighttouch.kernels.verbs.custom import allocating, compilable, own_class
 from lighttouch.kernels.verbs.example_steps import register_penalty_steps
@@ -40,8 +40,8 @@ def examples_with_loss(record: Any, value: Any, slope: Any, compiled: bool) -> A
         register_penalties(own)
         register_penalty_steps(own)
         functions = (_scalar(value), _scalar(slope)) if compiled else (value, slope)
-        register = _register_sparse if isinstance(record, SparseExamples) else _register_dense
-        register(own, *functions, compiled)
+        kernels = SPARSE if isinstance(record, SparseExamples) else DENSE
+        _register(own, *functions, compiled, kernels)
     return _CLASSES[key](*record)
 
 
@@ -73,8 +73,36 @@ def _scalar(function: Callable[..., float]) -> Any:
     return scalar
 
 
-def _register_dense(own: type, value: Any, slope: Any, compiled: bool) -> None:
-    predict = dense_prediction if compiled else interpreted(dense_prediction)
+@lean_kernel
+def _push_dense(objective, example, steepness, gradient):
+    add_dense(gradient, objective.X[example], steepness)
+
+
+@lean_kernel
+def _push_sparse(objective, example, steepness, gradient):
+    start, stop = objective.indptr[example], objective.indptr[example + 1]
+    add_sparse(gradient, objective.data, objective.indices, start, stop, steepness)
+
+
+@lean_kernel
+def _add_dense_to(objective, example, steepness, out):
+    for j in range(out.size):
+        out[j] += steepness * objective.X[example, j]
+
+
+@lean_kernel
+def _add_sparse_to(objective, example, steepness, out):
+    for k in range(objective.indptr[example], objective.indptr[example + 1]):
+        out[objective.indices[k]] += steepness * objective.data[k]
+
+
+DENSE = (dense_prediction, _push_dense, _add_dense_to)
+SPARSE = (sparse_prediction, _push_sparse, _add_sparse_to)
+
+
+def _register(own: type, value: Any, slope: Any, compiled: bool, kernels: tuple[Any, ...]) -> None:
+    """The verbs of examples whose loss is the user's; `kernels` read one example."""
+    predict, push, add = kernels if compiled else map(interpreted, kernels)
 
     @example_value.register(own)
     def users_value(objective, example, w):
@@ -88,7 +116,7 @@ def _register_dense(own: type, value: Any, slope: Any, compiled: bool) -> None:
         y = target_of(objective.targets, example)
         steepness = slope(z, y) * (weight_of(objective.weights, example) * scale)
         if steepness != 0.0:
-            add_dense(gradient, objective.X[example], steepness)
+            push(objective, example, steepness, gradient)
 
     @add_smooth_gradient.register(own)
     def add_users_smooth_gradient(objective, example, w, scale, width, out):
@@ -97,37 +125,5 @@ def _register_dense(own: type, value: Any, slope: Any, compiled: bool) -> None:
         weight = weight_of(objective.weights, example)
         steepness = slope(z, y) * (weight * scale)
         if steepness != 0.0:
-            for j in range(w.size):
-                out[j] += steepness * objective.X[example, j]
-        return weight * value(z, y)
-
-
-def _register_sparse(own: type, value: Any, slope: Any, compiled: bool) -> None:
-    predict = sparse_prediction if compiled else interpreted(sparse_prediction)
-
-    @example_value.register(own)
-    def users_value(objective, example, w):
-        z = predict(objective, example, w)
-        y = target_of(objective.targets, example)
-        return weight_of(objective.weights, example) * value(z, y)
-
-    @add_loss_gradient.register(own)
-    def add_users_gradient(objective, example, w, scale, gradient):
-        z = predict(objective, example, w)
-        y = target_of(objective.targets, example)
-        steepness = slope(z, y) * (weight_of(objective.weights, example) * scale)
-        if steepness != 0.0:
-            start = objective.indptr[example]
-            stop = objective.indptr[example + 1]
-            add_sparse(gradient, objective.data, objective.indices, start, stop, steepness)
-
-    @add_smooth_gradient.register(own)
-    def add_users_smooth_gradient(objective, example, w, scale, width, out):
-        z = predict(objective, example, w)
-        y = target_of(objective.targets, example)
-        weight = weight_of(objective.weights, example)
-        steepness = slope(z, y) * (weight * scale)
-        if steepness != 0.0:
-            for k in range(objective.indptr[example], objective.indptr[example + 1]):
-                out[objective.indices[k]] += steepness * objective.data[k]
+            add(objective, example, steepness, out)
         return weight * value(z, y)
