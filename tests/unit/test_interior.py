@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ import scipy.sparse
 from scipy.sparse.linalg import splu
 
 import lighttouch as lt
+from benchmarks.thresholds import with_values
 from catalogue import DOMAINS, OBJECTIVES
 from lighttouch.interior.blocks import block_system
 from lighttouch.interior.costs import COSTS
@@ -32,19 +31,6 @@ TAKEN = [
 ]
 PROVABLE = [name for name in TAKEN if "user" not in name]  # a user's loss has no known conjugate
 PLACES = ("everywhere", "box", "box of sides", "simplex")
-
-
-@contextmanager
-def costs(**values: float) -> Iterator[None]:
-    """The interior point's record with other values, inside the block."""
-    before = {name: getattr(COSTS, name) for name in values}
-    for name, value in values.items():
-        object.__setattr__(COSTS, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            object.__setattr__(COSTS, name, value)
 
 
 def rows_around(rng: np.random.Generator, inside: np.ndarray) -> Any:
@@ -308,7 +294,7 @@ def many_rows(loss: Any, dense: bool = False) -> lt.Problem:
 def test_a_working_set_has_the_optimum_of_all_rows(loss, dense):
     results = []
     for values in (FEW, ALL):
-        with costs(**values):
+        with with_values(COSTS, **values):
             problem = many_rows(loss, dense)
             assert _uses_working_set(problem) == (values is FEW)
             results.append(lt.solve(problem, lt.InteriorPoint()))
@@ -423,7 +409,7 @@ def test_a_finished_run_resumes_at_once():
 
 @pytest.mark.parametrize("values", [FEW, ALL], ids=["few", "all"])
 def test_an_interrupted_run_that_is_resumed_has_the_same_bits(values):
-    with costs(**values):
+    with with_values(COSTS, **values):
         whole = lt.solve(many_rows("hinge"), lt.InteriorPoint())
         problem = many_rows("hinge")
         for cut in (1, 4, whole.iterations - 1):
