@@ -98,7 +98,9 @@ class Automatic(BaseSolver[ChainState]):
         sampled = SampledAdaGrad(self.tolerance)
         if seconds <= COSTS.proof_seconds:
             return (sampled, InteriorPoint(self.tolerance, near=True))
-        return (sampled, Accelerated(self.tolerance, near=True)) if _polish(problem) else (sampled,)
+        polish = Accelerated(self.tolerance, near=True)
+        affordable = _polish(problem) or _provable_passes(problem) >= COSTS.proof_passes
+        return (sampled, polish) if affordable else (sampled,)
 
     def _interior_seconds(self, problem: Problem, feasible: FeasibleSet) -> float:
         """About how long an interior point would take; infinite where others are better anyway:
@@ -177,13 +179,29 @@ class Automatic(BaseSolver[ChainState]):
 
 
 def _within_budget(problem: Problem, state: ChainState, solver: AnySolver) -> AnySolver:
-    """A finish that takes less work than the sampling before it, where kinks make it slow."""
+    """A finish that ends in a proof, or takes less work than the sampling before it, where kinks
+    make it slow.
+    """
     if not (isinstance(solver, Accelerated) and solver.near and has_kinks(problem)):
         return solver
     sampled = COSTS.sparse_operations * state.gradient_samples / problem.objective.examples
-    return replace(
-        solver, passes=max(COSTS.fewest_polish_passes, int(COSTS.polish_share * sampled))
-    )
+    few = max(COSTS.fewest_polish_passes, int(COSTS.polish_share * sampled))
+    proof = _provable_passes(problem)
+    return replace(solver, passes=proof if proof >= COSTS.proof_passes else few)
+
+
+def _provable_passes(problem: Problem) -> int:
+    """Full gradients that a proof may take; 0 where FISTA's bounds are seldom finite: without a
+    ridge or bounds on all parameters, or where projections are no matter of milliseconds.
+    """
+    lower, upper = problem.domain.bounds(problem.dimension)
+    bounded = bool(np.isfinite(lower).all() and np.isfinite(upper).all())
+    if not (bounded or problem.objective.l2 > 0.0):
+        return 0
+    feasible = feasible_set(problem.constraints, problem.domain)
+    if not (feasible.is_box or feasible.is_order):
+        return 0
+    return int(COSTS.proof_seconds * COSTS.pass_rate / max(1.0, pass_operations(problem)))
 
 
 def _full_pass_is_cheap(problem: Problem) -> bool:

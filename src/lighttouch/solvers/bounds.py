@@ -25,12 +25,14 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from lighttouch.arrays import Floats, Vector, dense
 from lighttouch.domains import Ball, Simplex
+from lighttouch.interfaces import Objective
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.losses import conjugate_values, quadratic
 from lighttouch.objectives import EmpiricalRisk, Quadratic
 from lighttouch.problem import Problem
 from lighttouch.running import prepared
 from lighttouch.solvers.costs import COSTS, EPSILON
+from lighttouch.solvers.scales import TINY
 
 Factor = tuple[Floats, bool]  # as scipy.linalg.cho_factor gives it
 
@@ -146,6 +148,31 @@ def _factor(H: Floats) -> Factor | None:
         return cast(Factor, scipy.linalg.cho_factor(H, lower=True, check_finite=False))
     except scipy.linalg.LinAlgError:
         return None
+
+
+def minorant(objective: Objective, x: Vector, width: float) -> tuple[float, Vector] | None:
+    """Value and gradient at x of a function below the objective, from the slopes of rounded losses.
+
+    phi(z) >= s z - phi*(s) for every slope s (Fenchel 1949). Rounded over `width`, phi has the
+    slopes s of its Moreau envelope and is width s^2 / 2 lower than this line: the tangent of the
+    rounded objective would lose that for every example, also for those far from the kink. The
+    penalties keep their curvature. None where no conjugates are known.
+    """
+    if not isinstance(objective, EmpiricalRisk) or objective.loss_row.users is not None:
+        return None
+    risk, z = objective, objective.predictions(x)
+    slopes, conjugates = conjugate_values(
+        risk.loss_row, quadratic(risk.loss_row, z, risk.y, width)[0], risk.y
+    )
+    weights, pull = risk.shares * slopes, np.asarray(risk.penalty_matrix @ x)
+    signs = np.clip(risk.l1 * x.size * x / max(width, TINY), -1.0, 1.0)  # of |w_j|, rounded
+    gradient = np.asarray(risk.X.T @ weights) + pull + risk.l1 * signs
+    gradient -= np.asarray(risk.roughness.T @ risk.roughness_target)
+    less = risk.l1 * float(np.abs(x).sum() - signs @ x)
+    terms = weights * z - risk.shares * conjugates
+    rounding = INTERIOR.sum_rounding * EPSILON * float(np.abs(weights) @ np.abs(z))
+    rounding += INTERIOR.sum_rounding * EPSILON * float(risk.shares @ np.abs(conjugates))
+    return float(terms.sum()) + risk.penalty_value(x) - less - rounding, gradient
 
 
 def fenchel_bound(
