@@ -22,6 +22,7 @@ from lighttouch.result import Status
 from lighttouch.solvers.accelerated import Accelerated
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.cutting_planes import CuttingPlanes
 from lighttouch.solvers.interior import InteriorPoint, interior_seconds
 from lighttouch.solvers.sampled import SampledAdaGrad
 from lighttouch.solvers.scales import check_operations, has_kinks, pass_operations
@@ -94,11 +95,27 @@ class Automatic(BaseSolver[ChainState]):
             tolerance = min(self.tolerance, COSTS.interior_claim) if short else self.tolerance
             return (InteriorPoint(tolerance), polish)
         if cheap and check_operations(problem) <= COSTS.cheap_check:
-            return (polish,)
+            return self._with_proof(problem, feasible, polish)
         sampled = SampledAdaGrad(self.tolerance)
         if seconds <= COSTS.proof_seconds:
             return (sampled, InteriorPoint(self.tolerance, near=True))
         return (sampled, Accelerated(self.tolerance, near=True)) if _polish(problem) else (sampled,)
+
+    def _with_proof(
+        self, problem: Problem, feasible: FeasibleSet, polish: Accelerated
+    ) -> tuple[AnySolver, ...]:
+        """FISTA, and what proves its answer, or finds a better one, where that is cheap too. Under
+        rules that make projections dear, cutting planes go first: they need few.
+        """
+        interior = InteriorPoint(self.tolerance)
+        if interior.objection_to(problem) is None:
+            short = interior_seconds(problem) <= COSTS.short_interior
+            return (polish, interior) if short else (polish,)
+        small = problem.dimension <= COSTS.cutting_dimension
+        if not (small and pass_operations(problem) <= COSTS.cutting_pass):
+            return (polish,)
+        planes = CuttingPlanes(self.tolerance)
+        return (planes, polish) if feasible.is_coupled else (polish, planes)
 
     def _interior_seconds(self, problem: Problem, feasible: FeasibleSet) -> float:
         """About how long an interior point would take; infinite where others are better anyway:

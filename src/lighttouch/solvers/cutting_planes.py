@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from lighttouch.domains import Simplex
 from lighttouch.interior.choice import choose_system
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import Point, dual_value, first_point, repaired, step, worst_excess
-from lighttouch.interior.program import Program, Units, bound_rows, scaled, with_rows
+from lighttouch.interior.program import Program, Units, bound_rows, in_units, power_of_two, row_maxima, with_rows
 from lighttouch.interior.statement import least_bends, objection_to, program_of
 from lighttouch.interior.systems import System
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
@@ -40,7 +40,7 @@ from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
 from lighttouch.running import check_deadline, one_blas_thread, prepared
 from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit
-from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.costs import COSTS, EPSILON
 from lighttouch.solvers.scales import TINY
 from lighttouch.solvers.working_set import Cuts, Rows, cuts_at
 from lighttouch.validation import positive
@@ -60,6 +60,7 @@ class CuttingPlanesState(SolverState):
     first_objective: float = math.inf
     bound: float = -math.inf
     likely_bound: float = -math.inf  # the least value of the model within the box
+    rounding: float = 0.0  # of the objective, at the best point
     waited: int = 0
     ended: bool = False
 
@@ -143,7 +144,7 @@ class CuttingPlanes(BaseSolver[CuttingPlanesState]):
 
     def _judge(self, state: CuttingPlanesState, before: tuple[float, float, float]) -> None:
         """The end: proven, or no better point and no better bound for a while."""
-        little = COSTS.little_progress * self.tolerance * state.unit
+        little = max(COSTS.little_progress * self.tolerance * state.unit, state.rounding)
         now = state.best_objective, state.bound, state.likely_bound
         gained = before[0] - now[0] > little or now[1] - before[1] > little
         gained = gained or abs(now[2] - before[2]) > little
@@ -244,7 +245,16 @@ def _taken_apart(objective: Any) -> tuple[Any, tuple[tuple[float, Any], ...]]:
 
 
 def _tangent(w: Vector, value: float, slope: Vector) -> Cuts:
-    return Cuts(np.asarray(slope)[None], np.array([float(slope @ w) - value]))
+    """Lowered by what computing value and slope may have rounded."""
+    right = float(slope @ w) - value + _rounding(w, value, slope)
+    return Cuts(np.asarray(slope)[None], np.array([right]))
+
+
+def _rounding(w: Vector, value: float, slope: Vector) -> float:
+    """A function of w is known as well as its argument: each entry of w to half a unit in the last
+    place, and sums of such terms to a few.
+    """
+    return COSTS.outward * EPSILON * (abs(value) + float(np.abs(slope) @ np.abs(w)))
 
 
 def _with_cuts(program: Program, cuts: Cuts) -> Program:
@@ -273,6 +283,7 @@ def _visit(problem: Problem, model: _Model, state: CuttingPlanesState, w: Vector
     state.tangents = state.tangents.with_more(model.tangent(inside))
     if objective < state.best_objective:
         state.best, state.best_objective = inside, objective
+        state.rounding = _rounding(inside, objective, slope)
     state.cuts = state.cuts.with_more(cuts_at(model.curved, w, INTERIOR.cuts_per_round))
     broken = np.setdiff1d(model.rows.broken(w), state.rows)
     state.rows = np.concatenate([state.rows, broken])
@@ -286,18 +297,22 @@ def _lowest(model: _Model, state: CuttingPlanesState, tolerance: float) -> Vecto
     lower = np.maximum(model.lower, state.best - state.reach)
     upper = np.minimum(model.upper, state.best + state.reach)
     program = _lifted(model.within(ruled, lower, upper), state.tangents)
-    found = _minimised(program, COSTS.cutting_accuracy * tolerance * state.unit)
+    height = float((state.tangents.slopes @ state.best - state.tangents.right).max())
+    steepest = float(np.abs(state.tangents.slopes).max())
+    lengths = np.append(np.full(state.best.size, state.reach), max(steepest * state.reach, TINY))
+    enough = COSTS.cutting_accuracy * tolerance * state.unit
+    found = _minimised(program, np.append(state.best, height), lengths, enough)
     if found is None:
         return None
     d, rows, first = model.lower.size, ruled.count, program.count - state.tangents.count
-    for at in found.points():
-        multipliers = np.maximum(at.s[first:], 0.0)
+    dual = _with_cuts(ruled, state.tangents)
+    for x, s in found.points():
+        multipliers = np.maximum(s[first:], 0.0)
         shares = multipliers / max(float(multipliers.sum()), TINY)  # of 1, as t wants it
-        slopes = np.concatenate([at.s[:rows], shares])
-        dual = _with_cuts(ruled, state.tangents)
-        bound = dual_value(dual, at.x[:d], slopes, model.lower, model.upper, model.bend)
+        slopes = np.concatenate([s[:rows], shares])
+        bound = dual_value(dual, x[:d], slopes, model.lower, model.upper, model.bend)
         state.bound = max(state.bound, bound)
-    x = found.point.x[:d]
+    x = found.x[:d]
     heights = state.tangents.slopes @ x - state.tangents.right
     state.likely_bound = float(heights.max()) + model.program.value(x)
     _renew_reach(model, state, x)
@@ -310,6 +325,9 @@ def _renew_reach(model: _Model, state: CuttingPlanesState, x: Vector) -> None:
     free = (x > model.lower) & (x < model.upper)
     if np.any(free & (moved > COSTS.touching * state.reach)):
         state.reach *= COSTS.cutting_growth
+    else:
+        far = COSTS.cutting_growth * float(moved.max())
+        state.reach = min(state.reach, max(far, state.reach / COSTS.cutting_growth))
 
 
 def _nearest_at_level(model: _Model, state: CuttingPlanesState) -> Vector | None:
@@ -324,9 +342,9 @@ def _nearest_at_level(model: _Model, state: CuttingPlanesState) -> Vector | None
     below = replace(state.whole, right=state.whole.right + level)
     ruled = _with_cuts(model.ruled(distance, state), below)
     program = model.within(ruled, model.lower, model.upper)
-    centred = replace(program, centre=program.centre - program.forward(state.best))
-    found = _minimised(centred, 0.0)
-    return None if found is None else np.asarray(state.best + found.point.x)
+    program = replace(program, q=-state.best)
+    found = _minimised(program, state.best, np.full(d, state.reach), 0.0)
+    return None if found is None else found.x
 
 
 def _lifted(program: Program, tangents: Cuts) -> Program:
@@ -358,25 +376,34 @@ def _with_column(block: Matrix, entry: float) -> Matrix:
 class _Found:
     """The end of a path, in units of the program."""
 
-    point: Point
     inner: Point
     system: System
     units: Units
+    centre: Vector
 
-    def points(self) -> list[Point]:
-        """The end, and with slopes that leave nothing over, in two ways."""
-        found = [self.point]
+    @property
+    def x(self) -> Vector:
+        return np.asarray(self.centre + self.inner.x * self.units.columns)
+
+    def points(self) -> Iterator[tuple[Vector, Vector]]:
+        """x and slopes: the end, and with slopes that leave nothing over, in two ways."""
+        yield self._read(self.inner)
         for settle in (False, True):
             try:
-                found.append(repaired(self.system, self.inner, 0.0, settle).times(self.units))
+                yield self._read(repaired(self.system, self.inner, 0.0, settle))
             except RuntimeError:  # singular
                 continue
-        return found
+
+    def _read(self, point: Point) -> tuple[Vector, Vector]:
+        at = point.times(self.units)
+        return np.asarray(self.centre + at.x), at.s
 
 
-def _minimised(program: Program, enough: float) -> _Found | None:
-    """The interior point's path, until complementarity is `enough` or nothing is gained."""
-    inner, units = scaled(program, INTERIOR.scaling_sweeps)
+def _minimised(program: Program, centre: Vector, lengths: Vector, enough: float) -> _Found | None:
+    """The interior point's path around a centre, in units of the lengths of moves from there, until
+    complementarity is `enough` or nothing is gained.
+    """
+    inner, units = _around(program, centre, lengths)
     system = choose_system(inner)[0]
     best, least = None, math.inf
     at, waited = first_point(system, INTERIOR.first_slacks[0]), 0
@@ -387,15 +414,36 @@ def _minimised(program: Program, enough: float) -> _Found | None:
             break
         if not at.finite:
             break
-        size = max(1.0, float(np.abs(at.x).max(initial=0.0)))
-        excess = worst_excess(inner, inner.forward(at.x) - inner.centre)
-        rest = float(np.abs(inner.P @ at.x + inner.q + inner.backward(at.s)).max()) * size
-        merit = at.products + rest + excess
+        merit = _merit(inner, at)
         waited = 0 if merit < INTERIOR.better * least else waited + 1
         if merit < least:
             best, least = at, merit
-        if merit <= max(enough * units.objective, COSTS.level_accuracy * size):
+        if merit <= max(enough * units.objective, COSTS.level_accuracy):
             break
         if waited > COSTS.level_patience:
             break
-    return None if best is None else _Found(best.times(units), best, system, units)
+    return None if best is None else _Found(best, system, units, centre)
+
+
+def _around(program: Program, centre: Vector, lengths: Vector) -> tuple[Program, Units]:
+    """In moves from the centre, in units of lengths; rows have entries of about 1 there."""
+    moved = replace(
+        program,
+        q=program.q + program.P @ centre,
+        centre=program.centre - program.forward(centre),
+        constant=0.0,
+    )
+    columns = power_of_two(lengths)
+    ones = [np.ones(block.shape[0]) for block in program.blocks]
+    pairs = zip(program.blocks, ones, strict=True)
+    sizes = np.concatenate([np.zeros(0), *(row_maxima(abs(b), one, columns) for b, one in pairs)])
+    sizes = np.where(program.is_smooth | (sizes == 0.0), 1.0, sizes)
+    return in_units(moved, Units(columns, power_of_two(1.0 / sizes), 1.0))
+
+
+def _merit(inner: Program, at: Point) -> float:
+    """What complementarity, stationarity and rows lack, in scaled units."""
+    excess = worst_excess(inner, inner.forward(at.x) - inner.centre)
+    rest = float(np.abs(inner.P @ at.x + inner.q + inner.backward(at.s)).max())
+    size = max(1.0, float(np.abs(at.x).max(initial=0.0)))
+    return at.products + rest * size + excess
