@@ -194,11 +194,24 @@ def bound_rows(lower: Vector, upper: Vector) -> tuple[Matrix, Vector]:
 
 @dataclass(frozen=True)
 class Units:
-    """x = columns * x', s = rows * s' / objective: how a scaled program is read back."""
+    """x = columns * x', s = rows * s' / objective: how a scaled program is read back; with a basis,
+    x = basis (columns * x').
+    """
 
     columns: Vector
     rows: Vector
     objective: float
+    basis: Floats | None = None
+
+    def parameters(self, x: Vector) -> Vector:
+        """Read back."""
+        moved = x * self.columns
+        return moved if self.basis is None else np.asarray(self.basis @ moved)
+
+    def inner(self, x: Vector) -> Vector:
+        """The opposite way."""
+        moved = x if self.basis is None else np.linalg.solve(self.basis, x)
+        return np.asarray(moved / self.columns)
 
 
 def scaled(program: Program, sweeps: int) -> tuple[Program, Units]:

@@ -93,7 +93,7 @@ class Automatic(BaseSolver[ChainState]):
         if seconds <= patience:
             short = seconds <= COSTS.short_interior
             tolerance = min(self.tolerance, COSTS.interior_claim) if short else self.tolerance
-            return (InteriorPoint(tolerance), polish)
+            return (InteriorPoint(tolerance), *self._planes(problem), polish)
         if cheap and check_operations(problem) <= COSTS.cheap_check:
             return self._with_proof(problem, feasible, polish)
         sampled = SampledAdaGrad(self.tolerance)
@@ -111,11 +111,15 @@ class Automatic(BaseSolver[ChainState]):
         if interior.objection_to(problem) is None:
             short = interior_seconds(problem) <= COSTS.short_interior
             return (polish, interior) if short else (polish,)
+        planes = self._planes(problem)
+        dear = feasible.is_coupled or feasible.is_curved
+        return (*planes, polish) if dear else (polish, *planes)
+
+    def _planes(self, problem: Problem) -> tuple[AnySolver, ...]:
+        """Cutting planes, which take everything, where the problem is small."""
         small = problem.dimension <= COSTS.cutting_dimension
-        if not (small and pass_operations(problem) <= COSTS.cutting_pass):
-            return (polish,)
-        planes = CuttingPlanes(self.tolerance)
-        return (planes, polish) if feasible.is_coupled else (polish, planes)
+        cheap = pass_operations(problem) <= COSTS.cutting_pass
+        return (CuttingPlanes(self.tolerance),) if small and cheap else ()
 
     def _interior_seconds(self, problem: Problem, feasible: FeasibleSet) -> float:
         """About how long an interior point would take; infinite where others are better anyway:

@@ -240,7 +240,7 @@ class SolverCosts:
     """Operations of a full gradient up to which they do. Budget: some hundred are needed."""
     rows_at_once: int = 1000
     """Rows up to which all are in use from the beginning; of more, those that were broken."""
-    cutting_rounds: int = 1000
+    cutting_rounds: int = 300
     """Rounds at most, each with two gradients and two interior points. Budget."""
     cutting_patience: int = 20
     """Rounds without a better point, bound or model before giving up. Budget."""

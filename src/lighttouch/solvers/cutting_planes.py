@@ -27,7 +27,15 @@ from lighttouch.arrays import Indices, Matrix, Vector
 from lighttouch.domains import Simplex
 from lighttouch.interior.choice import choose_system
 from lighttouch.interior.costs import COSTS as INTERIOR
-from lighttouch.interior.path import Point, dual_value, first_point, repaired, step, worst_excess
+from lighttouch.interior.path import (
+    Point,
+    dual_value,
+    falling_lift,
+    first_point,
+    repaired,
+    step,
+    worst_excess,
+)
 from lighttouch.interior.program import Program, Units, bound_rows, in_units, power_of_two, row_maxima, with_rows
 from lighttouch.interior.statement import least_bends, objection_to, program_of
 from lighttouch.interior.systems import System
@@ -189,8 +197,10 @@ class _Model:
 
     def tangent(self, w: Vector) -> Cuts:
         """Of the parts without a statement."""
-        value = sum(weight * part.value(w) for weight, part in self.others)
-        slope = np.sum([weight * part.gradient(w) for weight, part in self.others], axis=0)
+        value, slope = 0.0, np.zeros(w.size)
+        for weight, part in self.others:
+            value += weight * part.value(w)
+            slope += weight * part.gradient(w)
         return _tangent(w, value, slope)
 
     def ruled(self, program: Program, state: CuttingPlanesState) -> Program:
@@ -231,10 +241,12 @@ def _new_model(problem: Problem) -> _Model:
 
 
 def _taken_apart(objective: Any) -> tuple[Any, tuple[tuple[float, Any], ...]]:
-    """What the interior point can state, and the rest; tangents of all where that is everything."""
+    """What the interior point can state, and the rest."""
     d = objective.dimension
     nothing = Quadratic(sparse.csr_matrix((d, d)), np.zeros(d))
-    if not isinstance(objective, WeightedSum) or objection_to(objective) is None:
+    if objection_to(objective) is None:
+        return objective, ()
+    if not isinstance(objective, WeightedSum):
         return nothing, ((1.0, objective),)
     pairs = list(zip(objective.weights.tolist(), objective.objectives, strict=True))
     known = [pair for pair in pairs if objection_to(pair[1]) is None]
@@ -298,7 +310,7 @@ def _lowest(model: _Model, state: CuttingPlanesState, tolerance: float) -> Vecto
     upper = np.minimum(model.upper, state.best + state.reach)
     program = _lifted(model.within(ruled, lower, upper), state.tangents)
     height = float((state.tangents.slopes @ state.best - state.tangents.right).max())
-    steepest = float(np.abs(state.tangents.slopes).max())
+    steepest = float(np.abs(state.whole.slopes).max())
     lengths = np.append(np.full(state.best.size, state.reach), max(steepest * state.reach, TINY))
     enough = COSTS.cutting_accuracy * tolerance * state.unit
     found = _minimised(program, np.append(state.best, height), lengths, enough)
@@ -383,7 +395,7 @@ class _Found:
 
     @property
     def x(self) -> Vector:
-        return np.asarray(self.centre + self.inner.x * self.units.columns)
+        return np.asarray(self.centre + self.units.parameters(self.inner.x))
 
     def points(self) -> Iterator[tuple[Vector, Vector]]:
         """x and slopes: the end, and with slopes that leave nothing over, in two ways."""
@@ -409,7 +421,7 @@ def _minimised(program: Program, centre: Vector, lengths: Vector, enough: float)
     at, waited = first_point(system, INTERIOR.first_slacks[0]), 0
     for _ in range(INTERIOR.steps):
         try:
-            at = step(system, at)
+            at = step(system, at, falling_lift(at))
         except RuntimeError:  # the factor is singular: as far as doubles go
             break
         if not at.finite:
