@@ -80,9 +80,10 @@ class InteriorCosts:
     again_gap: float = 0.1
     """Complementarity of the point that a round begins with after another, relative to the
     objective."""
-    first_slacks: tuple[float, ...] = (50.0, 1e4)
-    """How far inside a path begins, in excesses of the worst row: nearer is faster, but
-    ill-conditioned rows (LISWET) want to begin far away."""
+    first_slacks: tuple[float, ...] = (50.0, 50.0, 1e4)
+    """How far inside a path begins, in excesses of the worst row, at each attempt: nearer is
+    faster, but ill-conditioned rows (LISWET) want to begin far away. The second is for small
+    programs in another basis."""
     least_slack: float = 1e-3
     """What counts as excess where nothing is broken."""
     steps: int = 100
@@ -157,6 +158,13 @@ class InteriorCosts:
     lift: float = 1e-8
     """Added to the diagonal of P for the steps (not for what they aim at): keeps directions in
     which nothing bends from running away (proximal point, Rockafellar 1976)."""
+    most_orthonormal: int = 3000
+    """Rows up to which a basis is found in which they are orthonormal, where a path has failed."""
+    dependent: float = 1e-10
+    """Of the largest singular value, below which rows say nothing about a direction. Rounding."""
+    least_lift: float = 1e-13
+    """... and at least, where complementarity is smaller than that: without it losses of condition
+    1e12 (data of 1e6) take hundreds of steps."""
     first_lift: float = 1e-3
     """Of the diagonal of P for the first point, so that nothing flat runs away."""
     longest_change: float = 4.0

@@ -43,7 +43,7 @@ class Point:
         """From scaled units to those of the problem."""
         slope, slack = units.rows / units.objective, 1.0 / units.rows
         return Point(
-            self.x * units.columns,
+            units.parameters(self.x),
             self.s * slope,
             self.low * slope,
             self.high * slope,
@@ -189,6 +189,13 @@ def step(
         u = program.forward(new.x) - program.centre
         new.s[smooth] = program.smooth_terms(u)[1][smooth]
     return new
+
+
+def falling_lift(at: Point) -> float:
+    """The lift for the next step: it falls with complementarity, so that what bends very little is
+    not held back at the end.
+    """
+    return min(COSTS.lift, max(at.products, COSTS.least_lift))
 
 
 def _towards_centre(products: Vector, centre: float) -> Vector:

@@ -194,11 +194,24 @@ def bound_rows(lower: Vector, upper: Vector) -> tuple[Matrix, Vector]:
 
 @dataclass(frozen=True)
 class Units:
-    """x = columns * x', s = rows * s' / objective: how a scaled program is read back."""
+    """x = columns * x', s = rows * s' / objective: how a scaled program is read back; with a basis,
+    x = basis (columns * x').
+    """
 
     columns: Vector
     rows: Vector
     objective: float
+    basis: Floats | None = None
+
+    def parameters(self, x: Vector) -> Vector:
+        """Read back."""
+        moved = x * self.columns
+        return moved if self.basis is None else np.asarray(self.basis @ moved)
+
+    def inner(self, x: Vector) -> Vector:
+        """The opposite way."""
+        moved = x if self.basis is None else np.linalg.solve(self.basis, x)
+        return np.asarray(moved / self.columns)
 
 
 def scaled(program: Program, sweeps: int) -> tuple[Program, Units]:
@@ -209,26 +222,27 @@ def scaled(program: Program, sweeps: int) -> tuple[Program, Units]:
         row_size = np.concatenate(
             [np.zeros(0)]
             + [
-                _row_maxima(block, rows[first : first + block.shape[0]], columns)
+                row_maxima(block, rows[first : first + block.shape[0]], columns)
                 for first, block in zip(program.starts, blocks, strict=False)
             ]
         )
         row_size[program.is_smooth] = 1.0
         rows /= np.sqrt(np.where(row_size > 0.0, row_size, 1.0))
-        column_size = _row_maxima(P, columns, columns)
+        column_size = row_maxima(P, columns, columns)
         for first, block in zip(program.starts, blocks, strict=False):
             found = _column_maxima(block, rows[first : first + block.shape[0]], columns)
             column_size = np.maximum(column_size, found)
         columns /= np.sqrt(np.where(column_size > 0.0, column_size, 1.0))
-    return _in_units(program, Units(_power_of_two(columns), _power_of_two(rows), 1.0))
+    return in_units(program, Units(power_of_two(columns), power_of_two(rows), 1.0))
 
 
-def _power_of_two(sizes: Vector) -> Vector:
+def power_of_two(sizes: Vector) -> Vector:
     """The nearest ones: multiplying by them is exact, so that a path resumes to the same bits."""
     return np.asarray(np.exp2(np.round(np.log2(sizes))))
 
 
-def _in_units(program: Program, units: Units) -> tuple[Program, Units]:
+def in_units(program: Program, units: Units) -> tuple[Program, Units]:
+    """The program in units of columns and rows, and of an objective of about 1."""
     columns, rows = units.columns, units.rows
     by_columns = sparse.diags(columns)
     P = sparse.csr_matrix(by_columns @ sparse.csr_matrix(program.P) @ by_columns)
@@ -245,7 +259,7 @@ def _in_units(program: Program, units: Units) -> tuple[Program, Units]:
     finite = np.abs(finite[np.isfinite(finite)])
     size = max(size, float(finite.max(initial=0.0)))
     size = max([size, *(float(each.share.max()) for each in program.smooth)])
-    factor = float(_power_of_two(np.array([1.0 / size]))[0]) if size > 0.0 else 1.0
+    factor = float(power_of_two(np.array([1.0 / size]))[0]) if size > 0.0 else 1.0
     changed = Program(
         P * factor,
         q * factor,
@@ -260,7 +274,7 @@ def _in_units(program: Program, units: Units) -> tuple[Program, Units]:
     return changed, Units(columns, rows, factor)
 
 
-def _row_maxima(matrix: Matrix, rows: Vector, columns: Vector) -> Floats:
+def row_maxima(matrix: Matrix, rows: Vector, columns: Vector) -> Floats:
     """max_j rows_i |m_ij| columns_j."""
     if sparse.issparse(matrix):
         entries = sparse.csr_matrix(

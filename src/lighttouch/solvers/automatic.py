@@ -22,6 +22,7 @@ from lighttouch.result import Status
 from lighttouch.solvers.accelerated import Accelerated
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.cutting_planes import CuttingPlanes
 from lighttouch.solvers.interior import InteriorPoint, interior_seconds
 from lighttouch.solvers.sampled import SampledAdaGrad
 from lighttouch.solvers.scales import check_operations, has_kinks, pass_operations
@@ -92,15 +93,35 @@ class Automatic(BaseSolver[ChainState]):
         if seconds <= patience:
             short = seconds <= COSTS.short_interior
             tolerance = min(self.tolerance, COSTS.interior_claim) if short else self.tolerance
-            return (InteriorPoint(tolerance), polish)
+            return (InteriorPoint(tolerance), *self._planes(problem), polish)
         if cheap and check_operations(problem) <= COSTS.cheap_check:
-            return (polish,)
+            return self._with_proof(problem, feasible, polish)
         sampled = SampledAdaGrad(self.tolerance)
         if seconds <= COSTS.proof_seconds:
             return (sampled, InteriorPoint(self.tolerance, near=True))
         polish = Accelerated(self.tolerance, near=True)
         affordable = _polish(problem) or _provable_passes(problem) >= COSTS.proof_passes
         return (sampled, polish) if affordable else (sampled,)
+
+    def _with_proof(
+        self, problem: Problem, feasible: FeasibleSet, polish: Accelerated
+    ) -> tuple[AnySolver, ...]:
+        """FISTA, and what proves its answer, or finds a better one, where that is cheap too. Under
+        rules that make projections dear, cutting planes go first: they need few.
+        """
+        interior = InteriorPoint(self.tolerance)
+        if interior.objection_to(problem) is None:
+            short = interior_seconds(problem) <= COSTS.short_interior
+            return (polish, interior) if short else (polish,)
+        planes = self._planes(problem)
+        dear = feasible.is_coupled or feasible.is_curved
+        return (*planes, polish) if dear else (polish, *planes)
+
+    def _planes(self, problem: Problem) -> tuple[AnySolver, ...]:
+        """Cutting planes, which take everything, where the problem is small."""
+        small = problem.dimension <= COSTS.cutting_dimension
+        cheap = pass_operations(problem) <= COSTS.cutting_pass
+        return (CuttingPlanes(self.tolerance),) if small and cheap else ()
 
     def _interior_seconds(self, problem: Problem, feasible: FeasibleSet) -> float:
         """About how long an interior point would take; infinite where others are better anyway:

@@ -238,6 +238,34 @@ class SolverCosts:
     splitting_look: float = 0.3
     """Of the tolerance within which the copies must be before a feasible point is made."""
 
+    # -- cutting planes -------------------------------------------------------------------------
+    cutting_dimension: int = 100
+    """Parameters up to which functions without structure go to cutting planes. Budget: rounds grow
+    with the dimension, and so does the work of each."""
+    cutting_pass: float = 1e6
+    """Operations of a full gradient up to which they do. Budget: some hundred are needed."""
+    rows_at_once: int = 1000
+    """Rows up to which all are in use from the beginning; of more, those that were broken."""
+    cutting_rounds: int = 300
+    """Rounds at most, each with two gradients and two interior points. Budget."""
+    cutting_patience: int = 20
+    """Rounds without a better point, bound or model before giving up. Budget."""
+    cutting_reach: float = 10.0
+    """Half the width of the first box around the start, in steps that would take the objective to
+    0 if it were linear."""
+    cutting_growth: float = 10.0
+    """Factor by which that box grows when it was in the way."""
+    touching: float = 0.99
+    """Of half its width from which on the box counts as being in the way."""
+    cutting_accuracy: float = 0.01
+    """Of the tolerance, for the least value of a model."""
+    level: float = 0.5
+    """Of the way from the best point down to the bound at which the next point is looked for."""
+    level_accuracy: float = 1e-12
+    """Of the point that is found there, in scaled units."""
+    level_patience: int = 5
+    """Steps of an interior point without a better point, where its end is not known. Budget."""
+
     # -- quadratic steps --------------------------------------------------------------------------
     largest_factored: int = 3000
     """Parameters up to which a dense matrix is factored; beyond it conjugate gradients are faster:

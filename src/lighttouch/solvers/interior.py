@@ -18,11 +18,13 @@ from scipy import sparse
 
 from lighttouch.arrays import Indices, Vector
 from lighttouch.domains import Simplex
+from lighttouch.interior.basis import in_basis, orthonormal_basis
 from lighttouch.interior.choice import choose_system
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import (
     Point,
     dual_value,
+    falling_lift,
     first_point,
     point_near,
     repaired,
@@ -71,6 +73,7 @@ class InteriorState(SolverState):
     goal: float = INTERIOR.first_goal
     last_goal: float = 0.0
     least_merit: float = math.inf  # of this round
+    least_gap: float = math.inf  # of a point that is feasible in it
     bound: float = -math.inf
     best: Vector | None = None
     best_objective: float = math.inf
@@ -208,9 +211,11 @@ class InteriorPoint(BaseSolver[InteriorState]):
         is_better = merit < INTERIOR.better * state.least_merit or (not feasible and risen)
         if is_better:  # many small gains are one
             state.least_merit = min(merit, state.least_merit)
-        products = at.products
+        if feasible and gap < INTERIOR.better * state.least_gap:
+            is_better, state.least_gap = True, gap
+        done = at.products == 0.0 and bool(np.any(program.below | program.above))
         state.waited = 0 if is_better else state.waited + 1
-        if state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps or products == 0.0:
+        if state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps or done:
             self._give_up(state)
 
     def _worth_repairing(self, state: InteriorState, at: Point, value: float, scale: float) -> bool:
@@ -241,7 +246,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
     ) -> None:
         """Rows that the point breaks join the working set; without any it is a candidate."""
         enough, searching = state.last_goal, state.searching
-        state.steps, state.waited, state.least_merit = 0, 0, math.inf
+        state.steps, state.waited = 0, 0
+        state.least_merit = state.least_gap = math.inf
         broken = np.setdiff1d(model.rows.broken(at.x), state.rows)
         cuts = cuts_at(model.curved, at.x, INTERIOR.cuts_per_round)
         if broken.size + cuts.count == 0:
@@ -282,15 +288,17 @@ class InteriorPoint(BaseSolver[InteriorState]):
         return False
 
     def _give_up(self, state: InteriorState) -> None:
-        """Once more from farther inside; then the end."""
+        """Once more, in another basis and from farther inside; then the end."""
         content = state.best is not None and state.gap <= self.tolerance * state.scale
         if content or state.attempt + 1 >= len(INTERIOR.first_slacks):
             state.ended = True
             return
-        state.attempt += 1
+        small = state.start.size <= INTERIOR.small_dimension  # where another basis can be tried
+        state.attempt += 1 if small else 2
         state.point, state.near = None, None
         state.repaired_at = math.inf
-        state.steps, state.waited, state.least_merit = 0, 0, math.inf
+        state.steps, state.waited = 0, 0
+        state.least_merit = state.least_gap = math.inf
 
     def finished(self, state: InteriorState) -> Status | None:
         if not state.ended:
@@ -383,7 +391,10 @@ class _Round:
         program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
         cuts = state.cuts
         program = with_rows(program, (cuts.slopes,), cuts.right, np.zeros(cuts.count, dtype=bool))
-        inner, units = scaled(program, INTERIOR.scaling_sweeps)
+        basis = orthonormal_basis(program) if state.attempt else None  # another way, once more
+        turned = program if basis is None else in_basis(program, basis)
+        inner, units = scaled(turned, INTERIOR.scaling_sweeps)
+        units = replace(units, basis=basis)
         lift = 0.0
         if state.rows.size < model.rows.count or model.curved:
             lift = INTERIOR.searching_lift if state.searching else INTERIOR.last_lift
@@ -393,7 +404,8 @@ class _Round:
     def next(self, state: InteriorState) -> Point | None:
         """The point after the present one; None where the path cannot go on."""
         try:
-            found = step(self.system, state.point or self._first(state))
+            at = state.point or self._first(state)
+            found = step(self.system, at, falling_lift(at))
         except RuntimeError:  # the factor is singular: as far as doubles go
             return None
         return found if found.finite else None
@@ -404,7 +416,7 @@ class _Round:
         pairs = int(np.count_nonzero(self.inner.below) + np.count_nonzero(self.inner.above))
         gap = INTERIOR.again_gap if state.searching else INTERIOR.last_again_gap
         product = gap * state.near_scale * self.units.objective / max(1, pairs)
-        return point_near(self.system, state.near / self.units.columns, float(product))
+        return point_near(self.system, self.units.inner(state.near), float(product))
 
     def left(self, at: Point) -> float:
         """What stationarity lacks, as a change of the objective."""
@@ -432,7 +444,7 @@ def _round(problem: Problem, state: InteriorState) -> _Round:
     and numbers, and whoever resumes it makes the round again.
     """
     kept: dict[int, _Round] = prepared(problem, "latest round", dict)
-    parts = (state.rows, state.cuts.slopes, state.cuts.right, np.array(state.searching))
+    parts = (state.rows, state.cuts.slopes, state.cuts.right, np.array([state.searching, state.attempt]))
     key = hash(tuple(part.tobytes() for part in parts))
     if key not in kept:
         kept.clear()
