@@ -200,6 +200,10 @@ class Units:
     rows: Vector
     objective: float
 
+    @property
+    def inverse(self) -> Units:
+        return Units(1.0 / self.columns, 1.0 / self.rows, 1.0 / self.objective)
+
 
 def scaled(program: Program, sweeps: int) -> tuple[Program, Units]:
     """The program in units in which rows and columns have entries of about 1 (Ruiz 2001)."""

@@ -134,6 +134,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
                 if value - state.bound <= state.goal * scale:
                     break
         gap = value - state.bound
+        if state.steps == 1 or at.products > max(state.goal, INTERIOR.again_gap) * scale:
+            state.earlier = current.earlier(at)
         merit = left + at.products + scale * excess / size
         everything = state.rows.size == model.rows.count and not model.curved
         if feasible and everything and value < state.best_objective:
@@ -194,13 +196,11 @@ class InteriorPoint(BaseSolver[InteriorState]):
             return
         else:
             state.last_rounds += 0 if searching else 1
-            many = broken.size > INTERIOR.many_new * state.rows.size
-            state.near, state.near_scale, state.afresh = at.x, abs(value), many
             if model.rows.any_dense and searching:
                 assert state.point is not None
                 held = current.active(model, state.point)
                 state.rows = np.union1d(held, model.rows.equalities())
-            state.rows = np.concatenate([state.rows, broken])
+            state.rows = np.union1d(state.rows, broken)
             state.cuts = state.cuts.with_more(cuts)
             state.point, state.repaired_at = None, math.inf
         if broken.size + cuts.count <= INTERIOR.few_new * state.rows.size or not broken.size:
@@ -227,7 +227,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
             state.ended = True
             return
         state.attempt += 1
-        state.point, state.near = None, None
+        state.point, state.near, state.earlier = None, None, None
         state.repaired_at = math.inf
         state.steps, state.waited, state.least_merit = 0, 0, math.inf
 

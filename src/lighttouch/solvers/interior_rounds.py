@@ -15,6 +15,7 @@ from scipy import sparse
 
 from lighttouch.arrays import Indices, Vector
 from lighttouch.domains import Simplex
+from lighttouch.interior.again import point_again
 from lighttouch.interior.choice import choose_system
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.path import (
@@ -43,17 +44,26 @@ from lighttouch.solvers.working_set import Cuts, Rows, Taken, with_opposites_mer
 
 
 @dataclass
+class Earlier:
+    """A point on the path of a round, in units of the problem, and the rows and cuts it knows."""
+
+    point: Point
+    rows: Indices
+    cuts: int
+
+
+@dataclass
 class InteriorState(SolverState):
     """The rows in use, where the path stands, and the best point and bound so far."""
 
     start: Vector
-    rows: Indices  # of the working set
+    rows: Indices  # of the working set, ascending
     cuts: Cuts
     point: Point | None = None  # in units of the round
     x: Vector | None = None  # the same point's parameters
     near: Vector | None = None  # where a round begins, with its objective
     near_scale: float = 0.0
-    afresh: bool = False  # so many rows are new that it begins elsewhere
+    earlier: Earlier | None = None  # a point of this round or the one before to go on from
     repaired_at: float = math.inf  # the complementarity at which a bound was last repaired
     last_rounds: int = 0  # that began with rows still broken, at the last goal
     attempt: int = 0
@@ -144,6 +154,7 @@ class Round:
     units: Units
     system: System
     lift: float  # of the diagonal of the inner program
+    cuts: int  # the last rows
 
     @classmethod
     def of(cls, model: Model, state: InteriorState) -> Round:
@@ -158,7 +169,7 @@ class Round:
         if state.rows.size < model.rows.count or model.curved:
             lift = COSTS.searching_lift if state.searching else COSTS.last_lift
             inner = replace(inner, P=inner.P + lift * sparse.identity(program.dimension))
-        return cls(program, taken, inner, units, choose_system(inner)[0], lift)
+        return cls(program, taken, inner, units, choose_system(inner)[0], lift, cuts.count)
 
     def next(self, state: InteriorState) -> Point | None:
         """The point after the present one; None where the path cannot go on."""
@@ -169,12 +180,27 @@ class Round:
         return found if found.finite else None
 
     def _first(self, state: InteriorState) -> Point:
-        if state.near is None or state.afresh:
+        if state.earlier is not None:
+            return self._again(state.earlier)
+        if state.near is None:
             return first_point(self.system, COSTS.first_slacks[state.attempt])
         pairs = int(np.count_nonzero(self.inner.below) + np.count_nonzero(self.inner.above))
-        gap = COSTS.again_gap if state.searching else COSTS.last_again_gap
-        product = gap * state.near_scale * self.units.objective / max(1, pairs)
+        product = COSTS.near_gap * state.near_scale * self.units.objective / max(1, pairs)
         return point_near(self.system, state.near / self.units.columns, float(product))
+
+    def earlier(self, at: Point) -> Earlier:
+        """The point, in units of the problem, for the next round to begin with."""
+        return Earlier(at, self.taken.ids, self.cuts)
+
+    def _again(self, earlier: Earlier) -> Point:
+        first, ids = self.program.count - self.taken.ids.size - self.cuts, self.taken.ids
+        rows = np.searchsorted(earlier.rows, ids)
+        same = np.append(earlier.rows, -1)[rows] == ids
+        cuts = np.arange(self.cuts)
+        place = np.concatenate([np.arange(first), first + rows, first + earlier.rows.size + cuts])
+        known = np.concatenate([np.ones(first, dtype=bool), same, cuts < earlier.cuts])
+        moved = earlier.point.at(np.where(known, place, 0)).times(self.units.inverse)
+        return point_again(self.inner, moved, known)
 
     def left(self, at: Point) -> float:
         """What stationarity lacks, as a change of the objective."""
