@@ -21,7 +21,7 @@ from lighttouch.interior.program import Program, bound_rows, with_rows
 from lighttouch.interior.statement import program_of
 from lighttouch.interior.systems import DenseSystem, SparseSystem, refined
 from lighttouch.kernels.numerics.fill import factor_counts
-from lighttouch.solvers.interior import _model, _uses_working_set
+from lighttouch.solvers.interior_rounds import model_of, uses_working_set
 
 D = 5
 TAKEN = [
@@ -75,7 +75,7 @@ def test_no_slopes_give_a_bound_above_a_feasible_point(objective):
     finite = 0
     for place in PLACES:
         problem, inside = example(objective, place)
-        model = _model(problem)
+        model = model_of(problem)
         taken = model.rows.take(model.rows.all)
         program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
         least = min(problem.objective.value(v) for v in feasible_points(problem, inside))
@@ -215,7 +215,7 @@ def mixed_program() -> Program:
     risk = lt.WeightedSum([OBJECTIVES[name](rng) for name in names])
     inside = 0.1 * rng.normal(size=D)
     problem = lt.Problem(risk, rows_around(rng, inside), lt.Box(-1.0, 1.0))
-    model = _model(problem)
+    model = model_of(problem)
     taken = model.rows.take(model.rows.all)
     return with_rows(model.program, taken.blocks, taken.right, taken.equal)
 
@@ -296,7 +296,7 @@ def test_a_working_set_has_the_optimum_of_all_rows(loss, dense):
     for values in (FEW, ALL):
         with with_values(COSTS, **values):
             problem = many_rows(loss, dense)
-            assert _uses_working_set(problem) == (values is FEW)
+            assert uses_working_set(problem) == (values is FEW)
             results.append(lt.solve(problem, lt.InteriorPoint()))
     few, everything = results
     assert few.status is everything.status is lt.Status.CONVERGED

@@ -67,19 +67,18 @@ class InteriorCosts:
     """Entries of rows of which the cost of a sparse factor is asked."""
     typical_steps: int = 25
     """Of a path."""
-    many_new: float = 0.2
-    """Of a working set that joins, from which a round begins afresh."""
-    last_again_gap: float = 0.03
-    """The same once rows are found."""
     repair_again: float = 0.3
     """Of the complementarity at the last repair of a bound, at which the next is due: a repair
     takes two factors."""
     last_rounds: int = 4
     """With rows still broken at the last goal, before the nearest feasible point is tried: a
     projection takes as long as several rounds."""
-    again_gap: float = 0.1
-    """Complementarity of the point that a round begins with after another, relative to the
-    objective."""
+    again_gap: float = 1e-4
+    """Complementarity, relative to the objective, down to which points of a round are kept for the
+    next to begin with: later ones are too near to the rows. Convex regression with 500 points takes
+    56 steps with it, 67 with ten times as much, 61 with a tenth."""
+    near_gap: float = 0.1
+    """... of a point made from a start that is near the optimum."""
     first_slacks: tuple[float, ...] = (50.0, 50.0, 1e4)
     """How far inside a path begins, in excesses of the worst row, at each attempt: nearer is
     faster, but ill-conditioned rows (LISWET) want to begin far away. The second is for small
@@ -96,10 +95,10 @@ class InteriorCosts:
     """Of the tolerance at which no further step is taken."""
     enough_at_once: float = 1e-3
     """... where all rows are in use from the beginning, so that further steps are cheap."""
-    first_goal: float = 1e-2
+    first_goal: float = 1.0
     """Relative gap of the first round, before more rows are looked for."""
-    goal_shrink: float = 1e-3
-    """From round to round."""
+    goal_shrink: float = 0.1
+    """From round to round: rows join along the path, of which each round goes a few steps."""
     rows_per_factor: float = 1.0
     """Cost of all rows, in factors, from which a working set is used: it takes twice the steps."""
     rows_per_parameter: float = 20.0
@@ -126,7 +125,7 @@ class InteriorCosts:
     """Entries of rows among which opposite ones are looked for."""
     first_rows: float = 5.0
     """Random rows per parameter that a working set begins with."""
-    few_new: float = 0.05
+    few_new: float = 0.2
     """Of a working set that joins in a round, below which the next aims at a smaller gap."""
     cuts_per_round: int = 64
     """Curved constraints linearised per round and family."""

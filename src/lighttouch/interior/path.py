@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Indices, Vector
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program, Units
 from lighttouch.interior.systems import System, refined
@@ -50,6 +50,23 @@ class Point:
             self.n * slack,
             self.p * slack,
         )
+
+    def into(self, units: Units) -> Point:
+        """The opposite way."""
+        slope, slack = units.objective / units.rows, units.rows
+        return Point(
+            units.inner(self.x),
+            self.s * slope,
+            self.low * slope,
+            self.high * slope,
+            self.n * slack,
+            self.p * slack,
+        )
+
+    def at(self, rows: Indices) -> Point:
+        """The same x with these of its rows."""
+        parts = (self.s, self.low, self.high, self.n, self.p)
+        return Point(self.x, *(part[rows] for part in parts))
 
     @property
     def products(self) -> float:

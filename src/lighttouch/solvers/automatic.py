@@ -23,7 +23,8 @@ from lighttouch.solvers.accelerated import Accelerated
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.cutting_planes import CuttingPlanes
-from lighttouch.solvers.interior import InteriorPoint, interior_seconds
+from lighttouch.solvers.interior import InteriorPoint
+from lighttouch.solvers.interior_rounds import interior_seconds
 from lighttouch.solvers.sampled import SampledAdaGrad
 from lighttouch.solvers.scales import check_operations, has_kinks, pass_operations
 from lighttouch.solvers.splitting import AlternatingDirections

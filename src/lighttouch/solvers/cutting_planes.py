@@ -36,7 +36,15 @@ from lighttouch.interior.path import (
     step,
     worst_excess,
 )
-from lighttouch.interior.program import Program, Units, bound_rows, in_units, power_of_two, row_maxima, with_rows
+from lighttouch.interior.program import (
+    Program,
+    Units,
+    bound_rows,
+    in_units,
+    power_of_two,
+    row_maxima,
+    with_rows,
+)
 from lighttouch.interior.statement import least_bends, objection_to, program_of
 from lighttouch.interior.systems import System
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
