@@ -20,6 +20,7 @@ from lighttouch.arrays import Vector
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program, Units
 from lighttouch.interior.systems import System, refined
+from lighttouch.kernels.numerics.gram import share_until_zero
 
 
 @dataclass
@@ -151,10 +152,16 @@ def step(
     delta[smooth] = 1.0 / np.maximum(curvature[smooth], COSTS.least_curvature)
     missing[smooth] = 0.0
     factor = system.factor(delta, lift)
+    exact = False  # what one solution needs no refinement for, the others of this factor do not
 
     def towards(lower: Vector, upper: Vector) -> Point:
+        nonlocal exact
         bottom = -missing - lower / at.low + upper / at.high
-        dx, ds = refined(program, factor, delta, -rest, bottom, lift, refinements)
+        if exact:
+            dx, ds = factor.solve(-rest, bottom)
+        else:
+            solution = refined(program, factor, delta, -rest, bottom, lift, refinements)
+            dx, ds, exact = solution[0], solution[1], not solution[2]
         dn = np.where(below, (lower - at.n * ds) / at.low, 0.0)
         dp = np.where(above, (upper + at.p * ds) / at.high, 0.0)
         return Point(dx, ds, np.where(below, ds, 0.0), np.where(above, -ds, 0.0), dn, dp)
@@ -215,8 +222,7 @@ def reach(at: Point, move: Point) -> float:
         (at.n, move.n),
         (at.p, move.p),
     ):
-        falling = change < 0.0
-        longest = min(longest, float(np.min(-value[falling] / change[falling], initial=np.inf)))
+        longest = min(longest, share_until_zero(value, change))
     return longest
 
 
@@ -279,7 +285,7 @@ def repaired(system: System, at: Point, lift: float, settle: bool) -> Point:
     factor, none = system.factor(delta, -lift), np.zeros(program.count)
     for _ in range(COSTS.repairs):
         rest = program.P @ x - lift * x + program.q + program.backward(s)
-        dx, ds = refined(program, factor, delta, -rest, none, -lift)
+        dx, ds, _ = refined(program, factor, delta, -rest, none, -lift)
         x, s = x + dx, s + ds
     return Point(x, s, at.low, at.high, at.n, at.p)
 
