@@ -224,12 +224,16 @@ def scaled(program: Program, sweeps: int) -> tuple[Program, Units]:
             ]
         )
         row_size[program.is_smooth] = 1.0
-        rows /= np.sqrt(np.where(row_size > 0.0, row_size, 1.0))
+        row_size[row_size == 0.0] = 1.0
+        rows /= np.sqrt(row_size)
         column_size = _row_maxima(P, columns, columns)
         for first, block in zip(program.starts, backwards, strict=False):
             found = _row_maxima(block, columns, rows[first : first + block.shape[1]])
             column_size = np.maximum(column_size, found)
-        columns /= np.sqrt(np.where(column_size > 0.0, column_size, 1.0))
+        column_size[column_size == 0.0] = 1.0
+        columns /= np.sqrt(column_size)
+        if max(np.abs(np.log2(size)).max(initial=0.0) for size in (row_size, column_size)) <= 0.5:
+            break  # nothing changes by more than half a power of two
     return _in_units(program, Units(_power_of_two(columns), _power_of_two(rows), 1.0))
 
 
@@ -246,7 +250,8 @@ def _in_units(program: Program, units: Units) -> tuple[Program, Units]:
     for first, block in zip(program.starts, program.blocks, strict=False):
         scale = rows[first : first + block.shape[0]]
         if sparse.issparse(block):
-            blocks.append(sparse.csr_matrix(sparse.diags(scale) @ block @ by_columns))
+            data = np.repeat(scale, np.diff(block.indptr)) * block.data * columns[block.indices]
+            blocks.append(sparse.csr_matrix((data, block.indices, block.indptr), block.shape))
         else:
             blocks.append(scale[:, None] * block * columns)
     q = columns * program.q

@@ -20,13 +20,3 @@ def weighted_gram(
             row = indices[a]
             for b in range(indptr[i], a + 1):
                 out[row, indices[b]] += scaled * data[b]
-
-
-@lean_kernel
-def share_until_zero(values: np.ndarray, changes: np.ndarray) -> float:
-    """The largest share of the changes that leaves no value negative; infinity without a limit."""
-    share = np.inf
-    for k in range(values.size):
-        if changes[k] < 0.0 and values[k] < -share * changes[k]:
-            share = -values[k] / changes[k]
-    return share
