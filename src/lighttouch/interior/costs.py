@@ -11,7 +11,7 @@ class InteriorCosts:
 
     refinements: int = 8
     """Iterative refinements of a solve, while they help."""
-    refined: float = 1e-14
+    refined: float = 1e-12
     """Residual, relative to the right side, at which a solve needs no refinement. Rounding."""
     least_delta: float = 1e-12
     """Smallest slack per multiplier that a squared row is divided by, in scaled units."""
@@ -35,6 +35,9 @@ class InteriorCosts:
 
     folded_entries: float = 64.0
     """Products per entry of sparse data that forming X'X may take."""
+    shortest_run: float = 2000.0
+    """Entries, in the mean, of runs of rows with the same parameters that are taken as dense
+    matrices: a call of BLAS takes some microseconds, an entry of a sparse row a nanosecond."""
     small_dimension: int = 300
     """Parameters up to which a dense matrix costs next to nothing."""
     dense_rate: float = 1.2e10

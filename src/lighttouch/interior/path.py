@@ -20,6 +20,12 @@ from lighttouch.arrays import Indices, Vector
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program, Units
 from lighttouch.interior.systems import System, refined
+from lighttouch.kernels.numerics.slacks import (
+    aim_at,
+    aim_nearer,
+    products_after,
+    slack_changes,
+)
 
 
 @dataclass
@@ -67,6 +73,11 @@ class Point:
         """The same x with these of its rows."""
         parts = (self.s, self.low, self.high, self.n, self.p)
         return Point(self.x, *(part[rows] for part in parts))
+
+    @property
+    def pairs(self) -> tuple[Vector, Vector, Vector, Vector]:
+        """What must stay positive, in the order of the kernels."""
+        return self.n, self.p, self.low, self.high
 
     @property
     def products(self) -> float:
@@ -168,36 +179,45 @@ def step(
     delta[smooth] = 1.0 / np.maximum(curvature[smooth], COSTS.least_curvature)
     missing[smooth] = 0.0
     factor = system.factor(delta, lift)
+    exact = False  # what one solution needs no refinement for, the others of this factor do not
 
-    def towards(lower: Vector, upper: Vector) -> Point:
+    def towards(lower: Vector, upper: Vector) -> tuple[Point, float]:
+        """The move that changes the products by these, and how far it may go."""
+        nonlocal exact
         bottom = -missing - lower / at.low + upper / at.high
-        dx, ds = refined(program, factor, delta, -rest, bottom, lift, refinements)
-        dn = np.where(below, (lower - at.n * ds) / at.low, 0.0)
-        dp = np.where(above, (upper + at.p * ds) / at.high, 0.0)
-        return Point(dx, ds, np.where(below, ds, 0.0), np.where(above, -ds, 0.0), dn, dp)
+        if exact:
+            dx, ds = factor.solve(-rest, bottom)
+        else:
+            solution = refined(program, factor, delta, -rest, bottom, lift, refinements)
+            dx, ds, exact = solution[0], solution[1], not solution[2]
+        changes = tuple(np.empty((4, ds.size)))
+        reach = slack_changes(below, above, lower, upper, *at.pairs, ds, *changes)
+        dn, dp, dlow, dhigh = changes
+        return Point(dx, ds, dlow, dhigh, dn, dp), min(reach, 1.0 / COSTS.share_of_step)
 
     lower, upper = -at.n * at.low, -at.p * at.high
     count = int(np.count_nonzero(below) + np.count_nonzero(above))
-    move = towards(lower, upper)
-    length = min(1.0, reach(at, move))
+    move, reach = towards(lower, upper)
+    length = min(1.0, reach)
     if count:
-        mean = at.products / count
-        centre = mean * (moved(at, move, length).products / at.products) ** 3
-        lower = np.where(below, lower - move.n * move.low + centre, 0.0)
-        upper = np.where(above, upper - move.p * move.high + centre, 0.0)
-        move = towards(lower, upper)
-        length = min(1.0, COSTS.share_of_step * reach(at, move))
+        left = products_after(*at.pairs, *move.pairs, length)
+        centre = at.products / count * (left / at.products) ** 3
+        aim_at(below, above, *move.pairs, centre, lower, upper)
+        move, reach = towards(lower, upper)
+        length = min(1.0, COSTS.share_of_step * reach)
+        least, most = COSTS.least_product * centre, COSTS.largest_product * centre
         for _ in range(COSTS.correctors):
             if length >= COSTS.long_step:
                 break
-            aimed = moved(at, move, min(1.0, length + COSTS.farther))
-            more = np.where(below, _towards_centre(aimed.n * aimed.low, centre), 0.0)
-            other = np.where(above, _towards_centre(aimed.p * aimed.high, centre), 0.0)
-            tried = towards(lower + more, upper + other)
-            found = min(1.0, COSTS.share_of_step * reach(at, tried))
+            aim, far = np.empty((2, lower.size)), min(1.0, length + COSTS.farther)
+            aim_nearer(
+                below, above, *at.pairs, *move.pairs, far, least, most, lower, upper, aim
+            )  # Gondzio 1996
+            tried, reach = towards(aim[0], aim[1])
+            found = min(1.0, COSTS.share_of_step * reach)
             if found < length + COSTS.worth * COSTS.farther:
                 break
-            lower, upper, move, length = lower + more, upper + other, tried, found
+            lower, upper, move, length = aim[0], aim[1], tried, found
     if smooth.any():
         change = float(np.abs(program.forward(move.x))[smooth].max())
         length = min(length, COSTS.longest_change / max(change, 1e-300))
@@ -215,12 +235,6 @@ def falling_lift(at: Point) -> float:
     return min(COSTS.lift, max(at.products, COSTS.least_lift))
 
 
-def _towards_centre(products: Vector, centre: float) -> Vector:
-    """What brings products back between a tenth and ten times the centre (Gondzio 1996)."""
-    aim = np.clip(products, COSTS.least_product * centre, COSTS.largest_product * centre)
-    return np.maximum(aim - products, -COSTS.largest_product * centre)
-
-
 def moved(at: Point, move: Point, length: float) -> Point:
     pairs = zip(
         (at.x, at.s, at.low, at.high, at.n, at.p),
@@ -228,20 +242,6 @@ def moved(at: Point, move: Point, length: float) -> Point:
         strict=True,
     )
     return Point(*(value + length * change for value, change in pairs))
-
-
-def reach(at: Point, move: Point) -> float:
-    """How far the move may go until a slack or the distance of a slope from its bound is zero."""
-    longest = 1.0 / COSTS.share_of_step
-    for value, change in (
-        (at.low, move.low),
-        (at.high, move.high),
-        (at.n, move.n),
-        (at.p, move.p),
-    ):
-        falling = change < 0.0
-        longest = min(longest, float(np.min(-value[falling] / change[falling], initial=np.inf)))
-    return longest
 
 
 def dual_value(
@@ -303,7 +303,7 @@ def repaired(system: System, at: Point, lift: float, settle: bool) -> Point:
     factor, none = system.factor(delta, -lift), np.zeros(program.count)
     for _ in range(COSTS.repairs):
         rest = program.P @ x - lift * x + program.q + program.backward(s)
-        dx, ds = refined(program, factor, delta, -rest, none, -lift)
+        dx, ds, _ = refined(program, factor, delta, -rest, none, -lift)
         x, s = x + dx, s + ds
     return Point(x, s, at.low, at.high, at.n, at.p)
 
