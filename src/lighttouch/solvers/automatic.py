@@ -110,7 +110,7 @@ class Automatic(BaseSolver[ChainState]):
         interior = InteriorPoint(self.tolerance)
         if interior.objection_to(problem) is None:
             short = interior_seconds(problem) <= COSTS.short_interior
-            return (polish, interior) if short else (polish,)
+            return (polish, interior, *self._planes(problem)) if short else (polish,)
         planes = self._planes(problem)
         dear = feasible.is_coupled or feasible.is_curved
         return (*planes, polish) if dear else (polish, *planes)

@@ -23,7 +23,7 @@ from lighttouch.interior.choice import choose_system
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import (
     Point,
-    dual_value,
+    dual_bounds,
     falling_lift,
     first_point,
     point_near,
@@ -74,7 +74,8 @@ class InteriorState(SolverState):
     last_goal: float = 0.0
     least_merit: float = math.inf  # of this round
     least_gap: float = math.inf  # of a point that is feasible in it
-    bound: float = -math.inf
+    bound: float = -math.inf  # likely: it says when to stop
+    proven: float = -math.inf
     best: Vector | None = None
     best_objective: float = math.inf
     first_objective: float = math.inf
@@ -149,7 +150,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if self.near:
             state.near, state.near_scale = start.copy(), abs(state.first_objective)
         none = np.zeros(model.program.count)
-        state.bound = model.bound(model.program, np.zeros(start.size), none)
+        model.renew_bound(model.program, state, np.zeros(start.size), none)
         return state
 
     def advance(
@@ -190,12 +191,12 @@ class InteriorPoint(BaseSolver[InteriorState]):
         left = current.left(state.point)
         scale = max(abs(value), state.scale if state.best is not None else TINY)
         before = state.bound
-        state.bound = max(state.bound, model.bound(program, at.x, at.s))
+        model.renew_bound(program, state, at.x, at.s)
         risen = state.bound > before + INTERIOR.little_rise * abs(before)
         if feasible and self._worth_repairing(state, at, value, scale):
             for better in current.repaired(state.point):
-                state.bound = max(state.bound, model.bound(program, better.x, better.s))
-                if value - state.bound <= state.goal * scale:
+                model.renew_bound(program, state, better.x, better.s)
+                if value - state.proven <= state.goal * scale:
                     break
         gap = value - state.bound
         merit = left + at.products + scale * excess / size
@@ -303,14 +304,15 @@ class InteriorPoint(BaseSolver[InteriorState]):
     def finished(self, state: InteriorState) -> Status | None:
         if not state.ended:
             return None
-        proven = state.best is not None and state.gap <= self.tolerance * state.scale
+        gap = state.best_objective - state.proven
+        proven = state.best is not None and gap <= self.tolerance * state.scale
         return Status.CONVERGED if proven else Status.STALLED
 
     def solution(self, state: InteriorState) -> Vector:
         return state.w
 
     def lower_bound(self, state: InteriorState) -> float:
-        return state.bound
+        return state.proven
 
     def multipliers(self, problem: Problem, state: InteriorState) -> Vector | None:
         if state.best is None or problem.constraints.members > INTERIOR.most_multipliers:
@@ -338,8 +340,9 @@ class _Model:
     upper: Vector
     bend: Vector
 
-    def bound(self, program: Program, x: Vector, s: Vector) -> float:
-        return dual_value(program, x, s, self.lower, self.upper, self.bend)
+    def renew_bound(self, program: Program, state: InteriorState, x: Vector, s: Vector) -> None:
+        proven, likely = dual_bounds(program, x, s, self.lower, self.upper, self.bend)
+        state.proven, state.bound = max(state.proven, proven), max(state.bound, likely)
 
 
 def _model(problem: Problem) -> _Model:
