@@ -63,21 +63,30 @@ class Point:
         return all(bool(np.isfinite(part).all()) for part in parts)
 
 
-def first_point(system: System, far: float, lift: float = COSTS.first_lift) -> Point:
+def first_point(
+    system: System, far: float, lift: float = COSTS.first_lift, near: bool = False
+) -> Point:
     """The point that squared penalties on all rows would choose, well inside of all bounds: `far`
-    times as far as rows are broken.
+    times as far as rows are broken, or as they are away; with `near`, only as they are broken.
     """
     program = system.program
     below, above = program.below, program.above
     delta = np.ones(program.count)
     delta[program.is_equality] = 0.0
+    if near:  # what the origin satisfies pulls nowhere
+        one_sided = below ^ above
+        satisfied = np.where(below, -program.centre, program.centre) <= 0.0
+        delta[one_sided & satisfied] = COSTS.immovable
     x, _ = system.factor(delta, lift).solve(-program.q, program.centre)
     u = program.forward(x) - program.centre
     width = np.where(below & above, program.most - program.least, np.inf)
     two_sided = np.isfinite(width)
     if two_sided.any() and far == COSTS.first_slacks[0]:
         far = 1.0  # slopes between two bounds are well inside of both
-    typical = far * max(COSTS.least_slack, float(np.abs(u[below | above]).max(initial=0.0)))
+    away = np.abs(u)
+    if near:  # a row that is far away says nothing about sizes
+        away = np.where(two_sided, away, np.maximum(0.0, np.where(below, u, -u)))
+    typical = far * max(COSTS.least_slack, float(away[below | above].max(initial=0.0)))
     s = np.zeros(program.count)
     s[two_sided] = 0.5 * (program.least[two_sided] + program.most[two_sided])
     n = np.where(below, np.maximum(-u, 0.0) + typical, 0.0)

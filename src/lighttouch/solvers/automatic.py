@@ -107,13 +107,16 @@ class Automatic(BaseSolver[ChainState]):
         """FISTA, and what proves its answer, or finds a better one, where that is cheap too. Under
         rules that make projections dear, cutting planes go first: they need few.
         """
-        interior = InteriorPoint(self.tolerance)
-        if interior.objection_to(problem) is None:
-            short = interior_seconds(problem) <= COSTS.short_interior
-            return (polish, interior, *self._planes(problem)) if short else (polish,)
-        planes = self._planes(problem)
+        interior, planes = InteriorPoint(self.tolerance), self._planes(problem)
         dear = feasible.is_coupled or feasible.is_curved
-        return (*planes, polish) if dear else (polish, *planes)
+        proofs: tuple[AnySolver, ...] = planes
+        if interior.objection_to(problem) is None:
+            if interior_seconds(problem) > COSTS.short_interior:
+                return (polish,)
+            proofs = (interior, *planes)
+        if dear:
+            return (*proofs, polish)
+        return (replace(polish, passes=COSTS.passes_before_proof), *proofs) if proofs else (polish,)
 
     def _planes(self, problem: Problem) -> tuple[AnySolver, ...]:
         """Cutting planes, which take everything, where the problem is small."""
@@ -153,6 +156,8 @@ class Automatic(BaseSolver[ChainState]):
 
     def _next(self, problem: Problem, state: ChainState) -> None:
         """Go on with the next solver from the solution of this one."""
+        if state.place == 0 and not problem.relative_violation(state.best) > 0.0:
+            state.best_objective = problem.objective.value(state.best)  # the start, feasible
         solution = state.solver.solution(state.inner)
         objective = problem.objective.value(solution)
         if objective < state.best_objective:

@@ -415,7 +415,8 @@ class _Round:
 
     def _first(self, state: InteriorState) -> Point:
         if state.near is None or state.afresh:
-            return first_point(self.system, INTERIOR.first_slacks[state.attempt])
+            far, again = INTERIOR.first_slacks[state.attempt], self.units.basis is not None
+            return first_point(self.system, far, near=again)
         pairs = int(np.count_nonzero(self.inner.below) + np.count_nonzero(self.inner.above))
         gap = INTERIOR.again_gap if state.searching else INTERIOR.last_again_gap
         product = gap * state.near_scale * self.units.objective / max(1, pairs)
