@@ -182,7 +182,19 @@ class InteriorCosts:
     """Rounding errors, in units of the sum of the sizes of its terms, that a bound is lowered by.
     NumPy adds in pairs, so that errors grow with the logarithm of the number. Rounding."""
     flat_reach: float = 100.0
-    """How far an optimum may be, in units of the point, for what rounding leaves over."""
+    """How far an optimum may be, in units of the point, for what rounding leaves over: a guess that
+    says when to stop, never a proof."""
+    rest_rounding: float = 16.0
+    """Rounding errors of its terms by which a computed sum may be off. Rounding."""
+    eigenvalue_rounding: float = 8.0
+    """... and a computed eigenvalue, per row and unit of the trace. Rounding."""
+    room_used: float = 0.5
+    """Of the room of slopes that exact ones may be away."""
+    balance_rounds: int = 3
+    """In which parameters are found that nothing bounds. Budget."""
+    largest_component: int = 1000
+    """Parameters that nothing bounds and rows join, up to which eigenvalues are computed (a third
+    of a second). Budget: beyond it nothing is proven where nothing is bounded."""
 
 
 COSTS = InteriorCosts()

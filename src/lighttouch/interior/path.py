@@ -7,7 +7,7 @@ JMLR 14, 2013. With u = B x - c, the optimality conditions are
 
     P x + q + B's = 0,   u = p - n + r s,   n (s - l) = 0,   p (h - s) = 0,   all four >= 0.
 
-No step is trusted: `dual_value` bounds the optimum from any x and any slopes.
+No step is trusted: `dual_bounds` bounds the optimum from any x and any slopes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lighttouch.arrays import Indices, Vector
+from lighttouch.interior.balance import EPSILON, balanced_value
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program, Units
 from lighttouch.interior.systems import System, refined
@@ -90,21 +91,30 @@ class Point:
         return all(bool(np.isfinite(part).all()) for part in parts)
 
 
-def first_point(system: System, far: float, lift: float = COSTS.first_lift) -> Point:
+def first_point(
+    system: System, far: float, lift: float = COSTS.first_lift, near: bool = False
+) -> Point:
     """The point that squared penalties on all rows would choose, well inside of all bounds: `far`
-    times as far as rows are broken.
+    times as far as rows are broken, or as they are away; with `near`, only as they are broken.
     """
     program = system.program
     below, above = program.below, program.above
     delta = np.ones(program.count)
     delta[program.is_equality] = 0.0
+    if near:  # what the origin satisfies pulls nowhere
+        one_sided = below ^ above
+        satisfied = np.where(below, -program.centre, program.centre) <= 0.0
+        delta[one_sided & satisfied] = COSTS.immovable
     x, _ = system.factor(delta, lift).solve(-program.q, program.centre)
     u = program.forward(x) - program.centre
     width = np.where(below & above, program.most - program.least, np.inf)
     two_sided = np.isfinite(width)
     if two_sided.any() and far == COSTS.first_slacks[0]:
         far = 1.0  # slopes between two bounds are well inside of both
-    typical = far * max(COSTS.least_slack, float(np.abs(u[below | above]).max(initial=0.0)))
+    away = np.abs(u)
+    if near:  # a row that is far away says nothing about sizes
+        away = np.where(two_sided, away, np.maximum(0.0, np.where(below, u, -u)))
+    typical = far * max(COSTS.least_slack, float(away[below | above].max(initial=0.0)))
     s = np.zeros(program.count)
     s[two_sided] = 0.5 * (program.least[two_sided] + program.most[two_sided])
     n = np.where(below, np.maximum(-u, 0.0) + typical, 0.0)
@@ -244,18 +254,20 @@ def moved(at: Point, move: Point, length: float) -> Point:
     return Point(*(value + length * change for value, change in pairs))
 
 
-def dual_value(
+def dual_bounds(
     program: Program, x: Vector, s: Vector, lower: Vector, upper: Vector, bend: Vector
-) -> float:
-    """A lower bound on the objective of every v with lower <= v <= upper; -inf where none is known.
+) -> tuple[float, float]:
+    """Lower bounds on the objective of every v with lower <= v <= upper: proven, and likely; -inf
+    where none is known.
 
     For any slopes s within their bounds and any x, with rho = P x + q + B's,
 
         f(v) >= rho.v - x'Px/2 + (v - x)'P(v - x)/2 - sum_k (s_k c_k + rho_k*(s_k)),
 
     with rho_k*(s) = r_k s^2 / 2 or the conjugate of the loss (Fenchel's inequality), and
-    P - diag(bend) is positive semidefinite. Where nothing bounds v and rho is rounding, v is taken
-    to be within `flat_reach` of x: the one assumption.
+    P - diag(bend) is positive semidefinite. Where nothing bounds v and rho is rounding, the likely
+    bound takes v to be within `flat_reach` of x; the proven one moves s until rho is exactly 0
+    (`balance.py`).
     """
     s, conjugates = program.conjugates(s)
     constant = program.constant - conjugates
@@ -263,7 +275,7 @@ def dual_value(
     sizes = program.sizes
     size = np.asarray(sizes.P @ np.abs(x) + sizes.q + sizes.backward(np.abs(s)))
     largest = float(size.max(initial=0.0))
-    rounding = 2.0**-52 * (COSTS.linear_rounding * size + COSTS.largest_rounding * largest)
+    rounding = EPSILON * (COSTS.linear_rounding * size + COSTS.largest_rounding * largest)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         v = np.where(bend > 0.0, x - rest / bend, np.where(rest > 0.0, -np.inf, np.inf))
         v = np.clip(v, lower, upper)
@@ -275,8 +287,13 @@ def dual_value(
     bent, moved_to = 0.5 * float(x @ (program.P @ x)), float(rest @ x)
     terms = abs(program.constant) + program.conjugate_size(s) + abs(bent)
     terms += float(np.abs(rest) @ np.abs(x)) + abs(least)
-    outward = COSTS.sum_rounding * 2.0**-52 * terms
-    return constant - bent + moved_to + least - outward
+    outward = COSTS.sum_rounding * EPSILON * terms
+    likely = constant - bent + moved_to + least - outward
+    if likely == -np.inf:
+        return likely, likely
+    error = COSTS.rest_rounding * EPSILON * size
+    proven = balanced_value(program, x, s, rest, error, (lower, upper), bend) - outward
+    return min(proven, likely), likely
 
 
 def repaired(system: System, at: Point, lift: float, settle: bool) -> Point:
@@ -284,7 +301,7 @@ def repaired(system: System, at: Point, lift: float, settle: bool) -> Point:
     room.
 
     With `settle`, slopes that are nearer to a bound than their slack is to 0 are first put there,
-    and stay: what no active row holds then balances exactly. The point is good for `dual_value`
+    and stay: what no active row holds then balances exactly. The point is good for `dual_bounds`
     alone.
     """
     program = system.program

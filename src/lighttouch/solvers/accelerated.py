@@ -19,7 +19,7 @@ from lighttouch.arrays import Vector
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.kernels.verbs.objectives import smooth_value, smooth_value_and_gradient
 from lighttouch.problem import Problem
-from lighttouch.projections import OutOfTimeError, project
+from lighttouch.projections import OutOfTimeError, Projected, project
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
 from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit, runnable
@@ -283,12 +283,16 @@ def _minorant(
     return (rounded, gradient) if found is None else (found[0], found[1] * state.scale)
 
 
-def _nearest(problem: Problem, x: Vector, state: AcceleratedState) -> Vector:
-    """The projection, in units of `scale` (which differ from 1 only where the set is a box)."""
+def _projected(problem: Problem, x: Vector, state: AcceleratedState) -> Projected:
+    """The projection of x, which is in units of `scale` (1 but where the set is a box)."""
     state.counters[CHECKS] += problem.constraints.members
     found = project(state.scale * x, problem.constraints, problem.domain, warm=state.warm)
     state.warm = found.warm
-    return np.asarray(found.w / state.scale)
+    return found
+
+
+def _nearest(problem: Problem, x: Vector, state: AcceleratedState) -> Vector:
+    return np.asarray(_projected(problem, x, state).w / state.scale)
 
 
 def _backtrack(problem: Problem, state: AcceleratedState, value: float, gradient: Vector) -> Vector:
@@ -346,7 +350,6 @@ def _renew_bounds(
 def _tangent(
     problem: Problem, state: AcceleratedState, value: float, gradient: Vector, steps: float
 ) -> Tangent:
-    length = steps / state.curvature
-    p = _nearest(problem, state.x - length * gradient, state)
-    scale = state.scale
-    return Tangent(state.w, value, gradient / scale, scale * p, length, scale)
+    length, scale = steps / state.curvature, state.scale
+    found = _projected(problem, state.x - length * gradient, state)
+    return Tangent(state.w, value, gradient / scale, found.w, length, scale, found.certificate)

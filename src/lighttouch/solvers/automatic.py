@@ -94,7 +94,7 @@ class Automatic(BaseSolver[ChainState]):
         if seconds <= patience:
             short = seconds <= COSTS.short_interior
             tolerance = min(self.tolerance, COSTS.interior_claim) if short else self.tolerance
-            return (InteriorPoint(tolerance), *self._planes(problem), polish)
+            return (InteriorPoint(tolerance), *self._planes(problem, feasible), polish)
         if cheap and check_operations(problem) <= COSTS.cheap_check:
             return self._with_proof(problem, feasible, polish)
         sampled = SampledAdaGrad(self.tolerance)
@@ -108,21 +108,24 @@ class Automatic(BaseSolver[ChainState]):
         self, problem: Problem, feasible: FeasibleSet, polish: Accelerated
     ) -> tuple[AnySolver, ...]:
         """FISTA, and what proves its answer, or finds a better one, where that is cheap too. Under
-        rules that make projections dear, cutting planes go first: they need few.
+        rules that make projections dear, the others go first: they need few.
         """
         interior = InteriorPoint(self.tolerance)
+        proofs: tuple[AnySolver, ...] = self._planes(problem, feasible)
         if interior.objection_to(problem) is None:
-            short = interior_seconds(problem) <= COSTS.short_interior
-            return (polish, interior) if short else (polish,)
-        planes = self._planes(problem)
-        dear = feasible.is_coupled or feasible.is_curved
-        return (*planes, polish) if dear else (polish, *planes)
+            if interior_seconds(problem) > COSTS.short_interior:
+                return (polish,)
+            proofs = (interior, *proofs)
+        if feasible.is_coupled or feasible.is_curved or not proofs:
+            return (*proofs, polish)
+        return (replace(polish, passes=COSTS.passes_before_proof), *proofs, polish)
 
-    def _planes(self, problem: Problem) -> tuple[AnySolver, ...]:
-        """Cutting planes, which take everything, where the problem is small."""
+    def _planes(self, problem: Problem, feasible: FeasibleSet) -> tuple[AnySolver, ...]:
+        """Cutting planes, for functions that the interior point cannot take as they are."""
+        needed = feasible.is_curved or InteriorPoint().objection_to(problem) is not None
         small = problem.dimension <= COSTS.cutting_dimension
         cheap = pass_operations(problem) <= COSTS.cutting_pass
-        return (CuttingPlanes(self.tolerance),) if small and cheap else ()
+        return (CuttingPlanes(self.tolerance),) if needed and small and cheap else ()
 
     def _interior_seconds(self, problem: Problem, feasible: FeasibleSet) -> float:
         """About how long an interior point would take; infinite where others are better anyway:
@@ -156,6 +159,8 @@ class Automatic(BaseSolver[ChainState]):
 
     def _next(self, problem: Problem, state: ChainState) -> None:
         """Go on with the next solver from the solution of this one."""
+        if state.place == 0 and not problem.relative_violation(state.best) > 0.0:
+            state.best_objective = problem.objective.value(state.best)  # the start, feasible
         solution = state.solver.solution(state.inner)
         objective = problem.objective.value(solution)
         if objective < state.best_objective:
@@ -168,6 +173,10 @@ class Automatic(BaseSolver[ChainState]):
 
     def finished(self, state: ChainState) -> Status | None:
         status = state.solver.finished(state.inner)
+        if status is None:
+            return None
+        if state.best_objective - self.lower_bound(state) <= self._enough(state):
+            return Status.CONVERGED  # what one has found, another has proven
         last = state.place + 1 == len(state.solvers)
         return status if last or state.solver.is_content(state.inner) else None
 
@@ -194,7 +203,12 @@ class Automatic(BaseSolver[ChainState]):
         return state.solver.multipliers(problem, state.inner)
 
     def accuracy(self, state: ChainState) -> float:
-        return state.solver.accuracy(state.inner)
+        return max(self._enough(state), state.solver.accuracy(state.inner))
+
+    def _enough(self, state: ChainState) -> float:
+        """The gap within which the best point of the solvers before may be called optimal."""
+        known = math.isfinite(state.best_objective)
+        return self.tolerance * abs(state.best_objective) if known else 0.0
 
     def notes(self, state: ChainState) -> Sequence[str]:
         return state.solver.notes(state.inner)

@@ -84,6 +84,9 @@ class SolverCosts:
     take the same, 0.01% above what four times the share reaches."""
     fewest_polish_passes: int = 20
     """Full gradients of that finish in any case. Budget."""
+    passes_before_proof: int = 500
+    """Full gradients of FISTA where an interior point or cutting planes would follow in less than a
+    second. Budget: ill-conditioned data take FISTA a hundred times as many."""
     interior_seconds: float = 10.0
     """Estimated seconds of an interior point up to which it takes kinked losses and coupled rows
     at once. Budget."""
@@ -306,6 +309,9 @@ class SolverCosts:
     """Products with the data before a curvature matrix is factored instead. Budget."""
     outward: float = 8.0
     """Rounding errors per column that a factored matrix is lowered by. Rounding."""
+    certified_accuracy: float = 1e-10
+    """Of its distance, that a certified projection without a known gap may be away from the nearest
+    point. Tolerance: ten times that of the projections."""
     unbounded_slope: float = 1e300
     """Stands for infinity among slopes. Rounding."""
 

@@ -29,7 +29,7 @@ from lighttouch.interior.choice import choose_system
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import (
     Point,
-    dual_value,
+    dual_bounds,
     falling_lift,
     first_point,
     repaired,
@@ -211,6 +211,11 @@ class _Model:
             slope += weight * part.gradient(w)
         return _tangent(w, value, slope)
 
+    def size(self, w: Vector) -> float:
+        """The sum of the sizes of the terms of the parts with a statement."""
+        sizes, far = self.program.sizes, np.abs(w)
+        return float(far @ (sizes.P @ far)) + float(sizes.q @ far)
+
     def ruled(self, program: Program, state: CuttingPlanesState) -> Program:
         """The program with the constraints and their cuts."""
         taken = self.rows.take(state.rows)
@@ -299,11 +304,13 @@ def _visit(problem: Problem, model: _Model, state: CuttingPlanesState, w: Vector
     if not math.isfinite(objective):
         return
     slope = problem.objective.gradient(inside)
+    rounding = _rounding(inside, objective, slope) + EPSILON * model.size(inside)
     state.whole = state.whole.with_more(_tangent(inside, objective, slope))
     state.tangents = state.tangents.with_more(model.tangent(inside))
-    if objective < state.best_objective:
-        state.best, state.best_objective = inside, objective
-        state.rounding = _rounding(inside, objective, slope)
+    if (
+        objective + rounding < state.best_objective + state.rounding
+    ):  # far out it is mostly rounding
+        state.best, state.best_objective, state.rounding = inside, objective, rounding
     state.cuts = state.cuts.with_more(cuts_at(model.curved, w, INTERIOR.cuts_per_round))
     broken = np.setdiff1d(model.rows.broken(w), state.rows)
     state.rows = np.concatenate([state.rows, broken])
@@ -325,12 +332,13 @@ def _lowest(model: _Model, state: CuttingPlanesState, tolerance: float) -> Vecto
     if found is None:
         return None
     d, rows, first = model.lower.size, ruled.count, program.count - state.tangents.count
-    dual = _with_cuts(ruled, state.tangents)
+    dual, ends = _lifted(ruled, state.tangents), np.array([np.inf])
+    lower, upper = np.concatenate([model.lower, -ends]), np.concatenate([model.upper, ends])
     for x, s in found.points():
         multipliers = np.maximum(s[first:], 0.0)
         shares = multipliers / max(float(multipliers.sum()), TINY)  # of 1, as t wants it
         slopes = np.concatenate([s[:rows], shares])
-        bound = dual_value(dual, x[:d], slopes, model.lower, model.upper, model.bend)
+        bound, _ = dual_bounds(dual, x, slopes, lower, upper, np.append(model.bend, 0.0))
         state.bound = max(state.bound, bound)
     x = found.x[:d]
     heights = state.tangents.slopes @ x - state.tangents.right

@@ -85,7 +85,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if self.near:
             state.near, state.near_scale = start.copy(), abs(state.first_objective)
         none = np.zeros(model.program.count)
-        state.bound = model.bound(model.program, np.zeros(start.size), none)
+        model.renew_bound(model.program, state, np.zeros(start.size), none)
         return state
 
     def advance(
@@ -126,7 +126,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         left = current.left(state.point)
         scale = max(abs(value), state.scale if state.best is not None else TINY)
         before = state.bound
-        state.bound = max(state.bound, model.bound(program, at.x, at.s))
+        model.renew_bound(program, state, at.x, at.s)
         risen = state.bound > before + INTERIOR.little_rise * abs(before)
         if feasible and self._worth_repairing(state, at, value, scale):
             self._repair(model, current, state, value - state.goal * scale)
@@ -165,8 +165,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
     def _repair(self, model: Model, current: Round, state: InteriorState, enough: float) -> None:
         assert state.point is not None
         for better in current.repaired(state.point):
-            state.bound = max(state.bound, model.bound(current.program, better.x, better.s))
-            if state.bound >= enough:
+            model.renew_bound(current.program, state, better.x, better.s)
+            if state.proven >= enough:
                 break
 
     def _keep(
@@ -243,14 +243,15 @@ class InteriorPoint(BaseSolver[InteriorState]):
     def finished(self, state: InteriorState) -> Status | None:
         if not state.ended:
             return None
-        proven = state.best is not None and state.gap <= self.tolerance * state.scale
+        gap = state.best_objective - state.proven
+        proven = state.best is not None and gap <= self.tolerance * state.scale
         return Status.CONVERGED if proven else Status.STALLED
 
     def solution(self, state: InteriorState) -> Vector:
         return state.w
 
     def lower_bound(self, state: InteriorState) -> float:
-        return state.bound
+        return state.proven
 
     def multipliers(self, problem: Problem, state: InteriorState) -> Vector | None:
         if state.best is None or problem.constraints.members > INTERIOR.most_multipliers:

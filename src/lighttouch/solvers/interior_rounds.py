@@ -21,7 +21,7 @@ from lighttouch.interior.choice import choose_system
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.path import (
     Point,
-    dual_value,
+    dual_bounds,
     falling_lift,
     first_point,
     point_near,
@@ -75,7 +75,8 @@ class InteriorState(SolverState):
     last_goal: float = 0.0
     least_merit: float = math.inf  # of this round
     least_gap: float = math.inf  # of a point that is feasible in it
-    bound: float = -math.inf
+    bound: float = -math.inf  # likely: it says when to stop
+    proven: float = -math.inf
     best: Vector | None = None
     best_objective: float = math.inf
     first_objective: float = math.inf
@@ -115,8 +116,9 @@ class Model:
     upper: Vector
     bend: Vector
 
-    def bound(self, program: Program, x: Vector, s: Vector) -> float:
-        return dual_value(program, x, s, self.lower, self.upper, self.bend)
+    def renew_bound(self, program: Program, state: InteriorState, x: Vector, s: Vector) -> None:
+        proven, likely = dual_bounds(program, x, s, self.lower, self.upper, self.bend)
+        state.proven, state.bound = max(state.proven, proven), max(state.bound, likely)
 
 
 def model_of(problem: Problem) -> Model:
@@ -190,7 +192,8 @@ class Round:
         if state.earlier is not None:
             return self._again(state.earlier)
         if state.near is None:
-            return first_point(self.system, COSTS.first_slacks[state.attempt])
+            far, again = COSTS.first_slacks[state.attempt], self.units.basis is not None
+            return first_point(self.system, far, near=again)
         pairs = int(np.count_nonzero(self.inner.below) + np.count_nonzero(self.inner.above))
         product = COSTS.near_gap * state.near_scale * self.units.objective / max(1, pairs)
         return point_near(self.system, self.units.inner(state.near), float(product))
