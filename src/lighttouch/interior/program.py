@@ -219,21 +219,32 @@ def scaled(program: Program, sweeps: int) -> tuple[Program, Units]:
     columns, rows = np.ones(program.dimension), np.ones(program.count)
     P, blocks = abs(sparse.csr_matrix(program.P)), [abs(block) for block in program.blocks]
     for _ in range(sweeps):
-        row_size = np.concatenate(
-            [np.zeros(0)]
-            + [
-                row_maxima(block, rows[first : first + block.shape[0]], columns)
-                for first, block in zip(program.starts, blocks, strict=False)
-            ]
-        )
-        row_size[program.is_smooth] = 1.0
-        rows /= np.sqrt(np.where(row_size > 0.0, row_size, 1.0))
+        rows /= np.sqrt(_row_sizes(program, blocks, rows, columns))
         column_size = row_maxima(P, columns, columns)
         for first, block in zip(program.starts, blocks, strict=False):
             found = _column_maxima(block, rows[first : first + block.shape[0]], columns)
             column_size = np.maximum(column_size, found)
         columns /= np.sqrt(np.where(column_size > 0.0, column_size, 1.0))
     return in_units(program, Units(power_of_two(columns), power_of_two(rows), 1.0))
+
+
+def with_rows_scaled(program: Program, columns: Vector) -> tuple[Program, Units]:
+    """The program in given units of x, powers of two, and units of its rows in which their largest
+    entry is about 1.
+    """
+    blocks = [abs(block) for block in program.blocks]
+    sizes = _row_sizes(program, blocks, np.ones(program.count), columns)
+    return in_units(program, Units(columns, power_of_two(1.0 / sizes), 1.0))
+
+
+def _row_sizes(program: Program, blocks: Sequence[Matrix], rows: Vector, columns: Vector) -> Vector:
+    """The largest entry of every row of these blocks, 1 where there is none or a loss is smooth."""
+    sizes = np.ones(program.count)
+    for first, block in zip(program.starts, blocks, strict=False):
+        mine = slice(first, first + block.shape[0])
+        sizes[mine] = row_maxima(block, rows[mine], columns)
+    sizes[program.is_smooth | (sizes <= 0.0)] = 1.0
+    return sizes
 
 
 def power_of_two(sizes: Vector) -> Vector:
