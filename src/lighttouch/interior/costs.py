@@ -118,8 +118,9 @@ class InteriorCosts:
     """Of the parameters that a row must hold to count as dense."""
     dense_batch: float = 0.75
     """Dense rows that may join at once, per parameter."""
-    idle: float = 0.01
-    """Slope per slack, in scaled units, below which a dense row is dropped."""
+    dense_kept: float = 1.25
+    """Dense rows of a working set that stay for the next round, per parameter: at a vertex as many
+    rows hold the point as there are parameters."""
     batch_share: float = 4.0
     """... or so many per parameter."""
     no_bound: float = 1e19

@@ -229,15 +229,7 @@ def scaled(program: Program, sweeps: int) -> tuple[Program, Units]:
     P, blocks = abs(sparse.csr_matrix(program.P)), program.sizes.blocks
     backwards = program.sizes.backwards
     for _ in range(sweeps):
-        row_size = np.concatenate(
-            [np.zeros(0)]
-            + [
-                row_maxima(block, rows[first : first + block.shape[0]], columns)
-                for first, block in zip(program.starts, blocks, strict=False)
-            ]
-        )
-        row_size[program.is_smooth] = 1.0
-        row_size[row_size == 0.0] = 1.0
+        row_size = _row_sizes(program, blocks, rows, columns)
         rows /= np.sqrt(row_size)
         column_size = row_maxima(P, columns, columns)
         for first, block in zip(program.starts, backwards, strict=False):
@@ -248,6 +240,25 @@ def scaled(program: Program, sweeps: int) -> tuple[Program, Units]:
         if max(np.abs(np.log2(size)).max(initial=0.0) for size in (row_size, column_size)) <= 0.5:
             break  # nothing changes by more than half a power of two
     return in_units(program, Units(power_of_two(columns), power_of_two(rows), 1.0))
+
+
+def with_rows_scaled(program: Program, columns: Vector) -> tuple[Program, Units]:
+    """The program in given units of x, powers of two, and units of its rows in which their largest
+    entry is about 1.
+    """
+    blocks = [abs(block) for block in program.blocks]
+    sizes = _row_sizes(program, blocks, np.ones(program.count), columns)
+    return in_units(program, Units(columns, power_of_two(1.0 / sizes), 1.0))
+
+
+def _row_sizes(program: Program, blocks: Sequence[Matrix], rows: Vector, columns: Vector) -> Vector:
+    """The largest entry of every row of these blocks, 1 where there is none or a loss is smooth."""
+    sizes = np.ones(program.count)
+    for first, block in zip(program.starts, blocks, strict=False):
+        mine = slice(first, first + block.shape[0])
+        sizes[mine] = row_maxima(block, rows[mine], columns)
+    sizes[program.is_smooth | (sizes <= 0.0)] = 1.0
+    return sizes
 
 
 def power_of_two(sizes: Vector) -> Vector:

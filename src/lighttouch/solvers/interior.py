@@ -84,9 +84,21 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state.first_objective = problem.objective.value(start)
         if self.near:
             state.near, state.near_scale = start.copy(), abs(state.first_objective)
+        elif not everything and model.rows.any_dense and model.is_quadratic:
+            self._begin_free(problem, model, state)
         none = np.zeros(model.program.count)
         model.renew_bound(model.program, state, np.zeros(start.size), none)
         return state
+
+    def _begin_free(self, problem: Problem, model: Model, state: InteriorState) -> None:
+        """Dense rows are too expensive to begin with any: those count that the best point without
+        rows breaks, and the path begins there.
+        """
+        with one_blas_thread():
+            state.near = model.without_rows()
+        value = problem.objective.value(state.near)
+        state.near_scale = abs(value) + abs(state.first_objective - value)
+        state.rows = np.union1d(state.rows, model.rows.broken(state.near))
 
     def advance(
         self, problem: Problem, state: InteriorState, steps: int, rng: np.random.Generator
@@ -205,8 +217,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
             state.last_rounds += 0 if searching else 1
             if model.rows.any_dense and searching:
                 assert state.point is not None
-                held = current.active(model, state.point)
-                state.rows = np.union1d(held, model.rows.equalities())
+                state.rows = current.held(model, state.point)
             state.rows = np.union1d(state.rows, broken)
             state.cuts = state.cuts.with_more(cuts)
             state.point, state.repaired_at = None, math.inf

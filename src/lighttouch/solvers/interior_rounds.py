@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -34,6 +35,7 @@ from lighttouch.interior.program import (
     bound_rows,
     scaled,
     with_rows,
+    with_rows_scaled,
 )
 from lighttouch.interior.statement import least_bends, program_of
 from lighttouch.interior.systems import System
@@ -116,6 +118,30 @@ class Model:
     upper: Vector
     bend: Vector
 
+    @cached_property
+    def columns(self) -> Vector:
+        """Units of the parameters for every working set, from the rows that the first begins
+        with.
+        """
+        taken = self.rows.take(self.rows.sample())
+        program = with_rows(self.program, taken.blocks, taken.right, taken.equal)
+        return scaled(program, COSTS.scaling_sweeps)[1].columns
+
+    @property
+    def is_quadratic(self) -> bool:
+        """Whether the objective is all in P and q."""
+        program = self.program
+        penalised = program.is_smooth | (program.roundness > 0.0) | (program.below & program.above)
+        return not penalised.any()
+
+    def without_rows(self) -> Vector:
+        """The best point of a quadratic objective, moved into the bounds."""
+        inner, units = with_rows_scaled(self.program, self.columns)
+        none = np.full(inner.count, COSTS.immovable)
+        factor = choose_system(inner)[0].factor(none, COSTS.lift)
+        x, _ = factor.solve(-inner.q, inner.centre)
+        return np.clip(units.parameters(x), self.lower, self.upper)
+
     def renew_bound(self, program: Program, state: InteriorState, x: Vector, s: Vector) -> None:
         proven, likely = dual_bounds(program, x, s, self.lower, self.upper, self.bend)
         state.proven, state.bound = max(state.proven, proven), max(state.bound, likely)
@@ -171,10 +197,13 @@ class Round:
         program = with_rows(program, (cuts.slopes,), cuts.right, np.zeros(cuts.count, dtype=bool))
         basis = orthonormal_basis(program) if state.attempt else None  # another way, once more
         turned = program if basis is None else in_basis(program, basis)
-        inner, units = scaled(turned, COSTS.scaling_sweeps)
-        units = replace(units, basis=basis)
-        lift = 0.0
-        if state.rows.size < model.rows.count or model.curved:
+        some = bool(state.rows.size < model.rows.count or model.curved)
+        if some and basis is None:
+            inner, units = with_rows_scaled(program, model.columns)
+        else:
+            inner, units = scaled(turned, COSTS.scaling_sweeps)
+        units, lift = replace(units, basis=basis), 0.0
+        if some:
             lift = COSTS.searching_lift if state.searching else COSTS.last_lift
             inner = replace(inner, P=inner.P + lift * sparse.identity(program.dimension))
         return cls(program, taken, inner, units, choose_system(inner)[0], lift, cuts.count)
@@ -218,11 +247,19 @@ class Round:
         rest = np.abs(inner.P @ x + inner.q + inner.backward(at.s))
         return float(rest.max() * max(1.0, np.abs(x).max())) / self.units.objective
 
-    def active(self, model: Model, at: Point) -> Indices:
-        """The rows of the working set that hold the point: slope larger than slack."""
-        first = model.program.count
-        mine = slice(first, first + self.taken.ids.size)
-        return self.taken.ids[at.low[mine] > COSTS.idle * at.n[mine]]
+    def held(self, model: Model, at: Point) -> Indices:
+        """The rows of the working set without dense ones that hold the point least: by slope per
+        slack.
+        """
+        ids, first = self.taken.ids, model.program.count
+        mine = slice(first, first + ids.size)
+        most = int(COSTS.dense_kept * model.program.dimension)
+        dense = np.flatnonzero(model.rows.is_dense(ids) & ~self.taken.equal)
+        if dense.size <= most:
+            return ids
+        weight = (at.low[mine] / at.n[mine])[dense]
+        idle = dense[np.argpartition(weight, dense.size - most)[: dense.size - most]]
+        return np.delete(ids, idle)
 
     def repaired(self, at: Point) -> Iterator[Point]:
         """The point with slopes that leave nothing over, in two ways, in units of the problem."""
