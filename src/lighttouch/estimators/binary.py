@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from lighttouch.arrays import Floats
 from lighttouch.estimators.losses import chance
 from lighttouch.estimators.proof import ConstraintReport
+from lighttouch.estimators.scales import ScaledReports
 from lighttouch.estimators.tables import Table
 
 
@@ -23,7 +24,7 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class BinaryScores(ClassifierMixin):  # type: ignore[misc]
+class BinaryScores(ScaledReports, ClassifierMixin):  # type: ignore[misc]
     """Two classes, by the sign of a score; with the logistic loss the score is the
     log-odds of the second class.
 
@@ -32,35 +33,6 @@ class BinaryScores(ClassifierMixin):  # type: ignore[misc]
 
     loss: str
     classes_: NDArray[Any]
-    _labelled_report: ConstraintReport
-
-    @property
-    def constraint_report_(self) -> ConstraintReport:
-        """Every rule: rows, largest violation, binding rows, and the scale on which it holds.
-
-        Rules that compare predictions hold for the log-odds and for the probability. Rules about
-        curvature, slopes and differences hold for the log-odds only.
-        """
-        return self._labelled_report
-
-    @constraint_report_.setter
-    def constraint_report_(self, report: ConstraintReport) -> None:
-        self._labelled_report = self._labelled(report)
-
-    def check_constraints(self, X: Table = None) -> ConstraintReport:
-        """Check every rule again on the stored parameters.
-
-        Parameters
-        ----------
-        X : table, optional
-            Rows on which a lattice model's monotonicity is checked as well.
-
-        Returns
-        -------
-        ConstraintReport
-            One line per rule, each with the scale on which it holds.
-        """
-        return self._labelled(super().check_constraints(X))
 
     def _labelled(self, report: ConstraintReport) -> ConstraintReport:
         if self.loss == "logistic":

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from lighttouch.errors import DataError, ModelFileError
 from lighttouch.estimators.fitting import Examples, Fitted, fit
 from lighttouch.estimators.model import AdditiveModel, Term
+from lighttouch.estimators.outputs import Outputs, outputs_from
 from lighttouch.estimators.proof import ConstraintReport, check_rule
 from lighttouch.estimators.rules import RuleRows, all_rules
 from lighttouch.estimators.rules.reading import read_monotonic, read_shapes
@@ -97,11 +98,12 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             settings = self._settings(loss, interrupts)
             with one_blas_thread():  # the same bits for any number of threads
                 fitted = fit(plan, examples, settings, self.smoothing, canonical)
-            self._keep(plan, fitted, canonical)
+            self._keep(plan, fitted, canonical, examples.outputs)
             warn_about(self.status_)
 
-    def _keep(self, plan: Plan, fitted: Fitted, canonical: Any) -> None:
-        self.columns_, self.model_, self.parameters_ = plan.columns, fitted.model, fitted.w
+    def _keep(self, plan: Plan, fitted: Fitted, canonical: Any, outputs: Outputs) -> None:
+        self.columns_, self.model_ = plan.columns, fitted.model
+        self._take(fitted.w, outputs)
         self.constraint_report_ = fitted.report
         self.smoothing_ = fitted.smoothing
         self.n_iter_ = max(1, fitted.result.iterations)
@@ -112,6 +114,16 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             plan.shapes,
             [] if canonical is None else canonical(fitted.model),
         )
+
+    def _take(self, w: Floats, outputs: Outputs) -> None:
+        """Keep trained parameters, as attributes for the user."""
+        self._outputs = outputs
+        scores = outputs.scores(w, self.model_.dimension)
+        self.parameters_ = scores[0] if outputs.single else np.array(scores)
+
+    def _trained(self) -> Floats:
+        """What `_take` was given."""
+        return self.parameters_.ravel()
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self, "parameters_")
@@ -127,8 +139,12 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return self.columns_.read(as_table(X))
 
     def scores_of(self, table: Floats) -> Floats:
-        """Scores of rows of plain numbers, as `read_rows` gives them."""
-        return self.model_.evaluate(table, self.parameters_)
+        """Scores of rows of plain numbers, as `read_rows` gives them; where there are several
+        outputs, one column each.
+        """
+        if self.parameters_.ndim == 1:
+            return self.model_.evaluate(table, self.parameters_)
+        return np.column_stack([self.model_.evaluate(table, w) for w in self.parameters_])
 
     def check_constraints(self, X: Any = None) -> ConstraintReport:
         """Check every rule again on the stored parameters.
@@ -146,10 +162,11 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "parameters_")
         monotonic, shapes, canonical = self._rules
-        rules: list[RuleRows] = (
-            all_rules(self.model_, self.columns_.names, monotonic, shapes) + canonical
+        rules: list[RuleRows] = self._outputs.rules(
+            all_rules(self.model_, self.columns_.names, monotonic, shapes) + canonical,
+            self.model_.dimension,
         )
-        checked = [check_rule(rule, self.parameters_) for rule in rules]
+        checked = [check_rule(rule, self._trained()) for rule in rules]
         if X is not None:
             checked += self._swept(read_table(self, X, self.columns_), monotonic)
         known = self.constraint_report_
@@ -157,12 +174,12 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _swept(self, table: Floats, monotonic: dict[int, int]) -> list[Any]:
         rows = []
-        before = self.model_.evaluate(table, self.parameters_)
+        before = self.scores_of(table)
         for column, sign in monotonic.items():
             raised = table.copy()
             present = ~np.isnan(table[:, column])
             raised[present, column] = table[present, column].max(initial=-np.inf)
-            falls = sign * (before - self.model_.evaluate(raised, self.parameters_))
+            falls = sign * (before - self.scores_of(raised)).ravel()
             label = f"predictions on X monotone in {self.columns_[column].name}"
             rows.append(
                 check_rule(
@@ -184,7 +201,8 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return {
             "columns": columns_state(self.columns_),
             "pieces": [piece.state() for piece in self.model_.terms],
-            "parameters": self.parameters_,
+            "parameters": self._trained(),
+            "outputs": self._outputs.state(),
             "smoothing": list(self.smoothing_),
             "monotonic": [[column, sign] for column, sign in monotonic.items()],
             "shapes": [bound_state(shape) for shape in shapes],
@@ -194,12 +212,10 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _restore_fitted(self, state: dict[str, Any]) -> None:
         self.columns_ = columns_from(state["columns"])
         self.model_ = AdditiveModel([Term.from_state(piece) for piece in state["pieces"]])
-        self.parameters_ = state["parameters"]
-        if (
-            self.parameters_.shape != (self.model_.dimension,)
-            or not np.isfinite(self.parameters_).all()
-        ):
+        w, outputs = state["parameters"], outputs_from(state.get("outputs"))
+        if w.shape != (outputs.size(self.model_.dimension),) or not np.isfinite(w).all():
             raise ModelFileError("the parameters do not belong to the model")
+        self._take(w, outputs)
         self.smoothing_ = (float(state["smoothing"][0]), float(state["smoothing"][1]))
         monotonic = {int(column): int(sign) for column, sign in state["monotonic"]}
         self._rules = (

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
@@ -9,7 +12,9 @@ from lighttouch.arrays import Floats
 from lighttouch.estimators.binary import BinaryScores
 from lighttouch.estimators.fitting import Examples
 from lighttouch.estimators.lattice_base import LatticeBase
-from lighttouch.estimators.losses import margin_loss, regression_loss
+from lighttouch.estimators.limits import OutputLimits
+from lighttouch.estimators.losses import margin_loss
+from lighttouch.estimators.outputs import Levels
 from lighttouch.estimators.pairs import RandomState
 from lighttouch.estimators.parameters import (
     CLASSES,
@@ -17,20 +22,22 @@ from lighttouch.estimators.parameters import (
     COMMON_PARAMETERS,
     LATTICE_ATTRIBUTES,
     LATTICE_PARAMETERS,
-    REGRESSION_PARAMETERS,
+    LATTICE_REGRESSION_PARAMETERS,
     CanonicalExamples,
     Lattices,
     Smoothing,
     documented,
 )
+from lighttouch.estimators.proof import ConstraintReport
+from lighttouch.estimators.regression import Task, explained_pinball, read_exposure, within_margin
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
     SMALLEST_MARGIN,
     CanonicalRules,
-    Limits,
     class_limits,
     margin_of,
 )
+from lighttouch.estimators.scales import ScaledReports
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import (
@@ -41,11 +48,13 @@ from lighttouch.estimators.targets import (
     read_weights,
     same_length,
 )
-from lighttouch.objectives import Quantile
+from lighttouch.objectives import Huber, Quantile, Tweedie
 
 
-@documented(COMMON_PARAMETERS | LATTICE_PARAMETERS | REGRESSION_PARAMETERS, LATTICE_ATTRIBUTES)
-class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
+@documented(
+    COMMON_PARAMETERS | LATTICE_PARAMETERS | LATTICE_REGRESSION_PARAMETERS, LATTICE_ATTRIBUTES
+)
+class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ignore[misc]
     """Regression that obeys rules about columns, exactly.
 
     The prediction is an intercept, plus a piecewise-linear curve for every column, plus small
@@ -76,10 +85,12 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        loss: str | Quantile = "squared",
-        quantile: float = 0.5,
+        loss: str | Quantile | Huber | Tweedie = "squared",
+        quantile: float | Sequence[float] = 0.5,
         monotonic_cst: MonotonicCst = None,
         shape_constraints: Shapes = None,
+        output_min: float | None = None,
+        output_max: float | None = None,
         canonical_examples: CanonicalExamples = None,
         canonical_margin: float | None = None,
         categorical_features: ColumnNames | None = None,
@@ -99,6 +110,8 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         self.quantile = quantile
         self.monotonic_cst = monotonic_cst
         self.shape_constraints = shape_constraints
+        self.output_min = output_min
+        self.output_max = output_max
         self.canonical_examples = canonical_examples
         self.canonical_margin = canonical_margin
         self.categorical_features = categorical_features
@@ -115,7 +128,12 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(
-        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Table,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
     ) -> LatticeRegressor:
         """Fit the model to rows X with targets y.
 
@@ -124,9 +142,12 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         X : table of shape (n, columns)
             A NumPy array or a pandas or polars frame; missing cells and text are allowed.
         y : array of shape (n,)
-            Finite numbers.
+            Finite numbers; not negative with loss "poisson" or "tweedie", positive with "gamma".
         sample_weight : array of shape (n,), optional
             The weight of every row; all equal by default.
+        exposure : array of shape (n,), optional
+            For losses with a log link: how long, or how much of, each row was observed. The mean
+            of y is then exposure times what `predict` gives.
 
         Returns
         -------
@@ -142,23 +163,22 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         InfeasibleConstraintsError
             If the rules contradict each other.
         """
-        loss = regression_loss(self.loss, self.quantile)
+        task = Task.of(self.loss, self.quantile)
         plan = self._plan(X)
+        limits = OutputLimits.of(self.output_min, self.output_max, task.loss.log_link)
+        limits.refuse_rules_that_clipping_breaks(plan.shapes)
         targets = read_targets(y, self)
         same_length(X, targets)
         weights = read_weights(sample_weight, X, targets.size)
-        shift, scale = centre_and_scale(targets, weights)
-        examples = Examples(
-            [(plan.columns.read(as_table(X)), 1.0)],
-            (targets - shift) / scale,
-            weights,
-            scale,
-            shift,
-        )
-        self._train(plan, examples, loss, self._canonical(plan, scale))
+        table = plan.columns.read(as_table(X))
+        observed = read_exposure(exposure, targets.size)
+        examples = task.examples(table, targets, weights, observed)
+        scale = centre_and_scale(targets, weights)[1]
+        self._train(plan, examples, task.loss, self._canonical(plan, scale, task.loss.log_link))
+        self._limits = limits
         return self
 
-    def _canonical(self, plan: Plan, scale: float) -> CanonicalRules | None:
+    def _canonical(self, plan: Plan, scale: float, log_link: bool) -> CanonicalRules | None:
         if self.canonical_examples is None:
             return None
         X, y = self.canonical_examples
@@ -166,7 +186,8 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         wanted = read_targets(y, self)
         same_length(table, wanted)
         margin = margin_of(self.canonical_margin, 0.1 * scale)
-        return CanonicalRules((Limits(label, table, wanted - margin, wanted + margin),))
+        limits = within_margin(label, table, wanted, margin, log_link)
+        return CanonicalRules((limits,))
 
     def predict(self, X: Table) -> Floats:
         """Predict for rows of X.
@@ -178,10 +199,47 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
 
         Returns
         -------
-        array of shape (n,)
-            Predictions, monotone to the last bit where the model is.
+        array of shape (n,), or (n, levels) with a list of quantiles
+            Predictions, monotone to the last bit where the model is. With a log link they are
+            means per unit of exposure, and positive.
         """
-        return self._scores(X)
+        return self._limits.predictions(self._scores(X))
+
+    def score(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Measure how much better than a constant the predictions are.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+        y : array of shape (n,)
+            Their targets.
+        sample_weight : array of shape (n,), optional
+            The weight of every row; all equal by default.
+
+        Returns
+        -------
+        float
+            R squared; with a list of quantiles, the same for the pinball loss: 1 minus its ratio
+            to that of the quantiles of y.
+        """
+        if not isinstance(self._outputs, Levels):
+            return float(super().score(X, y, sample_weight))
+        targets = read_targets(y, self)
+        weights = read_weights(sample_weight, X, targets.size)
+        return explained_pinball(self.predict(X), targets, self._outputs.levels, weights)
+
+    def _labelled(self, report: ConstraintReport) -> ConstraintReport:
+        if not Task.of(self.loss, self.quantile).loss.log_link:
+            return report
+        return report.on_scores("log-mean", "mean", exponential=True)
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return super()._fitted_state() | {"limits": self._limits.state()}
+
+    def _restore_fitted(self, state: dict[str, Any]) -> None:
+        super()._restore_fitted(state)
+        self._limits = OutputLimits.from_state(state.get("limits"))
 
 
 @documented(

@@ -93,7 +93,7 @@ COMMON_PARAMETERS: dict[str, Described] = {
 
 REGRESSION_PARAMETERS: dict[str, Described] = {
     "loss": (
-        '{"squared", "absolute", "huber", "quantile"} or Quantile',
+        '{"squared", "absolute", "huber", "quantile"}, Quantile or Huber',
         'What is minimised. The threshold of "huber" is one standard deviation of y.',
     ),
     "quantile": ("float", 'The level of loss="quantile", between 0 and 1.'),
@@ -105,6 +105,28 @@ REGRESSION_PARAMETERS: dict[str, Described] = {
         "float",
         "In units of y; None for a tenth of the standard deviation of y.",
     ),
+}
+
+LATTICE_REGRESSION_PARAMETERS: dict[str, Described] = REGRESSION_PARAMETERS | {
+    "loss": (
+        '{"squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie"}, Quantile, '
+        "Huber or Tweedie",
+        "What is minimised. The last three have a log link: for counts, positive amounts, and "
+        'amounts that are often 0 ("tweedie" is lt.Tweedie(1.5)). The threshold of "huber" is '
+        "one standard deviation of y.",
+    ),
+    "quantile": (
+        "float or list of floats",
+        'The level of loss="quantile", between 0 and 1; or several in ascending order, which are '
+        "fitted together and predicted in columns that never cross.",
+    ),
+    "output_min": (
+        "float",
+        "No prediction is below; None for no limit. Predictions are cut off there, which keeps "
+        "monotone columns and every rule that compares predictions. Rules that this would break "
+        "are refused.",
+    ),
+    "output_max": ("float", "No prediction is above; None for no limit."),
 }
 
 CLASSIFICATION_PARAMETERS: dict[str, Described] = {
