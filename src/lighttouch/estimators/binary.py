@@ -16,7 +16,8 @@ from lighttouch.estimators.scales import ScaledReports
 from lighttouch.estimators.tables import Table
 
 
-def _has_probabilities(estimator: Any) -> bool:
+def has_probabilities(estimator: Any) -> bool:
+    """Whether the loss gives probabilities, as `available_if` asks."""
     if estimator.loss != "logistic":
         raise AttributeError(
             "predict_proba needs loss='logistic'; the hinge loss gives no probabilities"
@@ -70,7 +71,7 @@ class BinaryScores(ScaledReports, ClassifierMixin):  # type: ignore[misc]
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores > 0.0).astype(int)])
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Table) -> Floats:
         """Give the probabilities of the two classes.
 
@@ -94,7 +95,7 @@ class BinaryScores(ScaledReports, ClassifierMixin):  # type: ignore[misc]
         second = chance(self.decision_function(X))
         return np.column_stack([1.0 - second, second])
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Table) -> Floats:
         """Give the logarithms of the probabilities, accurate also near 0.
 

@@ -130,6 +130,11 @@ LATTICE_REGRESSION_PARAMETERS: dict[str, Described] = REGRESSION_PARAMETERS | {
 }
 
 CLASSIFICATION_PARAMETERS: dict[str, Described] = {
+    "ordinal": (
+        "bool or sequence of classes",
+        "Whether more than two classes are ordered: True for their sorted order, or all of them "
+        "in ascending order.",
+    ),
     "loss": (
         '{"logistic", "hinge"}',
         "What is minimised. Only the logistic loss gives probabilities.",
@@ -179,6 +184,19 @@ LINEAR_ATTRIBUTES: dict[str, Described] = {
 } | COMMON_ATTRIBUTES
 
 CLASSES: dict[str, Described] = {"classes_": ("array of two labels", "The two classes, in order.")}
+
+MANY_CLASSES: dict[str, Described] = {
+    "classes_": ("array of labels", "The classes, in order."),
+    "thresholds_": (
+        "array of shape (classes - 1,)",
+        "Of ordered classes, where there are more than two: the scores between them.",
+    ),
+    "estimators_": (
+        "list of LatticeClassifier",
+        "Of more than two classes without order: one model per class. The model's own attributes "
+        "are theirs.",
+    ),
+}
 
 
 def documented(

@@ -31,7 +31,8 @@ class BlockDiagonal:
         rows = sparse.csr_matrix(other)
         return BlockDiagonal(
             tuple(
-                (here, np.asarray(block + rows[here, here].todense())) for here, block in self.blocks
+                (here, np.asarray(block + rows[here, here].todense()))
+                for here, block in self.blocks
             )
         )
 
