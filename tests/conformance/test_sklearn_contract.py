@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of an estimator, for all five."""
+"""scikit-learn's own checks of every estimator."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ ESTIMATORS = [
     ConstrainedLinearClassifier(),
     ConstrainedLinearRegressor(),
     LatticeClassifier(),
+    LatticeClassifier(ordinal=True),
     LatticeRanker(),
     LatticeRegressor(),
+    LatticeRegressor(loss="poisson", output_max=1e6),
 ]
 WEIGHT_CHECKS = {
     "check_sample_weight_equivalence_on_dense_data": "smoothing counts examples, not weights",

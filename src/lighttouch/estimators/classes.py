@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import ConstraintError, DataError
@@ -85,6 +86,7 @@ class ClassScores(BinaryScores):
         array of shape (n,)
             A member of `classes_` for every row: the most probable one.
         """
+        check_is_fitted(self, "classes_")
         if len(self.classes_) == 2:
             return super().predict(X)
         return np.asarray(self.classes_[np.argmax(self.decision_function(X), axis=1)])
@@ -168,9 +170,10 @@ class ClassScores(BinaryScores):
         AttributeError
             With loss="hinge", which gives no probabilities.
         """
+        check_is_fitted(self, "classes_")
         if len(self.classes_) == 2:
             return np.asarray(super().predict_log_proba(X))
-        return np.log(np.maximum(self.predict_proba(X), SMALLEST))
+        return np.asarray(np.log(np.maximum(self.predict_proba(X), SMALLEST)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

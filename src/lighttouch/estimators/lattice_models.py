@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import ModelFileError
@@ -23,7 +24,7 @@ from lighttouch.estimators.classes import (
 from lighttouch.estimators.fitting import Examples
 from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.limits import OutputLimits
-from lighttouch.estimators.losses import margin_loss
+from lighttouch.estimators.losses import POWERS, margin_loss
 from lighttouch.estimators.outputs import Levels, Outputs
 from lighttouch.estimators.pairs import RandomState
 from lighttouch.estimators.parameters import (
@@ -214,7 +215,8 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
             Predictions, monotone to the last bit where the model is. With a log link they are
             means per unit of exposure, and positive.
         """
-        return self._limits.predictions(self._scores(X))
+        scores = self._scores(X)
+        return self._limits.predictions(scores)
 
     def score(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Measure how much better than a constant the predictions are.
@@ -234,11 +236,17 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
             R squared; with a list of quantiles, the same for the pinball loss: 1 minus its ratio
             to that of the quantiles of y.
         """
+        check_is_fitted(self, "parameters_")
         if not isinstance(self._outputs, Levels):
             return float(super().score(X, y, sample_weight))
         targets = read_targets(y, self)
         weights = read_weights(sample_weight, X, targets.size)
         return explained_pinball(self.predict(X), targets, self._outputs.levels, weights)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss in POWERS or isinstance(self.loss, Tweedie)
+        return tags
 
     def _labelled(self, report: ConstraintReport) -> ConstraintReport:
         if not Task.of(self.loss, self.quantile).loss.log_link:

@@ -29,12 +29,10 @@ class BlockDiagonal:
     def plus(self, other: Any) -> BlockDiagonal:
         """The sum with a sparse matrix that has entries within the blocks only."""
         rows = sparse.csr_matrix(other)
-        return BlockDiagonal(
-            tuple(
-                (here, np.asarray(block + rows[here, here].todense()))
-                for here, block in self.blocks
-            )
+        sums = (
+            (here, np.asarray(block + rows[here, here].todense())) for here, block in self.blocks
         )
+        return BlockDiagonal(tuple(sums))
 
     def solver(self) -> Callable[[Floats, Floats], Floats]:
         """(right, start) -> the solution; `start` is not needed, and the blocks are overwritten."""

@@ -127,7 +127,7 @@ def blocks_of(risk: EmpiricalRisk) -> Blocks:
 
 
 def largest_block(risk: EmpiricalRisk) -> int:
-    return max(here.stop - here.start for _, here in blocks_of(risk))
+    return max(int(here.stop - here.start) for _, here in blocks_of(risk))
 
 
 def gram(X: Any, weights: Vector) -> Vector:
