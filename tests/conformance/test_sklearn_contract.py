@@ -8,19 +8,23 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from lighttouch.estimators import (
     ConstrainedLinearClassifier,
     ConstrainedLinearRegressor,
+    ConvexRegressor,
     LatticeClassifier,
     LatticeRanker,
     LatticeRegressor,
+    MonotoneRegressor,
 )
 
 ESTIMATORS = [
     ConstrainedLinearClassifier(),
     ConstrainedLinearRegressor(),
+    ConvexRegressor(),
     LatticeClassifier(),
     LatticeClassifier(ordinal=True),
     LatticeRanker(),
     LatticeRegressor(),
     LatticeRegressor(loss="poisson", output_max=1e6),
+    MonotoneRegressor(),
 ]
 WEIGHT_CHECKS = {
     "check_sample_weight_equivalence_on_dense_data": "smoothing counts examples, not weights",
