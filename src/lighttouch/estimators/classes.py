@@ -241,6 +241,15 @@ def together(members: list[Any]) -> tuple[ConstraintReport, str, int]:
     return ConstraintReport((), total, total), status, max(each.n_iter_ for each in members)
 
 
+def mean_importances(members: list[Any]) -> dict[str, float]:
+    """Sizes of effects, averaged over the classes' models, the largest first."""
+    total: dict[str, float] = {}
+    for each in members:
+        for name, size in each.importances_.items():
+            total[name] = total.get(name, 0.0) + size / len(members)
+    return dict(sorted(total.items(), key=lambda item: -item[1]))
+
+
 def thresholds_of(w: Floats, outputs: Outputs, dimension: int) -> Floats | None:
     """The trained thresholds of ordered classes; None for other outputs."""
     return w[dimension:] if isinstance(outputs, OrderedClasses) else None

@@ -15,17 +15,19 @@ from lighttouch.errors import ModelFileError
 from lighttouch.estimators.classes import (
     ClassScores,
     each_against_the_rest,
+    mean_importances,
     ordered_classes,
     ordinal_examples,
     refuse_rules,
     thresholds_of,
     together,
 )
+from lighttouch.estimators.explaining import Explanation, effects_of, explanation
 from lighttouch.estimators.fitting import Examples
 from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.limits import OutputLimits
 from lighttouch.estimators.losses import POWERS, margin_loss
-from lighttouch.estimators.outputs import Levels, Outputs
+from lighttouch.estimators.outputs import Levels, Means, Outputs
 from lighttouch.estimators.pairs import RandomState
 from lighttouch.estimators.parameters import (
     CLASSIFICATION_PARAMETERS,
@@ -243,6 +245,9 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         weights = read_weights(sample_weight, X, targets.size)
         return explained_pinball(self.predict(X), targets, self._outputs.levels, weights)
 
+    def _score_name(self) -> str:
+        return "log-mean" if isinstance(self._outputs, Means) else "prediction"
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = self.loss in POWERS or isinstance(self.loss, Tweedie)
@@ -402,6 +407,7 @@ class LatticeClassifier(ClassScores, LatticeBase):
                 self, codes, count, lambda copy, labels: copy.fit(X, labels, sample_weight)
             )
             self.constraint_report_, self.status_, self.n_iter_ = together(self.estimators_)
+            self.importances_ = mean_importances(self.estimators_)
             return self
         if self.loss != "logistic" or self.canonical_examples is not None:
             raise ValueError(
@@ -415,6 +421,20 @@ class LatticeClassifier(ClassScores, LatticeBase):
         examples = ordinal_examples(table, place[codes], weights, count)
         self._train(plan, examples, margin_loss(self.loss))
         return self
+
+    def _score_name(self) -> str:
+        if hasattr(self, "thresholds_"):
+            return "cumulative log-odds"
+        return "log-odds" if self.loss == "logistic" else "score"
+
+    def _explained(self, table: Floats) -> Explanation:
+        if not hasattr(self, "estimators_"):
+            return super()._explained(table)
+        parts = [
+            effects_of(each.model_, each._background, each.parameters_, table)
+            for each in self.estimators_
+        ]
+        return explanation(parts, self.columns_.names, table.shape[0], self._score_name())
 
     def _take(self, w: Floats, outputs: Outputs) -> None:
         super()._take(w, outputs)
@@ -432,7 +452,12 @@ class LatticeClassifier(ClassScores, LatticeBase):
             each._fitted_state() | {"report": report_state(each.constraint_report_)}
             for each in self.estimators_
         ]
-        return {"columns": columns_state(self.columns_), "classes": members}
+        importances = [list(self.importances_), list(self.importances_.values())]
+        return {
+            "columns": columns_state(self.columns_),
+            "classes": members,
+            "importances": importances,
+        }
 
     def _restore_fitted(self, state: dict[str, Any]) -> None:
         if "classes" not in state:
@@ -440,6 +465,7 @@ class LatticeClassifier(ClassScores, LatticeBase):
             return
         self.columns_ = columns_from(state["columns"])
         self.estimators_ = [self._member(each) for each in state["classes"]]
+        self.importances_ = dict(zip(*state["importances"], strict=True))
         if len(self.estimators_) != self.classes_.size:
             raise ModelFileError("the models do not belong to the classes")
 

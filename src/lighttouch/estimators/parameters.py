@@ -173,7 +173,15 @@ COMMON_ATTRIBUTES: dict[str, Described] = {
 
 LATTICE_ATTRIBUTES: dict[str, Described] = {
     "model_": ("AdditiveModel", "The terms of the model: curves and lattices."),
-    "parameters_": ("array", "The parameters: the intercept, then those of each term."),
+    "parameters_": (
+        "array",
+        "The parameters: the intercept, then those of each term; with several quantiles one line "
+        "each.",
+    ),
+    "importances_": (
+        "dict",
+        "The mean size of the effects of columns and interactions on the score, the largest first.",
+    ),
     "columns_": ("Columns", "Names and kinds of the columns."),
     "smoothing_": ("pair of floats", "The smoothing used, for (curves, lattices)."),
 } | COMMON_ATTRIBUTES
