@@ -70,9 +70,11 @@ if TYPE_CHECKING:
     from lighttouch.estimators import (
         ConstrainedLinearClassifier,
         ConstrainedLinearRegressor,
+        ConvexRegressor,
         LatticeClassifier,
         LatticeRanker,
         LatticeRegressor,
+        MonotoneRegressor,
         load,
     )
     from lighttouch.estimators.rules.shapes import (
@@ -95,9 +97,11 @@ __version__ = "0.2.0"
 _LAZY = {
     "ConstrainedLinearClassifier": "lighttouch.estimators",
     "ConstrainedLinearRegressor": "lighttouch.estimators",
+    "ConvexRegressor": "lighttouch.estimators",
     "LatticeClassifier": "lighttouch.estimators",
     "LatticeRanker": "lighttouch.estimators",
     "LatticeRegressor": "lighttouch.estimators",
+    "MonotoneRegressor": "lighttouch.estimators",
     "load": "lighttouch.estimators",
     "CategoryOrder": "lighttouch.estimators.rules.shapes",
     "Concave": "lighttouch.estimators.rules.shapes",
@@ -142,6 +146,7 @@ __all__ = [
     "ConstraintError",
     "Convex",
     "ConvexConstraints",
+    "ConvexRegressor",
     "CustomLoss",
     "CustomObjective",
     "CuttingPlanes",
@@ -171,6 +176,7 @@ __all__ = [
     "LocalFrankWolfe",
     "MidTouch",
     "ModelFileError",
+    "MonotoneRegressor",
     "NormConstraints",
     "OnlineFrankWolfe",
     "PairwiseRisk",

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from lighttouch.arrays import Floats, Matrix
 from lighttouch.estimators.binary import BinaryScores
 from lighttouch.estimators.linear_base import LinearBase
-from lighttouch.estimators.losses import margin_loss, regression_loss
+from lighttouch.estimators.losses import LINEAR_REGRESSION, margin_loss, regression_loss
 from lighttouch.estimators.parameters import (
     CLASSES,
     CLASSIFICATION_PARAMETERS,
@@ -127,7 +127,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         InfeasibleConstraintsError
             If the rules contradict each other.
         """
-        loss = regression_loss(self.loss, self.quantile)
+        loss = regression_loss(self.loss, self.quantile, LINEAR_REGRESSION)
         table = self._read(X, reset=True)
         targets = read_targets(y, self)
         same_length(table, targets)
@@ -172,7 +172,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         ValueError
             If the model was loaded, or fitted with too many columns to remember its examples.
         """
-        loss = regression_loss(self.loss, self.quantile)
+        loss = regression_loss(self.loss, self.quantile, LINEAR_REGRESSION)
         table = self._read(X, reset=self._first_part())
         targets = read_targets(y, self)
         same_length(table, targets)

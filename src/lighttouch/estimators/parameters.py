@@ -93,7 +93,7 @@ COMMON_PARAMETERS: dict[str, Described] = {
 
 REGRESSION_PARAMETERS: dict[str, Described] = {
     "loss": (
-        '{"squared", "absolute", "huber", "quantile"} or Quantile',
+        '{"squared", "absolute", "huber", "quantile"}, Quantile or Huber',
         'What is minimised. The threshold of "huber" is one standard deviation of y.',
     ),
     "quantile": ("float", 'The level of loss="quantile", between 0 and 1.'),
@@ -107,7 +107,34 @@ REGRESSION_PARAMETERS: dict[str, Described] = {
     ),
 }
 
+LATTICE_REGRESSION_PARAMETERS: dict[str, Described] = REGRESSION_PARAMETERS | {
+    "loss": (
+        '{"squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie"}, Quantile, '
+        "Huber or Tweedie",
+        "What is minimised. The last three have a log link: for counts, positive amounts, and "
+        'amounts that are often 0 ("tweedie" is lt.Tweedie(1.5)). The threshold of "huber" is '
+        "one standard deviation of y.",
+    ),
+    "quantile": (
+        "float or list of floats",
+        'The level of loss="quantile", between 0 and 1; or several in ascending order, which are '
+        "fitted together and predicted in columns that never cross.",
+    ),
+    "output_min": (
+        "float",
+        "No prediction is below; None for no limit. Predictions are cut off there, which keeps "
+        "monotone columns and every rule that compares predictions. Rules that this would break "
+        "are refused.",
+    ),
+    "output_max": ("float", "No prediction is above; None for no limit."),
+}
+
 CLASSIFICATION_PARAMETERS: dict[str, Described] = {
+    "ordinal": (
+        "bool or sequence of classes",
+        "Whether more than two classes are ordered: True for their sorted order, or all of them "
+        "in ascending order.",
+    ),
     "loss": (
         '{"logistic", "hinge"}',
         "What is minimised. Only the logistic loss gives probabilities.",
@@ -146,7 +173,15 @@ COMMON_ATTRIBUTES: dict[str, Described] = {
 
 LATTICE_ATTRIBUTES: dict[str, Described] = {
     "model_": ("AdditiveModel", "The terms of the model: curves and lattices."),
-    "parameters_": ("array", "The parameters: the intercept, then those of each term."),
+    "parameters_": (
+        "array",
+        "The parameters: the intercept, then those of each term; with several quantiles one line "
+        "each.",
+    ),
+    "importances_": (
+        "dict",
+        "The mean size of the effects of columns and interactions on the score, the largest first.",
+    ),
     "columns_": ("Columns", "Names and kinds of the columns."),
     "smoothing_": ("pair of floats", "The smoothing used, for (curves, lattices)."),
 } | COMMON_ATTRIBUTES
@@ -157,6 +192,19 @@ LINEAR_ATTRIBUTES: dict[str, Described] = {
 } | COMMON_ATTRIBUTES
 
 CLASSES: dict[str, Described] = {"classes_": ("array of two labels", "The two classes, in order.")}
+
+MANY_CLASSES: dict[str, Described] = {
+    "classes_": ("array of labels", "The classes, in order."),
+    "thresholds_": (
+        "array of shape (classes - 1,)",
+        "Of ordered classes, where there are more than two: the scores between them.",
+    ),
+    "estimators_": (
+        "list of LatticeClassifier",
+        "Of more than two classes without order: one model per class. The model's own attributes "
+        "are theirs.",
+    ),
+}
 
 
 def documented(

@@ -19,7 +19,7 @@ from lighttouch.estimators.proof import ConstraintReport, RuleReport
 from lighttouch.estimators.rules import BoundShape, RuleRows
 from lighttouch.estimators.rules.shapes import KINDS, ShapeConstraint
 from lighttouch.estimators.tables import Column, Columns, missing_cell, split
-from lighttouch.objectives import Quantile
+from lighttouch.objectives import Huber, Quantile, Tweedie
 from lighttouch.persistence import read_state, write_state
 
 _SAVEABLE: dict[str, type[Any]] = {}
@@ -276,6 +276,7 @@ def report_state(report: ConstraintReport) -> dict[str, Any]:
             "binding": r.binding,
             "without": [r.broken_without, r.violation_without],
             "about_order": r.about_order,
+            "exponential": r.exponential,
         }
         for r in report.rules
     ]
@@ -306,6 +307,7 @@ def _rule_from(state: dict[str, Any]) -> RuleReport:
         broken_without=broken,
         violation_without=violation,
         about_order=bool(state.get("about_order", False)),
+        exponential=bool(state.get("exponential", False)),
     )
 
 
@@ -330,6 +332,8 @@ def _tagged(
 _CODECS: dict[type, _Codec] = {
     ShapeConstraint: _Codec("__shape__", shape_state, shape_from),
     Quantile: _tagged("__quantile__", lambda loss: loss.level, Quantile),
+    Huber: _tagged("__huber__", lambda loss: loss.threshold, Huber),
+    Tweedie: _tagged("__tweedie__", lambda loss: loss.power, Tweedie),
     LinearConstraints: _tagged("__rows__", _rows_of, _constraints_from),
     _Tables: _tagged(
         "__tables__",

@@ -13,7 +13,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from lighttouch.arrays import Floats
+from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import DataError
 from lighttouch.estimators.tables import Table, missing_cell
 
@@ -43,6 +43,33 @@ def read_labels(
             "each class against the rest"
         )
     return classes, np.where(labels == classes[1], 1.0, -1.0)
+
+
+def read_class_codes(
+    y: ArrayLike | None, estimator: object, sample_weight: ArrayLike | None = None
+) -> tuple[NDArray[Any], Indices]:
+    """The classes in sorted order, and the number of every row's class."""
+    labels = _labels(y, estimator)
+    check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    weights = None if sample_weight is None else np.asarray(sample_weight)
+    kept = (
+        np.unique(codes[weights != 0])
+        if weights is not None and weights.shape == labels.shape
+        else np.arange(classes.size)
+    )
+    if kept.size < 2:
+        raise DataError(
+            f"{type(estimator).__name__} needs samples of 2 classes; y (where its weights are not "
+            f"zero) holds {kept.size} class: {list(classes[kept])}"
+        )
+    if classes.size > 2 and kept.size < classes.size:
+        missing = next(code for code in range(classes.size) if code not in kept)
+        raise DataError(
+            f"every class needs a row with a positive weight: class {classes[missing]!r} has none; "
+            "leave its rows out"
+        )
+    return classes, np.asarray(codes, dtype=np.int64)
 
 
 def _one_dimensional(y: ArrayLike | None, estimator: object) -> NDArray[Any]:
