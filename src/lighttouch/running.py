@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
 import math
+import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from types import FrameType
@@ -16,7 +19,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from lighttouch.kernels.compiler.compiled import compile_seconds
+from lighttouch.kernels.compiler.compiled import compile_seconds, is_compiling
 
 
 class Stopwatch:
@@ -76,14 +79,25 @@ def check_deadline() -> None:
         )
 
 
+TERMINATED = 128 + signal.SIGTERM  # the exit code of a program that SIGTERM ended
+_told_to_end: int | None = None  # the process that had a SIGTERM while it was in a run
+
+
 class Interrupts:
     """Turns the first Ctrl-C or SIGTERM into a flag, so that a run ends with its best result; a
-    second Ctrl-C raises.
+    second one ends the program's work at once.
 
     Where one is inside another, the flag is set in both: what goes on after the inner run must know
     that it was interrupted, and an inner one that begins after the signal is interrupted from the
-    start. With `deliver`, the signal is raised again at the end of the block (if nothing else was
-    raised there), as if it came then, unless there is an outer one to know of it.
+    start. While numba compiles there is no result to wait for, and no way to be quick: the signal
+    is raised at once (the flag stays, because callbacks of the compiler swallow what is raised).
+
+    At the end of the outermost block:
+
+    - SIGINT is raised again where `deliver` is set (if nothing else was raised in the block);
+    - SIGTERM was meant for the program. A handler of its own gets it. Where there is none the
+      result is still returned, and the program ends with exit code 143 when it calls a run again,
+      or by itself.
     """
 
     def __init__(self, deliver: bool = False) -> None:
@@ -94,31 +108,67 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
+            if _told_to_end == os.getpid():
+                raise SystemExit(TERMINATED)
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._previous[number] = signal.signal(number, self._note)
-                outer = getattr(self._previous[number], "__self__", None)
-                if isinstance(outer, Interrupts) and outer.raised:
+                outer = _owner(self._previous[number])
+                if outer is not None and outer.raised:
                     self.raised, self.number = True, outer.number
         return self
 
     def __exit__(self, failure: object, *_: object) -> None:
         known_outside = False
         for number, handler in self._previous.items():
-            signal.signal(number, handler)
-            outer = getattr(handler, "__self__", None)
-            if self.raised and isinstance(outer, Interrupts):
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+            outer = _owner(handler)
+            if self.raised and outer is not None:
                 outer.raised = known_outside = True
                 outer.number = self.number
-        if self.deliver and self.raised and failure is None and not known_outside:
+        if not self.raised or known_outside or not self._previous:
+            return
+        if self.number == signal.SIGTERM and self._previous[self.number] == signal.SIG_DFL:
+            _end_program_later()
+        elif self.number == signal.SIGTERM or (self.deliver and failure is None):
             signal.raise_signal(self.number)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.raised:
-            raise KeyboardInterrupt
+        again = self.raised
         self.raised, self.number = True, number
-        outer = getattr(self._previous.get(number), "__self__", None)
-        if isinstance(outer, Interrupts):
+        if again or is_compiling():
+            raise SystemExit(TERMINATED) if number == signal.SIGTERM else KeyboardInterrupt
+        outer = _owner(self._previous.get(number))
+        if outer is not None:
             outer._note(number, frame)
+
+    @property
+    def exit_code(self) -> int:
+        """Of a program that the signal ended."""
+        return 128 + self.number
+
+
+def _owner(handler: Any) -> Interrupts | None:
+    owner = getattr(handler, "__self__", None)
+    return owner if isinstance(owner, Interrupts) else None
+
+
+def _end_program_later() -> None:
+    global _told_to_end
+    if _told_to_end != os.getpid():
+        _told_to_end = os.getpid()
+        atexit.register(_end_by_signal)
+
+
+def _end_by_signal() -> None:
+    """Die of the signal, as the program would have without us: that is what its parent looks at."""
+    if _told_to_end != os.getpid():
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    logging.shutdown()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 BAR = 24

@@ -152,6 +152,35 @@ def _reclaimable() -> int:
     return 0
 
 
+def told(value: Any) -> str:
+    """What was given, in a few words: a class is not an instance, and long values are cut."""
+    if isinstance(value, type):
+        return f"the class {value.__name__} instead of an instance of it"
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        text = _short(value)
+        return text if value is None else f"{text} ({type(value).__name__})"
+    return f"a {type(value).__name__}"
+
+
+def _short(value: Any, most: int = 60) -> str:
+    """A repr of at most so many letters; of a huge integer its size, whose digits take long."""
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"an integer of {value.bit_length()} bits"
+    text = repr(value if not isinstance(value, str | bytes) else value[: most + 1])
+    return text if len(text) <= most + 2 else text[:most] + "..."
+
+
+def whole_seed(seed: Any) -> int:
+    """A seed of random numbers: a whole number from 0 on."""
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not whole or seed < 0:
+        raise ValueError(
+            "seed must be a whole number of at least 0, or None for a fresh one; got "
+            f"{told(seed)}"
+        )
+    return int(seed)
+
+
 def one_of(value: str, choices: Sequence[str], name: str) -> str:
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
