@@ -33,6 +33,7 @@ from lighttouch.interfaces import AnySolver
 from lighttouch.persistence import CHECKPOINT, packed, read_state, unpacked, write_state
 from lighttouch.problem import Problem
 from lighttouch.result import RunState
+from lighttouch.validation import positive, told
 
 LOG = logging.getLogger("lighttouch")
 SHOWN = 32  # hexadecimal digits of a fingerprint that are written; the rest is part of the key
@@ -221,7 +222,7 @@ class CheckpointFile:
     """The runs of one call in a file: those that have ended, then the one that goes on."""
 
     def __init__(self, path: str | os.PathLike[str], every: float) -> None:
-        self.path, self.every = Path(path), every
+        self.path, self.every = _path(path), positive(every, "checkpoint_every", zero=True)
         refuse_unwritable(self.path, "checkpoint")
         sweep(self.path)
         self._runs: list[bytes] = self._read() if self.path.exists() else []
@@ -308,6 +309,12 @@ class CheckpointFile:
         """After what it was for is done."""
         self.finish_writing()
         self.path.unlink(missing_ok=True)
+
+
+def _path(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"checkpoint must be a path, such as 'run.ltc', or None; got {told(path)}")
+    return Path(path)
 
 
 def _differences(

@@ -108,8 +108,7 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
-            if _told_to_end == os.getpid():
-                raise SystemExit(TERMINATED)
+            _end_if_told()
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._previous[number] = signal.signal(number, self._note)
                 outer = _owner(self._previous[number])
@@ -154,9 +153,16 @@ def _owner(handler: Any) -> Interrupts | None:
 
 def _end_program_later() -> None:
     global _told_to_end
-    if _told_to_end != os.getpid():
-        _told_to_end = os.getpid()
-        atexit.register(_end_by_signal)
+    _told_to_end = os.getpid()
+    atexit.unregister(_end_by_signal)
+    atexit.register(_end_by_signal)
+
+
+def _end_if_told() -> None:
+    global _told_to_end
+    told, _told_to_end = _told_to_end == os.getpid(), None
+    if told:
+        raise SystemExit(TERMINATED)
 
 
 def _end_by_signal() -> None:

@@ -33,7 +33,7 @@ from lighttouch.driving import (
     endless_direction,
     unprojected,
 )
-from lighttouch.errors import DataError, ProjectionError
+from lighttouch.errors import CheckpointMismatchError, DataError, ProjectionError
 from lighttouch.fingerprints import fingerprint
 from lighttouch.interfaces import AnySolver, Solver
 from lighttouch.problem import Problem
@@ -208,6 +208,7 @@ class _Run:
             self.file, self.start = file, fingerprint(point)
             known = file.open_run(self.belongs_to, self.solver, self.start, seed)
             if known is not None:
+                self._refuse_to_go_back(known.state)
                 self.recorder.history = History(known.history)
                 self.go_on(known.state)
                 LOG.info("going on from %s, iteration %d", file.path, self.state.iteration)
@@ -228,6 +229,14 @@ class _Run:
             raise ValueError(
                 f"iterations counts from the beginning of the run: it must exceed the {done} "
                 f"already done, got {self.budget.iterations}"
+            )
+
+    def _refuse_to_go_back(self, known: RunState) -> None:
+        done = known.solver_state.iteration
+        if self.budget.iterations < done:
+            raise CheckpointMismatchError(
+                f"{self.file and self.file.path} is at {done} iterations already, more than the "
+                f"{self.budget.iterations} asked for; allow as many, or begin anew"
             )
 
     def go_on(self, resume: RunState) -> None:
