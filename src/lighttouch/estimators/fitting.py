@@ -115,19 +115,37 @@ class Fitted:
     smoothing: Strengths
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """A fitted model to start from, its parameters in the user's units."""
+
+    model: AdditiveModel
+    w: Floats
+    smoothing: Strengths
+
+
 def fit(
     plan: Plan,
     examples: Examples,
     settings: Settings,
     wanted: Any,
     canonical: Callable[[AdditiveModel], list[RuleRows]] | None = None,
+    earlier: Earlier | None = None,
 ) -> Fitted:
     """Calibrators first, to find where columns interact; then everything together, under the rules.
 
     `wanted` is the smoothing that the user asked for; `canonical(model)` gives the rules that come
-    from canonical examples.
+    from canonical examples. With an `earlier` model its terms are taken, and nothing is chosen.
     """
     given = smoothing.read_strengths(wanted)
+    if earlier is not None:
+        model = earlier.model
+        roughness = smoothing.roughness_of(model, plan.categorical, examples.count)
+        start = _in_training_parameters(earlier.w, examples)
+        first = Smoothed(start, roughness, given or earlier.smoothing)
+        return _fit_under_rules(
+            model, _rules(plan, model, canonical), examples, settings, first
+        )
     table, weights = examples.table, examples.table_weights
     own = structure.calibrators(plan, table, weights)
     additive = AdditiveModel(own)
@@ -143,10 +161,15 @@ def fit(
     if lattices:
         known = first.strengths[0]
         first = _least_squares(plan, model, examples, given, known, settings.rng)
-    rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
+    return _fit_under_rules(model, _rules(plan, model, canonical), examples, settings, first)
+
+
+def _rules(
+    plan: Plan, model: AdditiveModel, canonical: Callable[[AdditiveModel], list[RuleRows]] | None
+) -> list[RuleRows]:
+    return all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
         canonical(model) if canonical else []
     )
-    return _fit_under_rules(model, rules, examples, settings, first)
 
 
 def _least_squares(
@@ -259,6 +282,12 @@ def _in_user_units(w: Floats, examples: Examples) -> Floats:
     return scaled
 
 
+def _in_training_parameters(w: Floats, examples: Examples) -> Floats:
+    scaled = w / examples.scale
+    scaled[0] -= examples.shift / examples.scale
+    return scaled
+
+
 def _unseen_missing(model: AdditiveModel, w: Floats, table: Floats, weights: Floats) -> Floats:
     """A column without missing cells in training: a missing cell later on counts as the column's
     average effect.
@@ -280,9 +309,7 @@ def _report(
     settings: Settings,
 ) -> ConstraintReport:
     """What the rules cost: the objective with them and without them."""
-    scaled = w / examples.scale
-    scaled[0] -= examples.shift / examples.scale
-    with_rules = objective.value(scaled)
+    with_rules = objective.value(_in_training_parameters(w, examples))
     if not sum(rule.count for rule in rules):
         return make_report(rules, w, with_rules, with_rules)
     free = train_without_rules(objective, result, settings)

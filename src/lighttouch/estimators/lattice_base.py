@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import DataError, ModelFileError
-from lighttouch.estimators.fitting import Examples, Fitted, fit
+from lighttouch.estimators.fitting import Earlier, Examples, Fitted, fit
 from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.estimators.proof import ConstraintReport, check_rule
 from lighttouch.estimators.rules import RuleRows, all_rules
@@ -29,7 +30,7 @@ from lighttouch.estimators.saving import (
 )
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.tables import Columns, as_table, learn_columns, read_table
-from lighttouch.estimators.training import Settings, ending, warn_about
+from lighttouch.estimators.training import Settings, ending, has_ended, warn_about
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
 from lighttouch.running import Interrupts, one_blas_thread
@@ -93,12 +94,22 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _train(self, plan: Plan, examples: Examples, loss: LossRow, canonical: Any = None) -> None:
         """A signal ends training early; with a usable model, it then goes on its way."""
         _warn_about_constant_columns(plan, examples.table)
-        with Interrupts(deliver=True) as interrupts:
+        with Interrupts(deliver=True) as interrupts, checkpointing(self.checkpoint) as file:
             settings = self._settings(loss, interrupts)
+            earlier = self._earlier(plan) if self.warm_start else None
             with one_blas_thread():  # the same bits for any number of threads
-                fitted = fit(plan, examples, settings, self.smoothing, canonical)
+                fitted = fit(plan, examples, settings, self.smoothing, canonical, earlier)
             self._keep(plan, fitted, canonical)
             warn_about(self.status_)
+            if self.checkpoint is not None and file is not None and has_ended(self.status_):
+                file.remove()
+
+    def _earlier(self, plan: Plan) -> Earlier | None:
+        """The fitted model, where it is about the same columns."""
+        known = getattr(self, "columns_", None)
+        if known is None or known.columns != plan.columns.columns:
+            return None
+        return Earlier(self.model_, self.parameters_, self.smoothing_)
 
     def _keep(self, plan: Plan, fitted: Fitted, canonical: Any) -> None:
         self.columns_, self.model_, self.parameters_ = plan.columns, fitted.model, fitted.w

@@ -12,6 +12,7 @@ from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.losses import margin_loss, regression_loss
 from lighttouch.estimators.pairs import RandomState
 from lighttouch.estimators.parameters import (
+    Checkpoint,
     CLASSES,
     CLASSIFICATION_PARAMETERS,
     COMMON_PARAMETERS,
@@ -94,6 +95,8 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         time_limit: float | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.loss = loss
         self.quantile = quantile
@@ -113,6 +116,8 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -244,6 +249,8 @@ class LatticeClassifier(BinaryScores, LatticeBase):
         time_limit: float | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.loss = loss
         self.monotonic_cst = monotonic_cst
@@ -262,6 +269,8 @@ class LatticeClassifier(BinaryScores, LatticeBase):
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -12,6 +12,7 @@ from lighttouch.estimators.binary import BinaryScores
 from lighttouch.estimators.linear_base import LinearBase
 from lighttouch.estimators.losses import margin_loss, regression_loss
 from lighttouch.estimators.parameters import (
+    Checkpoint,
     CLASSES,
     CLASSIFICATION_PARAMETERS,
     COMMON_PARAMETERS,
@@ -86,6 +87,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         max_iter: int = 100,
         tol: float = 1e-6,
         time_limit: float | None = None,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.loss = loss
         self.quantile = quantile
@@ -98,6 +100,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         self.max_iter = max_iter
         self.tol = tol
         self.time_limit = time_limit
+        self.checkpoint = checkpoint
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -260,6 +263,7 @@ class ConstrainedLinearClassifier(BinaryScores, LinearBase):
         max_iter: int = 100,
         tol: float = 1e-6,
         time_limit: float | None = None,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.loss = loss
         self.alpha = alpha
@@ -271,6 +275,7 @@ class ConstrainedLinearClassifier(BinaryScores, LinearBase):
         self.max_iter = max_iter
         self.tol = tol
         self.time_limit = time_limit
+        self.checkpoint = checkpoint
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lighttouch.arrays import Floats, Matrix, dense
+from lighttouch.checkpoints import checkpointing
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError, ModelFileError
 from lighttouch.estimators.feasible_rounding import exactly_feasible
@@ -26,6 +27,7 @@ from lighttouch.estimators.tables import Column, Columns, refuse_other_columns
 from lighttouch.estimators.training import (
     Settings,
     ending,
+    has_ended,
     train,
     train_without_rules,
     warn_about,
@@ -164,7 +166,11 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         self, objective: EmpiricalRisk, rules: list[RuleRows], stretch: Floats, shift: float
     ) -> None:
         """A signal ends training early; with a usable model, it then goes on its way."""
-        with Interrupts(deliver=True) as interrupts, one_blas_thread():
+        with (
+            Interrupts(deliver=True) as interrupts,
+            one_blas_thread(),
+            checkpointing(self.checkpoint) as file,
+        ):
             settings = self._settings(objective.loss_row, interrupts)
             w, result = self._solve(objective, rules, stretch, shift, settings)
             self.intercept_, self.coef_ = float(w[0]), w[1:].copy()
@@ -175,6 +181,8 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
                 objective, rules, w, stretch, shift, result, settings
             )
             warn_about(self.status_)
+            if self.checkpoint is not None and file is not None and has_ended(self.status_):
+                file.remove()
 
     def _first_part(self) -> bool:
         """Whether there is nothing to go on from; refused where something was learnt that is not

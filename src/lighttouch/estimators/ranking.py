@@ -11,6 +11,7 @@ from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.losses import margin_loss
 from lighttouch.estimators.pairs import RandomState, pairs_of_the_same_query, pairs_within_queries
 from lighttouch.estimators.parameters import (
+    Checkpoint,
     COMMON_PARAMETERS,
     LATTICE_ATTRIBUTES,
     LATTICE_PARAMETERS,
@@ -85,6 +86,8 @@ class LatticeRanker(LatticeBase):
         time_limit: float | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.loss = loss
         self.pairs_per_query = pairs_per_query
@@ -104,6 +107,8 @@ class LatticeRanker(LatticeBase):
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def fit(
         self,

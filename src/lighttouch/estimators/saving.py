@@ -154,6 +154,8 @@ def _parameter(name: str, value: Any) -> Any:
     """
     if name == "random_state":
         return int(value) if isinstance(value, int | np.integer) else None
+    if name == "checkpoint":  # a path of the machine that trained
+        return None
     if name in ("canonical_examples", "constraints") and isinstance(value, tuple | list):
         return _plain(_Tables(tuple(value)))
     return _plain(value)
