@@ -17,6 +17,7 @@ from lighttouch.errors import DataError, ModelFileError
 from lighttouch.estimators.fitting import Earlier, Examples, Fitted, fit
 from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.estimators.proof import ConstraintReport, check_rule
+from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules import RuleRows, all_rules
 from lighttouch.estimators.rules.reading import read_monotonic, read_shapes
 from lighttouch.estimators.saving import (
@@ -29,7 +30,13 @@ from lighttouch.estimators.saving import (
     rows_state,
 )
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.tables import Columns, as_table, learn_columns, read_table
+from lighttouch.estimators.tables import (
+    Columns,
+    as_table,
+    known_columns,
+    learn_columns,
+    read_table,
+)
 from lighttouch.estimators.training import Settings, ending, has_ended, warn_about
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
@@ -100,6 +107,9 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             with one_blas_thread():  # the same bits for any number of threads
                 fitted = fit(plan, examples, settings, self.smoothing, canonical, earlier)
             self._keep(plan, fitted, canonical)
+            self.training_record_ = TrainingRecord.of(
+                plan.columns, examples.table, examples.y, self.scores_of
+            )
             warn_about(self.status_)
             if self.checkpoint is not None and file is not None and has_ended(self.status_):
                 file.remove()
@@ -135,7 +145,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def read_rows(self, X: Any) -> Floats:
         """Rows of X as plain numbers: categories as codes, missing cells as NaN."""
-        return self.columns_.read(as_table(X))
+        return self.columns_.read(known_columns(as_table(X), self.columns_))
 
     def scores_of(self, table: Floats) -> Floats:
         """Scores of rows of plain numbers, as `read_rows` gives them."""

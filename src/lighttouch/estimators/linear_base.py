@@ -17,13 +17,14 @@ from lighttouch.errors import InfeasibleConstraintsError, ModelFileError
 from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.fitting import named
 from lighttouch.estimators.proof import ConstraintReport, check_rule, make_report
+from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules import RuleRows, stacked
 from lighttouch.estimators.rules.linear_rows import linear_rules
 from lighttouch.estimators.rules.reading import read_monotonic
 from lighttouch.estimators.saving import SavedEstimator, rows_from, rows_state
 from lighttouch.estimators.scaling import column_sizes, ranges, scaled
 from lighttouch.estimators.summary import QuadraticSummary
-from lighttouch.estimators.tables import Column, Columns, refuse_other_columns
+from lighttouch.estimators.tables import Column, Columns, known_columns
 from lighttouch.estimators.training import (
     Settings,
     ending,
@@ -57,7 +58,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, reset: bool) -> Any:
         if not reset and hasattr(self, "_columns"):
-            refuse_other_columns(X, self._columns)
+            X = known_columns(X, self._columns)
         table = validate_data(
             self, X=X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=True
         )
@@ -96,6 +97,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             np.concatenate([[1.0], sizes]) / scale
         )  # user's (intercept - shift, coef) times this are the training parameters
         self._minimise(objective, rules, stretch, shift)
+        self.training_record_ = TrainingRecord.of(self._columns, X, y, self.scores_of)
         if sizes.size <= MOST_REMEMBERED:
             moved = np.concatenate([[self.intercept_ - shift], self.coef_])
             unused = QuadraticSummary.nothing(sizes, *units).with_ranges(X)

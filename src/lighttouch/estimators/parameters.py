@@ -152,6 +152,10 @@ COMMON_ATTRIBUTES: dict[str, Described] = {
     "n_iter_": ("int", "Quadratic steps taken."),
     "status_": ("str", 'How training ended: "converged", or why it did not.'),
     "history_": ("History", "The objective while training."),
+    "training_record_": (
+        "TrainingRecord",
+        "When, by which versions and on what it was trained; `drift` compares new rows with it.",
+    ),
     "n_features_in_": ("int", "The number of columns."),
     "feature_names_in_": ("array of str", "Their names, where the training table had any."),
 }
