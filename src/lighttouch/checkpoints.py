@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
@@ -129,50 +129,91 @@ def encoded(value: Any) -> Any:
     """Records, dataclasses, tuples and members of enumerations as dicts with a tag; arrays and
     numbers as they are.
     """
-    if isinstance(value, np.ndarray):
-        turned = value.ndim > 1 and value.flags.f_contiguous and not value.flags.c_contiguous
-        return {"__turned__": value.T} if turned else value
-    if isinstance(value, np.generic):
-        return {"__scalar__": np.asarray(value)}
-    if isinstance(value, enum.Enum):
-        return {"__member__": [*_address(type(value)), value.name]}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {"__record__": [*_address(type(value)), [encoded(part) for part in value]]}
-    if isinstance(value, tuple):
-        return {"__tuple__": [encoded(part) for part in value]}
     if isinstance(value, list):
         return [encoded(part) for part in value]
-    if isinstance(value, dict):
-        return {"__dict__": [[encoded(key), encoded(part)] for key, part in value.items()]}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        parts = {f.name: encoded(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init}
-        return {"__dataclass__": [*_address(type(value)), parts]}
+    for tag, is_one, content in _ENCODERS:
+        if is_one(value):
+            return {tag: content(value)}
     return value
 
 
+def _is_turned(value: Any) -> bool:
+    turned = isinstance(value, np.ndarray) and value.ndim > 1
+    return turned and value.flags.f_contiguous and not value.flags.c_contiguous
+
+
+def _is_record(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def _is_state(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _parts(state: Any) -> list[Any]:
+    kept = {f.name: encoded(getattr(state, f.name)) for f in dataclasses.fields(state) if f.init}
+    return [*_address(type(state)), kept]
+
+
+_ENCODERS: list[tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = [
+    ("__turned__", _is_turned, lambda value: value.T),
+    ("__scalar__", lambda value: isinstance(value, np.generic), np.asarray),
+    (
+        "__member__",
+        lambda value: isinstance(value, enum.Enum),
+        lambda value: [*_address(type(value)), value.name],
+    ),
+    (
+        "__record__",
+        _is_record,
+        lambda value: [*_address(type(value)), [encoded(part) for part in value]],
+    ),
+    (
+        "__tuple__",
+        lambda value: isinstance(value, tuple),
+        lambda value: [encoded(part) for part in value],
+    ),
+    (
+        "__dict__",
+        lambda value: isinstance(value, dict),
+        lambda value: [[encoded(key), encoded(part)] for key, part in value.items()],
+    ),
+    ("__dataclass__", _is_state, _parts),
+]
+
+
 def decoded(value: Any, modules: tuple[str, ...]) -> Any:
-    """What `encoded` was given; classes are looked up in `modules` only, and nothing is imported."""
+    """What `encoded` was given; classes are looked up in `modules` only, and nothing is
+    imported.
+    """
     if isinstance(value, list):
         return [decoded(part, modules) for part in value]
     if not isinstance(value, dict):
         return value
     ((tag, content),) = value.items()
-    if tag == "__turned__":
-        return np.asfortranarray(content.T)
-    if tag == "__scalar__":
-        return content[()]
-    if tag == "__member__":
-        return _class(content, enum.Enum, modules)[content[2]]  # type: ignore[index]
-    if tag == "__record__":
-        return _class(content, tuple, modules)(*decoded(content[2], modules))
-    if tag == "__tuple__":
-        return tuple(decoded(content, modules))
-    if tag == "__dict__":
-        return {decoded(key, modules): decoded(part, modules) for key, part in content}
-    if tag == "__dataclass__":
-        parts = {name: decoded(part, modules) for name, part in content[2].items()}
-        return _class(content, object, modules)(**parts)
-    raise ModelFileError(f"it holds something unknown: {tag}")
+    if tag not in _DECODERS:
+        raise ModelFileError(f"it holds something unknown: {tag}")
+    return _DECODERS[tag](content, modules)
+
+
+def _state(content: list[Any], modules: tuple[str, ...]) -> Any:
+    parts = {name: decoded(part, modules) for name, part in content[2].items()}
+    return _class(content, object, modules)(**parts)
+
+
+_DECODERS: dict[str, Callable[[Any, tuple[str, ...]], Any]] = {
+    "__turned__": lambda content, _: np.asfortranarray(content.T),
+    "__scalar__": lambda content, _: content[()],
+    "__member__": lambda content, modules: _class(content, enum.Enum, modules)[content[2]],
+    "__record__": lambda content, modules: _class(content, tuple, modules)(
+        *decoded(content[2], modules)
+    ),
+    "__tuple__": lambda content, modules: tuple(decoded(content, modules)),
+    "__dict__": lambda content, modules: {
+        decoded(key, modules): decoded(part, modules) for key, part in content
+    },
+    "__dataclass__": _state,
+}
 
 
 def _address(kind: type) -> tuple[str, str]:

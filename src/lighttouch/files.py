@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -36,8 +37,11 @@ def replacing_all(paths: Sequence[Path]) -> Iterator[list[Path]]:
     have all, unless the process is killed within the renames themselves.
     """
     with ExitStack() as cleaning:
-        besides = []
+        besides: list[Path] = []
         for path in paths:
+            if path.name.startswith(".") and path.name.endswith(ENDING):
+                besides.append(path)  # one of ours: whoever made it replaces it
+                continue
             sweep(path)
             with naming(path):
                 besides.append(_temporary(path, cleaning))
@@ -47,8 +51,9 @@ def replacing_all(paths: Sequence[Path]) -> Iterator[list[Path]]:
                 _flush(beside)
                 beside.chmod(_mode(path))
         for path, beside in zip(paths, besides, strict=True):
-            with naming(path):
-                os.replace(beside, path)
+            if beside is not path:
+                with naming(path):
+                    os.replace(beside, path)
     for folder in {path.parent for path in paths}:
         _flush_folder(folder)
 
@@ -72,6 +77,12 @@ def naming(*paths: Path) -> Iterator[None]:
             raise
         told = " or ".join(str(path) for path in paths)
         raise type(error)(error.errno, error.strerror, told) from error
+
+
+def intended(path: Path) -> Path:
+    """The file that a temporary one of ours will become; any other path is itself."""
+    found = re.fullmatch(r"\.(.+)\.[0-9a-f]{8}-\d+-.*" + re.escape(ENDING), path.name)
+    return path.with_name(found.group(1)) if found else path
 
 
 def sweep(path: Path) -> None:

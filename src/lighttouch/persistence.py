@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from lighttouch.errors import ModelFileError
-from lighttouch.files import write_whole
+from lighttouch.files import intended, write_whole
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def write_state(
         write_whole(place, content + hashlib.sha256(content).digest())
     except OSError as error:
         raise ModelFileError(
-            f"{place} cannot be written: {error.strerror or error}; what was there before is "
+            f"{intended(place)} cannot be written: {error.strerror or error}; what was there before is "
             "untouched"
         ) from None
 
@@ -94,9 +94,7 @@ def _sealed(header: dict[str, Any], data: Any, key: bytes) -> str:
     return seal.hexdigest()
 
 
-def read_state(
-    path: str | os.PathLike[str], form: Format = MODEL
-) -> tuple[str, dict[str, Any]]:
+def read_state(path: str | os.PathLike[str], form: Format = MODEL) -> tuple[str, dict[str, Any]]:
     """The kind and the tree of a file; any damage is a ModelFileError."""
     place = Path(path)
     try:
@@ -160,7 +158,9 @@ def _arrays(
 ) -> list[np.ndarray[Any, Any]]:
     """Every array the header names; its size is checked before any memory is taken."""
     if len(described) > _MOST_ARRAYS:
-        raise ModelFileError(f"its header names {len(described):,} arrays, which no {form.noun} has")
+        raise ModelFileError(
+            f"its header names {len(described):,} arrays, which no {form.noun} has"
+        )
     found, offset = [], 0
     for each in described:
         shape = [int(size) for size in each["shape"]]

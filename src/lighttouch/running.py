@@ -80,7 +80,7 @@ def check_deadline() -> None:
 
 
 TERMINATED = 128 + signal.SIGTERM  # the exit code of a program that SIGTERM ended
-_told_to_end: int | None = None  # the process that had a SIGTERM while it was in a run
+_told_to_end: set[int] = set()  # processes that had a SIGTERM while they were in a run
 
 
 class Interrupts:
@@ -97,13 +97,13 @@ class Interrupts:
     - SIGINT is raised again where `deliver` is set (if nothing else was raised in the block);
     - SIGTERM was meant for the program. A handler of its own gets it. Where there is none the
       result is still returned, and the program ends with exit code 143 when it calls a run again,
-      or by itself.
+      or by itself. With `ends_program` the caller sees to that.
     """
 
-    def __init__(self, deliver: bool = False) -> None:
+    def __init__(self, deliver: bool = False, ends_program: bool = False) -> None:
         self.raised = False
         self.number = 0  # of the signal
-        self.deliver = deliver
+        self.deliver, self.ends_program = deliver, ends_program
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
@@ -124,7 +124,7 @@ class Interrupts:
             if self.raised and outer is not None:
                 outer.raised = known_outside = True
                 outer.number = self.number
-        if not self.raised or known_outside or not self._previous:
+        if not self.raised or known_outside or not self._previous or self.ends_program:
             return
         if self.number == signal.SIGTERM and self._previous[self.number] == signal.SIG_DFL:
             _end_program_later()
@@ -152,22 +152,20 @@ def _owner(handler: Any) -> Interrupts | None:
 
 
 def _end_program_later() -> None:
-    global _told_to_end
-    _told_to_end = os.getpid()
+    _told_to_end.add(os.getpid())
     atexit.unregister(_end_by_signal)
     atexit.register(_end_by_signal)
 
 
 def _end_if_told() -> None:
-    global _told_to_end
-    told, _told_to_end = _told_to_end == os.getpid(), None
-    if told:
+    if os.getpid() in _told_to_end:
+        _told_to_end.clear()
         raise SystemExit(TERMINATED)
 
 
 def _end_by_signal() -> None:
     """Die of the signal, as the program would have without us: that is what its parent looks at."""
-    if _told_to_end != os.getpid():
+    if os.getpid() not in _told_to_end:
         return
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
@@ -178,10 +176,14 @@ def _end_by_signal() -> None:
 
 
 BAR = 24
+REDRAWN = 0.2  # seconds: five times a second looks steady
+PLAIN = 10.0  # seconds between two lines where no terminal shows a bar
 
 
 class ProgressBar:
-    """Redraws one line at most five times a second; silent unless switched on."""
+    """Redraws one line at most five times a second on a terminal; elsewhere plain lines, one every
+    ten seconds. Silent unless switched on.
+    """
 
     def __init__(self, on: bool, label: str = "") -> None:
         self._on = on
@@ -189,26 +191,51 @@ class ProgressBar:
         self._began = time.perf_counter()
         self._drawn = -1.0
         self._width = 0
+        self._terminal = on and _is_terminal(sys.stderr)
+        if on and not self._terminal:
+            self._drawn = self._began
 
     def show(self, share: float, text: str) -> None:
+        """How much is done, from 0 to 1."""
+        if self._is_due(share >= 1.0):
+            share = min(1.0, max(0.0, share))
+            filled = int(BAR * share) if self._terminal else 0
+            bar = f"[{'=' * filled}{' ' * (BAR - filled)}] " if self._terminal else ""
+            self._write(f"{bar}{100 * share:3.0f}%", text)
+
+    def count(self, done: int, what: str) -> None:
+        """How many are done, where nobody knows of how many."""
+        if self._is_due(False):
+            self._write(f"{done:,} {what}", "")
+
+    def _is_due(self, last: bool) -> bool:
         now = time.perf_counter()
-        if not self._on or (now - self._drawn < 0.2 and share < 1.0):
-            return
+        pause = REDRAWN if self._terminal else PLAIN
+        if not self._on or (now - self._drawn < pause and not (last and self._terminal)):
+            return False
         self._drawn = now
-        share = min(1.0, max(0.0, share))
-        filled = int(BAR * share)
-        line = (
-            f"{self._label}[{'=' * filled}{' ' * (BAR - filled)}] {100 * share:3.0f}%  "
-            f"{now - self._began:5.1f} s  {text}"
-        )
-        sys.stderr.write("\r" + line.ljust(self._width))
+        return True
+
+    def _write(self, amount: str, text: str) -> None:
+        line = f"{self._label}{amount}  {self._drawn - self._began:5.1f} s  {text}".rstrip()
+        if self._terminal:
+            sys.stderr.write("\r" + line.ljust(self._width))
+            self._width = len(line)
+        else:
+            sys.stderr.write(line + "\n")
         sys.stderr.flush()
-        self._width = len(line)
 
     def close(self) -> None:
         if self._on and self._width:
             sys.stderr.write("\n")
             sys.stderr.flush()
+
+
+def _is_terminal(stream: Any) -> bool:
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
 
 
 @cache

@@ -142,9 +142,7 @@ def solve(
         return run.result(status, run.answer(status, project), project)
 
 
-def refuse_bad_arguments(
-    problem: Any, solver: Any, callback: Any, resume: Any, seed: Any
-) -> None:
+def refuse_bad_arguments(problem: Any, solver: Any, callback: Any, resume: Any, seed: Any) -> None:
     """Before anything is done with them."""
     if not isinstance(problem, Problem):
         raise DataError(

@@ -175,8 +175,7 @@ def whole_seed(seed: Any) -> int:
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if not whole or seed < 0:
         raise ValueError(
-            "seed must be a whole number of at least 0, or None for a fresh one; got "
-            f"{told(seed)}"
+            f"seed must be a whole number of at least 0, or None for a fresh one; got {told(seed)}"
         )
     return int(seed)
 

@@ -86,7 +86,7 @@ def test_other_solvers_starts_versions_and_fewer_iterations_are_refused(tmp_path
         state = lt.solve(problem(), SOLVER, iterations=5).state
         lt.solve(problem(), SOLVER, iterations=50, resume=state, checkpoint=path)
     monkeypatch.setattr("lighttouch.checkpoints.version", lambda name: "9.9")
-    with pytest.raises(lt.CheckpointMismatchError, match="the version of lighttouch was .*9.9"):
+    with pytest.raises(lt.CheckpointMismatchError, match=r"the version of lighttouch was .*9\.9"):
         lt.solve(problem(), SOLVER, iterations=100, checkpoint=path)
 
 
@@ -225,28 +225,37 @@ PROGRAM = """
 
 
 def test_sigterm_ends_a_loop_of_solves_after_a_result():
-    loop = PROGRAM + """
+    loop = (
+        PROGRAM
+        + """
     while True:
         print(lt.solve(P, lt.FullTouch(1.0, 0.001), iterations=10**12).status.name, flush=True)
     """
+    )
     code, output, _ = ended(loop, signal.SIGTERM)
     assert output.split() == ["INTERRUPTED"] and code == 143
 
 
 def test_sigterm_is_what_a_program_with_one_solve_ends_with():
-    single = PROGRAM + """
+    single = (
+        PROGRAM
+        + """
     print(lt.solve(P, lt.FullTouch(1.0, 0.001), iterations=10**12).status.name)
     print("done")
     """
+    )
     code, output, _ = ended(single, signal.SIGTERM)
     assert output.split() == ["INTERRUPTED", "done"] and code == -signal.SIGTERM
 
 
 def test_a_handler_of_the_program_gets_sigterm():
-    handled = PROGRAM + """
+    handled = (
+        PROGRAM
+        + """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("mine"))
     lt.solve(P, lt.FullTouch(1.0, 0.001), iterations=10**12)
     """
+    )
     code, _, _ = ended(handled, signal.SIGTERM)
     assert code == 1
 

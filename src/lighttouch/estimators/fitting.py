@@ -143,9 +143,7 @@ def fit(
         roughness = smoothing.roughness_of(model, plan.categorical, examples.count)
         start = _in_training_parameters(earlier.w, examples)
         first = Smoothed(start, roughness, given or earlier.smoothing)
-        return _fit_under_rules(
-            model, _rules(plan, model, canonical), examples, settings, first
-        )
+        return _fit_under_rules(model, _rules(plan, model, canonical), examples, settings, first)
     table, weights = examples.table, examples.table_weights
     own = structure.calibrators(plan, table, weights)
     additive = AdditiveModel(own)

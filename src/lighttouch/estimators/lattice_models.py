@@ -12,7 +12,6 @@ from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.losses import margin_loss, regression_loss
 from lighttouch.estimators.pairs import RandomState
 from lighttouch.estimators.parameters import (
-    Checkpoint,
     CLASSES,
     CLASSIFICATION_PARAMETERS,
     COMMON_PARAMETERS,
@@ -20,6 +19,7 @@ from lighttouch.estimators.parameters import (
     LATTICE_PARAMETERS,
     REGRESSION_PARAMETERS,
     CanonicalExamples,
+    Checkpoint,
     Lattices,
     Smoothing,
     documented,

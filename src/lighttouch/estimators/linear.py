@@ -12,7 +12,6 @@ from lighttouch.estimators.binary import BinaryScores
 from lighttouch.estimators.linear_base import LinearBase
 from lighttouch.estimators.losses import margin_loss, regression_loss
 from lighttouch.estimators.parameters import (
-    Checkpoint,
     CLASSES,
     CLASSIFICATION_PARAMETERS,
     COMMON_PARAMETERS,
@@ -20,6 +19,7 @@ from lighttouch.estimators.parameters import (
     LINEAR_PARAMETERS,
     REGRESSION_PARAMETERS,
     CanonicalExamples,
+    Checkpoint,
     documented,
 )
 from lighttouch.estimators.rules import RuleRows

@@ -11,12 +11,12 @@ from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.losses import margin_loss
 from lighttouch.estimators.pairs import RandomState, pairs_of_the_same_query, pairs_within_queries
 from lighttouch.estimators.parameters import (
-    Checkpoint,
     COMMON_PARAMETERS,
     LATTICE_ATTRIBUTES,
     LATTICE_PARAMETERS,
     RANKING_PARAMETERS,
     CanonicalExamples,
+    Checkpoint,
     Lattices,
     Smoothing,
     documented,

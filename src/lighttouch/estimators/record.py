@@ -58,26 +58,27 @@ class ColumnRecord:
         low, high = float(present.min()), float(present.max())
         return cls(name, _shares(_counted(values, edges)), edges, low, high)
 
-    def compare(self, values: Floats, unseen: int) -> ColumnDrift:
-        """New cells beside those of training; `unseen` of them hold unknown categories."""
-        rows = max(1, values.size)
-        missing = int(np.isnan(values).sum()) - unseen
+    def counted(self, values: Floats, unseen: int) -> Any:
+        """Cells per bin, missing, with unknown categories, and outside the range: they add up."""
         outside = 0
         if self.categories is not None:
             present = values[~np.isnan(values)].astype(np.int64)
-            counts = np.append(np.bincount(present, minlength=len(self.categories)), missing)
-            before: Sequence[float] = (*self.shares, 0.0)
-            counts = np.append(counts, unseen)
+            bins = np.bincount(present, minlength=len(self.categories))
+            bins = np.append(bins, values.size - present.size - unseen)
         else:
-            counts, before = _counted(values, self.edges), self.shares
+            bins = _counted(values, self.edges)
             if self.low is not None and self.high is not None:
                 outside = int(np.sum((values < self.low) | (values > self.high)))
+        return np.concatenate([bins, [unseen, outside]])
+
+    def compare(self, counts: Any, rows: int) -> ColumnDrift:
+        """What was counted in new rows, beside the shares of training."""
         return ColumnDrift(
             name=self.name,
-            psi=stability_index(before, counts / rows),
-            outside=outside,
-            unseen=unseen,
-            missing=missing / rows,
+            psi=stability_index((*self.shares, 0.0), counts[:-1] / rows),
+            outside=int(counts[-1]),
+            unseen=int(counts[-2]),
+            missing=float(counts[-3]) / rows,
             missing_before=self.shares[-1],
         )
 
@@ -169,31 +170,48 @@ class TrainingRecord:
             notes=dict(state["notes"]),
         )
 
-    def compare(self, table: Floats, unseen: Sequence[int], scores: Floats) -> Drift:
-        """New rows, as plain numbers, beside those of training."""
-        if table.shape[0] == 0:
+
+class Tally:
+    """Counts of new rows, a part at a time; memory does not grow with them."""
+
+    def __init__(self, record: TrainingRecord) -> None:
+        self._record, self._rows = record, 0
+        self._columns = [*record.columns, *([] if record.scores is None else [record.scores])]
+        self._counts: list[Any] = [0] * len(self._columns)
+
+    def add(self, table: Floats, unseen: Sequence[int], scores: Floats) -> None:
+        """More rows, as plain numbers, with how many cells per column hold unknown categories."""
+        self._rows += int(table.shape[0])
+        parts = [*(table[:, place] for place in range(table.shape[1])), scores]
+        for place, (column, values) in enumerate(zip(self._columns, parts, strict=False)):
+            known = int(unseen[place]) if place < len(unseen) else 0
+            self._counts[place] = self._counts[place] + column.counted(values, known)
+
+    def drift(self) -> Drift:
+        if self._rows == 0:
             raise DataError("drift needs at least one row, got 0")
         found = tuple(
-            column.compare(table[:, place], int(unseen[place]))
-            for place, column in enumerate(self.columns)
+            column.compare(counts, self._rows)
+            for column, counts in zip(self._columns, self._counts, strict=True)
         )
-        score = None if self.scores is None else self.scores.compare(scores, 0)
-        return Drift(int(table.shape[0]), found, score)
+        own = len(self._record.columns)
+        return Drift(self._rows, found[:own], found[own] if len(found) > own else None)
 
 
 def _with_ranges(columns: tuple[ColumnRecord, ...], table: Any) -> tuple[ColumnRecord, ...]:
     """Ranges and counts over all rows, not only over some."""
-    found = []
-    for place, column in enumerate(columns):
-        values = dense(table[:, [place]]).ravel()
-        present = values[~np.isnan(values)]
-        if column.categories is not None:
-            counts = np.bincount(present.astype(np.int64), minlength=len(column.categories))
-            column = replace(column, counts=tuple(int(each) for each in counts))
-        elif present.size:
-            column = replace(column, low=float(present.min()), high=float(present.max()))
-        found.append(column)
-    return tuple(found)
+    return tuple(_with_range(column, table[:, [place]]) for place, column in enumerate(columns))
+
+
+def _with_range(column: ColumnRecord, cells: Any) -> ColumnRecord:
+    values = dense(cells).ravel()
+    present = values[~np.isnan(values)]
+    if column.categories is not None:
+        counts = np.bincount(present.astype(np.int64), minlength=len(column.categories))
+        return replace(column, counts=tuple(int(each) for each in counts))
+    if present.size:
+        return replace(column, low=float(present.min()), high=float(present.max()))
+    return column
 
 
 def _column_from(state: Mapping[str, Any]) -> ColumnRecord:

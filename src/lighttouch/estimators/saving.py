@@ -17,11 +17,18 @@ from lighttouch.arrays import Floats
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import DataError, ModelFileError
 from lighttouch.estimators.proof import ConstraintReport, RuleReport
-from lighttouch.estimators.record import Drift, TrainingRecord
+from lighttouch.estimators.record import Drift, Tally, TrainingRecord
 from lighttouch.estimators.rules import BoundShape, RuleRows
 from lighttouch.estimators.rules.shapes import KINDS, ShapeConstraint
 from lighttouch.estimators.structure.limits import RECORD
-from lighttouch.estimators.tables import Column, Columns, missing_cell, split
+from lighttouch.estimators.tables import (
+    Column,
+    Columns,
+    as_table,
+    known_columns,
+    missing_cell,
+    split,
+)
 from lighttouch.objectives import Quantile
 from lighttouch.persistence import read_state, write_state
 
@@ -78,21 +85,31 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
             Population stability indices, cells outside the training range, unseen categories and
             missing cells.
         """
+        tally = self.tally()
+        self.count_rows(X, tally)
+        return tally.drift()
+
+    def tally(self) -> Tally:
+        """An empty count of new rows, for tables that are read in parts."""
         check_is_fitted(self)
         if self.training_record_ is None or not self.training_record_.columns:
             raise DataError(
                 "this model holds no record of its training rows: it was saved by an earlier "
                 f"lighttouch, or has more than {RECORD.columns:,} columns; train it again"
             )
+        return Tally(self.training_record_)
+
+    def count_rows(self, X: Any, tally: Tally) -> None:
+        """Add rows to a tally."""
         table = self.read_rows(X)
-        return self.training_record_.compare(table, self._unseen(X, table), self.scores_of(table))
+        tally.add(table, self._unseen(X, table), self.scores_of(table))
 
     def _unseen(self, X: Any, table: Floats) -> list[int]:
         """How many cells of each column hold a category that training did not see."""
         columns = self.fitted_columns.columns
         if not any(column.categorical for column in columns):
             return [0] * len(columns)
-        _, cells = split(X)
+        _, cells = split(known_columns(as_table(X), self.fitted_columns))
         return [
             sum(not missing_cell(values[row]) for row in np.flatnonzero(np.isnan(table[:, place])))
             if column.categorical
