@@ -149,7 +149,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 def _mode(path: Path) -> int:
-    """As the file that is replaced, or as any new file: mkstemp's are readable by the owner only."""
+    """As the file that is replaced, or as any new file: mkstemp's are for their owner only."""
     with suppress(OSError):
         return path.stat().st_mode & 0o777
     return 0o666 & ~_umask()

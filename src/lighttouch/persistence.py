@@ -66,8 +66,8 @@ def write_state(
         write_whole(place, content + hashlib.sha256(content).digest())
     except OSError as error:
         raise ModelFileError(
-            f"{intended(place)} cannot be written: {error.strerror or error}; what was there before is "
-            "untouched"
+            f"{intended(place)} cannot be written: {error.strerror or error}; what was there "
+            "before is untouched"
         ) from None
 
 

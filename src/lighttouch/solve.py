@@ -136,10 +136,24 @@ def solve(
         recorder = Recorder(problem, solver, record_every, callback, progress)
         run = _Run(problem, solver, budget, recorder, interrupts)
         run.open(start, seed, resume, None if resume is not None else file)
+        LOG.info("solving %r with %s", problem, solver)
         status = run.ending(run.until_it_ends())
         if status is Status.CONVERGED and not looks_convex:
             status = Status.STALLED
-        return run.result(status, run.answer(status, project), project)
+        result = run.result(status, run.answer(status, project), project)
+        LOG.log(logging.INFO if status in GOOD_ENDINGS else logging.WARNING, "%s", told_end(result))
+        return result
+
+
+GOOD_ENDINGS = (Status.CONVERGED, Status.STALLED, Status.ITERATION_LIMIT)
+
+
+def told_end(result: Result) -> str:
+    """The ending of a run in one line, for the log."""
+    return (
+        f"{result.status.name} after {result.iterations:,} iterations and {result.seconds:.2f} s: "
+        f"objective {result.objective:.8g}, violation {result.violation:.3g}"
+    )
 
 
 def refuse_bad_arguments(problem: Any, solver: Any, callback: Any, resume: Any, seed: Any) -> None:

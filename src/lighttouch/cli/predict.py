@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
             raise FileProblem(
                 "predictions cannot be written to .zip; name a .csv, .csv.gz or .parquet file"
             )
-    speaker = Speaker(options, stdout_taken=True)
+    speaker = Speaker(options, stdout_taken=to_screen, aside=True)
     model = saved.load(options.model)
     began = time.perf_counter()
     with tables.standard_input(options.data) as options.data:

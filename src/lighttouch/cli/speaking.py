@@ -15,12 +15,17 @@ from lighttouch.cli.failures import say
 
 
 class Speaker:
-    """Sentences to stdout, unless --quiet or --json is given or stdout carries the output."""
+    """Sentences, unless --quiet or --json is given, and the JSON object of --json. Both go to
+    stdout, unless that carries the output; `aside` sends sentences to stderr in any case.
+    """
 
-    def __init__(self, options: argparse.Namespace, stdout_taken: bool = False) -> None:
+    def __init__(
+        self, options: argparse.Namespace, stdout_taken: bool = False, aside: bool = False
+    ) -> None:
         self._json = bool(getattr(options, "json", False))
         self._silent = bool(options.quiet) or self._json
-        self._stream = sys.stderr if stdout_taken else None
+        self._stream = sys.stderr if stdout_taken or aside else None
+        self._json_stream = sys.stderr if stdout_taken else None
         self.facts: dict[str, Any] = {"command": options.command}
 
     @property
@@ -35,7 +40,7 @@ class Speaker:
         """With --json, everything known, in one line; the exit code as it is."""
         if self._json:
             told = plain(self.facts | facts | {"exit_code": exit_code})
-            say(json.dumps(told, allow_nan=False), self._stream)
+            say(json.dumps(told, allow_nan=False), self._json_stream)
         return exit_code
 
 

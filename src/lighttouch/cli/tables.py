@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from lighttouch.cli.failures import FileProblem
-from lighttouch.errors import ConstraintError, DataError
+from lighttouch.errors import DataError
 from lighttouch.estimators.tables import refuse_same_names
 from lighttouch.text import did_you_mean, one_of_the_columns
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import Any
 
@@ -44,6 +45,7 @@ from lighttouch.running import Interrupts, one_blas_thread
 from lighttouch.validation import one_of, positive, positive_int
 
 Floats = NDArray[np.float64]
+LOG = logging.getLogger("lighttouch")
 
 
 class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
@@ -102,11 +104,15 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """A signal ends training early; with a usable model, it then goes on its way."""
         _warn_about_constant_columns(plan, examples.table)
         with Interrupts(deliver=True) as interrupts, checkpointing(self.checkpoint) as file:
+            LOG.info(
+                "%s: %d rows, %s", type(self).__name__, examples.table.shape[0], plan.columns.names
+            )
             settings = self._settings(loss, interrupts)
             earlier = self._earlier(plan) if self.warm_start else None
             with one_blas_thread():  # the same bits for any number of threads
                 fitted = fit(plan, examples, settings, self.smoothing, canonical, earlier)
             self._keep(plan, fitted, canonical)
+            LOG.info("%s: %s; %s", type(self).__name__, self.status_, self.constraint_report_)
             self.training_record_ = TrainingRecord.of(
                 plan.columns, examples.table, examples.y, self.scores_of
             )
