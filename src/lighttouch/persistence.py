@@ -60,7 +60,7 @@ def write_state(
     path: str | os.PathLike[str], kind: str, state: dict[str, Any], form: Format = MODEL
 ) -> None:
     """Write a tree of plain values and arrays; the file appears whole or not at all."""
-    place = Path(path)
+    place = _path(path, form)
     content = packed(kind, state, form)
     try:
         write_whole(place, content + hashlib.sha256(content).digest())
@@ -69,6 +69,14 @@ def write_state(
             f"{intended(place)} cannot be written: {error.strerror or error}; what was there "
             "before is untouched"
         ) from None
+
+
+def _path(path: Any, form: Format) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise ModelFileError(
+            f"the {form.noun} must be named by a path, such as 'model.lt', got {path!r}"
+        )
+    return Path(path)
 
 
 def packed(kind: str, state: dict[str, Any], form: Format, key: bytes | None = None) -> bytes:
@@ -96,7 +104,7 @@ def _sealed(header: dict[str, Any], data: Any, key: bytes) -> str:
 
 def read_state(path: str | os.PathLike[str], form: Format = MODEL) -> tuple[str, dict[str, Any]]:
     """The kind and the tree of a file; any damage is a ModelFileError."""
-    place = Path(path)
+    place = _path(path, form)
     try:
         content = place.read_bytes()
     except OSError as error:

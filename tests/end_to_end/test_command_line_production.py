@@ -68,11 +68,8 @@ def test_every_command_speaks_json(here, capsys):
     assert main(["plan", *plan, *more]) == 0
     assert facts(capsys)["plans"]["full"]["iterations"] > 0
     assert main(["predict", "m.lt", "absent.csv", "--json"]) == 5
-    assert facts(capsys) == {
-        "error": "there is no file absent.csv",
-        "kind": "FileProblem",
-        "exit_code": 5,
-    }
+    told = facts(capsys)
+    assert told["exit_code"] == 5 and told["error"].startswith("there is no file absent.csv")
 
 
 def test_info_shows_where_a_model_comes_from(here, capsys):
@@ -141,18 +138,18 @@ def test_a_finished_training_leaves_no_checkpoint_and_another_is_refused(here, c
     assert "c.ltc: this is not a lighttouch checkpoint file" in capsys.readouterr().err
 
 
-DAMAGED = {
-    "gz": lambda content: gzip.compress(content),
-    "xz": lambda content: lzma.compress(content),
-    "zip": lambda content: zipped(content),
-}
-
-
 def zipped(content: bytes) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("d.csv", content)
     return buffer.getvalue()
+
+
+DAMAGED = {
+    "gz": gzip.compress,
+    "xz": lzma.compress,
+    "zip": zipped,
+}
 
 
 @pytest.mark.parametrize("ending", DAMAGED)

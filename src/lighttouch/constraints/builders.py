@@ -19,6 +19,7 @@ from lighttouch.validation import (
 )
 
 BYTES_PER_ROW = 60  # of a row with two entries, while it is built
+LARGEST_DIMENSION = 2**40  # parameters: a point of them takes 8 TiB
 
 
 def ordering(dimension: int) -> LinearConstraints:
@@ -89,6 +90,11 @@ def order(
             f"({smaller[place]}, {larger[place]})"
         )
     largest = int(max(smaller.max(initial=-1), larger.max(initial=-1)))
+    if dimension is None and largest >= LARGEST_DIMENSION:
+        raise ConstraintError(
+            f"indices must be below {LARGEST_DIMENSION:,}, got {largest:,}: a point of that many "
+            "parameters fits no memory; number the parameters from 0"
+        )
     dimension = largest + 1 if dimension is None else positive_int(dimension, "dimension")
     if largest >= dimension:
         raise ConstraintError(f"indices must be below the dimension {dimension}, got {largest}")
@@ -99,7 +105,9 @@ def order(
     columns = np.column_stack([smaller, larger]).ravel()
     values = np.tile([1.0, -1.0], count)
     return LinearConstraints(
-        scipy.sparse.csr_matrix((values, (rows, columns)), shape=(count, dimension)), 0.0 - margins
+        scipy.sparse.csr_matrix((values, (rows, columns)), shape=(count, dimension)),
+        0.0 - margins,
+        copy=False,
     )
 
 

@@ -251,6 +251,7 @@ def _fit_under_rules(
         settings.loss,
         sample_weight=examples.weights,
         roughness=smoothed.roughness.rows(smoothed.strengths),
+        copy=False,
     )
     everything = stacked(rules, model.dimension)
     try:
@@ -271,7 +272,7 @@ def _in_training_units(rules: LinearConstraints, examples: Examples) -> LinearCo
         return rules
     intercept = np.asarray(rules.A[:, [0]].todense()).ravel()
     right = (rules.b - examples.shift * intercept) / examples.scale
-    return LinearConstraints(rules.A, right, nested=rules.nested)
+    return LinearConstraints(rules.A, right, nested=rules.nested, copy=False)
 
 
 def _in_user_units(w: Floats, examples: Examples) -> Floats:

@@ -35,6 +35,7 @@ from lighttouch.estimators.rules.canonical import (
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import (
+    pair_of_tables,
     centre_and_scale,
     positive_labels,
     read_labels,
@@ -166,7 +167,7 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
     def _canonical(self, plan: Plan, scale: float) -> CanonicalRules | None:
         if self.canonical_examples is None:
             return None
-        X, y = self.canonical_examples
+        X, y = pair_of_tables(self.canonical_examples)
         table, label = self._canonical_rows(plan, X, "canonical examples")
         wanted = read_targets(y, self)
         same_length(table, wanted)
@@ -312,7 +313,7 @@ class LatticeClassifier(BinaryScores, LatticeBase):
     def _canonical(self, plan: Plan) -> CanonicalRules | None:
         if self.canonical_examples is None:
             return None
-        X, y = self.canonical_examples
+        X, y = pair_of_tables(self.canonical_examples)
         table, label = self._canonical_rows(plan, X, "canonical examples")
         positives = positive_labels(y, self.classes_, table)
         margin = margin_of(self.canonical_margin, SMALLEST_MARGIN)

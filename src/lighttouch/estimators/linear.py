@@ -34,6 +34,7 @@ from lighttouch.estimators.rules.linear_rows import Rows
 from lighttouch.estimators.scaling import worth
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import (
+    pair_of_tables,
     centre_and_scale,
     positive_labels,
     read_classes,
@@ -196,7 +197,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
     def _canonical(self, scale: float) -> list[RuleRows]:
         if self.canonical_examples is None:
             return []
-        X, y = self.canonical_examples
+        X, y = pair_of_tables(self.canonical_examples)
         table, wanted = self._read(X, reset=False), read_targets(y, self)
         same_length(table, wanted)
         margin = margin_of(self.canonical_margin, 0.1 * scale)
@@ -368,7 +369,7 @@ class ConstrainedLinearClassifier(BinaryScores, LinearBase):
     def _canonical(self) -> list[RuleRows]:
         if self.canonical_examples is None:
             return []
-        X, y = self.canonical_examples
+        X, y = pair_of_tables(self.canonical_examples)
         table = self._read(X, reset=False)
         positives = positive_labels(y, self.classes_, table)
         margin = margin_of(self.canonical_margin, SMALLEST_MARGIN)

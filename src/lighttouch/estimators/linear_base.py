@@ -24,7 +24,7 @@ from lighttouch.estimators.rules.reading import read_monotonic
 from lighttouch.estimators.saving import SavedEstimator, rows_from, rows_state
 from lighttouch.estimators.scaling import column_sizes, ranges, scaled
 from lighttouch.estimators.summary import QuadraticSummary
-from lighttouch.estimators.tables import Column, Columns, known_columns
+from lighttouch.estimators.tables import Column, Columns, known_columns, numeric_table
 from lighttouch.estimators.training import (
     Settings,
     ending,
@@ -59,6 +59,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any, reset: bool) -> Any:
         if not reset and hasattr(self, "_columns"):
             X = known_columns(X, self._columns)
+        X = numeric_table(X)
         table = validate_data(
             self, X=X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=True
         )
@@ -91,7 +92,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         sizes = column_sizes(X, weights)
         ridge = self._ridge(sizes.size, int(np.count_nonzero(weights)))
         objective = EmpiricalRisk(
-            scaled(X, sizes), y, given_as(loss), sample_weight=weights, roughness=ridge
+            scaled(X, sizes), y, given_as(loss), sample_weight=weights, roughness=ridge, copy=False
         )
         stretch = (
             np.concatenate([[1.0], sizes]) / scale
@@ -131,7 +132,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         D = sparse.vstack([ridge, sparse.csr_matrix(before / math.sqrt(new))], format="csr")
         t = np.concatenate([np.zeros(ridge.shape[0]), target / math.sqrt(new)])
         objective = EmpiricalRisk(
-            features, targets, given_as(loss), sample_weight=weights, roughness=(D, t)
+            features, targets, given_as(loss), sample_weight=weights, roughness=(D, t), copy=False
         )
         stretch = np.concatenate([[1.0], past.sizes]) / past.scale
         self._minimise(objective, rules, stretch, past.shift)

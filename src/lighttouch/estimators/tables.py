@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError, DataError
+from lighttouch.validation import plain_array
 from lighttouch.text import one_of_the_columns
 
 Table = Any  # a NumPy array, a pandas or polars frame, or lists of rows
@@ -316,6 +317,27 @@ def learn_columns(estimator: object, X: Table, categorical: ColumnNames | None) 
     return Columns.learn(X, categorical)
 
 
+def numeric_table(X: Table) -> Table:
+    """For models of numbers only: names are unique, and no column holds dates; otherwise as it
+    is.
+    """
+    if is_frame(X):
+        refuse_same_names([str(name) for name in X.columns])
+        for place, name in enumerate(X.columns):
+            values = _frame_column(X, place)
+            if values.dtype.kind in NOT_NUMBERS:
+                raise DataError(
+                    f"column {str(name)!r} must hold numbers, got {values.dtype} data; turn it into "
+                    "numbers first, or leave it out"
+                )
+        return X
+    if not sparse.issparse(X):
+        kind = plain_array(X, "X").dtype
+        if kind.kind in "Mm":
+            raise DataError(f"X must hold numbers, got {kind} data; turn it into numbers first")
+    return X
+
+
 def as_table(X: Table) -> Any:
     """Frames as they are, everything else as an array of two dimensions."""
     if sparse.issparse(X):
@@ -326,7 +348,7 @@ def as_table(X: Table) -> Any:
     if is_frame(X):
         refuse_same_names([str(name) for name in X.columns])
         return X
-    table = np.asarray(X)
+    table = plain_array(X, "X")
     if table.ndim != 2:
         got = "a scalar" if table.ndim == 0 else f"{table.ndim}D array"
         hint = (

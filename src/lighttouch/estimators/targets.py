@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
 
 from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
+from lighttouch.validation import plain_array, told
 from lighttouch.estimators.tables import Table, missing_cell
 
 
@@ -49,6 +50,7 @@ def _one_dimensional(y: ArrayLike | None, estimator: object) -> NDArray[Any]:
     if y is None:
         name = type(estimator).__name__
         raise DataError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    plain_array(y, "y")
     return np.asarray(column_or_1d(y, warn=True))
 
 
@@ -172,3 +174,13 @@ def read_weights(sample_weight: ArrayLike | None, X: Table, rows: int) -> Floats
 
 def same_length(*arrays: Any) -> None:
     check_consistent_length(*arrays)
+
+
+def pair_of_tables(given: Any) -> tuple[Any, Any]:
+    """What `canonical_examples` holds: rows, and their targets, labels or worse rows."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise DataError(
+            "canonical_examples must be a pair, such as (X, y): rows, and what the model must say "
+            f"of them; got {told(given)}"
+        )
+    return given[0], given[1]

@@ -11,7 +11,7 @@ from lighttouch.errors import DataError
 from lighttouch.kernels.verbs.custom import PythonObjective, compiled_objective, name_of
 from lighttouch.kernels.verbs.objectives import example_value
 from lighttouch.objectives.base import RecordObjective
-from lighttouch.validation import finite_vector, positive_int
+from lighttouch.validation import finite_vector, function, positive_int
 
 
 class CustomObjective(RecordObjective):
@@ -54,6 +54,8 @@ class CustomObjective(RecordObjective):
         self.examples = positive_int(examples, "examples")
         self.cost = float(dimension)
         self.interpreted = record is None
+        function(value, "value", "value(i, w), that returns a number")
+        function(gradient, "gradient", "gradient(i, w), that returns an array")
         self.functions = name_of(value), name_of(gradient)
         self.record = (
             PythonObjective(value, gradient)
