@@ -41,7 +41,7 @@ from lighttouch.result import History, Result, RunState, Status
 from lighttouch.running import Interrupts, OutOfTimeError, Stopwatch, within
 from lighttouch.solvers.automatic import Automatic
 from lighttouch.solvers.costs import COSTS
-from lighttouch.validation import told, whole_seed
+from lighttouch.validation import flag, told, whole_seed
 
 __all__ = ["Progress", "RunState", "solve"]
 
@@ -121,7 +121,7 @@ def solve(
     """
     with Interrupts() as interrupts, checkpointing(checkpoint, checkpoint_every) as file:
         solver = Automatic() if solver is None else solver
-        refuse_bad_arguments(problem, solver, callback, resume, seed)
+        refuse_bad_arguments(problem, solver, callback, resume, seed, project, progress)
         if resume is not None and (start is not None or checkpoint is not None):
             other = "start" if start is not None else "checkpoint"
             raise ValueError(
@@ -156,7 +156,9 @@ def told_end(result: Result) -> str:
     )
 
 
-def refuse_bad_arguments(problem: Any, solver: Any, callback: Any, resume: Any, seed: Any) -> None:
+def refuse_bad_arguments(
+    problem: Any, solver: Any, callback: Any, resume: Any, seed: Any, project: Any, progress: Any
+) -> None:
     """Before anything is done with them."""
     if not isinstance(problem, Problem):
         raise DataError(
@@ -180,6 +182,8 @@ def refuse_bad_arguments(problem: Any, solver: Any, callback: Any, resume: Any, 
         )
     if seed is not None:
         whole_seed(seed)
+    flag(project, "project")
+    flag(progress, "progress")
 
 
 class _Run:

@@ -16,7 +16,6 @@ from lighttouch.arrays import Matrix, Vector
 from lighttouch.errors import DataError
 from lighttouch.text import readable_size
 
-
 LARGEST_COUNT = 2**63 - 1  # what kernels count with
 
 
@@ -113,7 +112,8 @@ def plain_array(values: Any, name: str, error: type[ValueError] = DataError) -> 
     if np.ma.is_masked(values):
         raise error(
             f"{name} must hold a number everywhere, got a masked array with "
-            f"{int(np.ma.count_masked(values))} masked cells; drop or fill them: values.filled(...)"
+            f"{int(np.sum(np.ma.getmaskarray(values)))} masked cells; drop or fill them: "
+            "values.filled(...)"
         )
     try:
         return np.asarray(values)
@@ -172,7 +172,8 @@ def positive_int(value: Any, name: str, least: int = 1) -> int:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")
     if value > LARGEST_COUNT:
         raise ValueError(
-            f"{name} must be a whole number below 2^63, got {_short(int(value))}; give a smaller one"
+            f"{name} must be a whole number below 2^63, got {_short(int(value))}; give a smaller "
+            "one"
         )
     return int(value)
 

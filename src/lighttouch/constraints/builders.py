@@ -12,6 +12,7 @@ from lighttouch.errors import ConstraintError
 from lighttouch.validation import (
     finite_matrix,
     finite_vector,
+    plain_array,
     positive_int,
     refuse_if_too_large,
     refuse_non_finite,
@@ -90,11 +91,6 @@ def order(
             f"({smaller[place]}, {larger[place]})"
         )
     largest = int(max(smaller.max(initial=-1), larger.max(initial=-1)))
-    if dimension is None and largest >= LARGEST_DIMENSION:
-        raise ConstraintError(
-            f"indices must be below {LARGEST_DIMENSION:,}, got {largest:,}: a point of that many "
-            "parameters fits no memory; number the parameters from 0"
-        )
     dimension = largest + 1 if dimension is None else positive_int(dimension, "dimension")
     if largest >= dimension:
         raise ConstraintError(f"indices must be below the dimension {dimension}, got {largest}")
@@ -221,7 +217,7 @@ def _one_or_each(values: ArrayLike, name: str, count: int, infinite: bool = Fals
 
 
 def _indices(values: ArrayLike, name: str) -> Indices:
-    array = np.atleast_1d(np.asarray(values))
+    array = np.atleast_1d(plain_array(values, name, ConstraintError))
     if array.size == 0:
         return np.zeros(0, np.int64)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
@@ -231,4 +227,9 @@ def _indices(values: ArrayLike, name: str) -> Indices:
         )
     if array.min() < 0:
         raise ConstraintError(f"{name} must hold indices of at least 0, got {array.min()}")
+    if array.max() > LARGEST_DIMENSION:
+        raise ConstraintError(
+            f"{name} must hold indices below {LARGEST_DIMENSION:,}, got {array.max()}: a point of "
+            "that many parameters fits no memory; number the parameters from 0"
+        )
     return array.astype(np.int64)

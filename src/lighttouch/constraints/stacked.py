@@ -16,8 +16,8 @@ from lighttouch.constraints.equalities import LinearEqualities
 from lighttouch.constraints.linear import LinearConstraints
 from lighttouch.constraints.nested import one_after_another
 from lighttouch.errors import ConstraintError
-from lighttouch.validation import told
 from lighttouch.kernels.verbs.constraints import Joined
+from lighttouch.validation import told
 
 
 def stack(*parts: RecordConstraints) -> RecordConstraints:

@@ -31,6 +31,7 @@ from lighttouch.estimators.saving import (
     rows_state,
 )
 from lighttouch.estimators.structure import Plan
+from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.tables import (
     Columns,
     as_table,
@@ -42,7 +43,7 @@ from lighttouch.estimators.training import Settings, ending, has_ended, warn_abo
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
 from lighttouch.running import Interrupts, one_blas_thread
-from lighttouch.validation import one_of, positive, positive_int
+from lighttouch.validation import flag, one_of, positive, positive_int
 
 Floats = NDArray[np.float64]
 LOG = logging.getLogger("lighttouch")
@@ -67,6 +68,11 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             if self.lattice_size == "auto"
             else positive_int(self.lattice_size, "lattice_size", least=2)
         )
+        if isinstance(size, int) and size > LIMITS.largest_axis:
+            raise ValueError(
+                f"lattice_size must be at most {LIMITS.largest_axis} vertices per axis, got "
+                f"{size}; the curves of single columns take keypoints"
+            )
         return Plan(
             columns=columns,
             monotonic=monotonic,
@@ -97,7 +103,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             ),
             rng=np.random.default_rng(seed),
             interrupts=interrupts,
-            verbose=bool(self.verbose),
+            verbose=positive_int(self.verbose, "verbose", least=0) > 0,
         )
 
     def _train(self, plan: Plan, examples: Examples, loss: LossRow, canonical: Any = None) -> None:
@@ -108,7 +114,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
                 "%s: %d rows, %s", type(self).__name__, examples.table.shape[0], plan.columns.names
             )
             settings = self._settings(loss, interrupts)
-            earlier = self._earlier(plan) if self.warm_start else None
+            earlier = self._earlier(plan) if flag(self.warm_start, "warm_start") else None
             with one_blas_thread():  # the same bits for any number of threads
                 fitted = fit(plan, examples, settings, self.smoothing, canonical, earlier)
             self._keep(plan, fitted, canonical)

@@ -35,8 +35,8 @@ from lighttouch.estimators.rules.canonical import (
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import (
-    pair_of_tables,
     centre_and_scale,
+    pair_of_tables,
     positive_labels,
     read_labels,
     read_targets,

@@ -34,8 +34,8 @@ from lighttouch.estimators.rules.linear_rows import Rows
 from lighttouch.estimators.scaling import worth
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import (
-    pair_of_tables,
     centre_and_scale,
+    pair_of_tables,
     positive_labels,
     read_classes,
     read_labels,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -159,6 +161,12 @@ class LatticeRanker(LatticeBase):
         )
         total = float(pair_weights.sum())
         if better.size == 0 or total == 0.0:
+            warnings.warn(
+                "no two rows of the same query differ in relevance, so there is nothing to learn "
+                "from; check qid and y",
+                UserWarning,
+                stacklevel=2,
+            )
             return self._train_pairs(plan, table[:1], table[:1], np.ones(1))
         used, place = np.unique(np.concatenate([better, worse]), return_inverse=True)
         source = table[used], [place[: better.size], place[better.size :]]

@@ -16,8 +16,8 @@ from sklearn.utils.validation import validate_data
 
 from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError, DataError
-from lighttouch.validation import plain_array
 from lighttouch.text import one_of_the_columns
+from lighttouch.validation import plain_array
 
 Table = Any  # a NumPy array, a pandas or polars frame, or lists of rows
 Name = str | int
@@ -327,8 +327,8 @@ def numeric_table(X: Table) -> Table:
             values = _frame_column(X, place)
             if values.dtype.kind in NOT_NUMBERS:
                 raise DataError(
-                    f"column {str(name)!r} must hold numbers, got {values.dtype} data; turn it into "
-                    "numbers first, or leave it out"
+                    f"column {str(name)!r} must hold numbers, got {values.dtype} data; turn it "
+                    "into numbers first, or leave it out"
                 )
         return X
     if not sparse.issparse(X):

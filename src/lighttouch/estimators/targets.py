@@ -15,8 +15,8 @@ from sklearn.utils.validation import (
 
 from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
+from lighttouch.estimators.tables import LARGEST_VALUE, Table, missing_cell
 from lighttouch.validation import plain_array, told
-from lighttouch.estimators.tables import Table, missing_cell
 
 
 def read_labels(
@@ -145,6 +145,11 @@ def read_targets(y: ArrayLike | None, estimator: object) -> Floats:
         raise DataError(
             f"y must be finite (no NaN, no infinity): {int(bad.sum())} entries are not, "
             f"first at row {row} ({numbers[row]})"
+        )
+    if np.abs(numbers).max(initial=0.0) > LARGEST_VALUE:
+        row = int(np.abs(numbers).argmax())
+        raise DataError(
+            f"y must lie within ±{LARGEST_VALUE:g}, got {numbers[row]:g} in row {row}; rescale it"
         )
     return numbers
 

@@ -84,8 +84,8 @@ class EmpiricalRisk(RecordObjective):
         self.y = finite_vector(y, "y", self.examples, own=copy)
         self.l2 = positive(l2, "l2", zero=True)
         self.l1 = positive(l1, "l1", zero=True)
-        self.offset = None if offset is None else finite_vector(
-            offset, "offset", self.examples, own=True
+        self.offset = (
+            None if offset is None else finite_vector(offset, "offset", self.examples, own=True)
         )
         self.sample_weight = (
             None if sample_weight is None else _weights(sample_weight, self.examples)

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.domains import Domain, Everywhere
+from lighttouch.errors import ConstraintError
 from lighttouch.projections.result import Projected
 from lighttouch.projections.sets import feasible_set
 from lighttouch.running import OutOfTimeError, within
-from lighttouch.errors import ConstraintError
 from lighttouch.validation import finite_vector, positive, told
 
 __all__ = ["OutOfTimeError", "Projected", "project"]

@@ -38,6 +38,10 @@ class StructureLimits:
     finest_of_many: int = 4
     """The most vertices per axis of a lattice over three or more columns."""
 
+    largest_axis: int = 1000
+    """The most vertices per axis that a user may ask for: two such axes are a million
+    parameters."""
+
     gain_power: float = 0.25
     """A lattice whose pair explains g times less than the best has g^0.25 times fewer vertices
     per axis."""
