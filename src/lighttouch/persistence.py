@@ -2,9 +2,9 @@
 executed.
 
 Layout, little-endian: 8 bytes of signature, version (4 bytes), length of the header (8 bytes), the
-header, the arrays one after the other, SHA-256 of everything before it (32 bytes). A checkpoint is
-also sealed: its header holds an HMAC-SHA-256 of the rest under a key made from the problem's own
-numbers, so that nobody without them can make one.
+header, the arrays one after the other, SHA-256 of everything before it (32 bytes). The header holds
+a seal, an HMAC-SHA-256 of the rest. Its key is known, except that of the runs within a checkpoint,
+which is made from the problem's own numbers, so that nobody without them can make one.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ class Format:
     version: int
     types: Mapping[str, int]  # of the elements of arrays, with their sizes in bytes
     remedy: str  # what to do about a damaged one
+    key: bytes  # of the seal of the whole file: known to all, so it stops tools, not attackers
 
 
 _DOUBLES = {"<f8": 8, "<i8": 8}
-MODEL = Format("model", b"LTMODEL\n", 1, _DOUBLES, "save the model again")
+MODEL = Format("model", b"LTMODEL\n", 1, _DOUBLES, "save the model again", b"model")
 CHECKPOINT = Format(
     "checkpoint",
     b"LTCHECK\n",
@@ -45,13 +46,14 @@ CHECKPOINT = Format(
     _DOUBLES
     | {"<f4": 4, "<i4": 4, "<u8": 8, "<u4": 4, "<i2": 2, "<u2": 2, "|i1": 1, "|u1": 1, "|b1": 1},
     "delete it to begin anew",
+    b"checkpoint",
 )
 _PREFIX = struct.Struct("<8sIQ")
 _DIGEST = 32
 _MARK = "__array__"
 _SEAL = "seal"
 _MOST_DIMENSIONS = 8
-_MOST_ARRAYS = 1_000_000  # each takes a few microseconds and 100 bytes, also where it is empty
+_MOST_ARRAYS = 100_000  # each takes microseconds and 100 bytes, also where it is empty
 
 Key = Callable[[dict[str, Any]], bytes]
 
@@ -61,7 +63,7 @@ def write_state(
 ) -> None:
     """Write a tree of plain values and arrays; the file appears whole or not at all."""
     place = _path(path, form)
-    content = packed(kind, state, form)
+    content = packed(kind, state, form, form.key)
     try:
         write_whole(place, content + hashlib.sha256(content).digest())
     except OSError as error:
@@ -111,7 +113,7 @@ def read_state(path: str | os.PathLike[str], form: Format = MODEL) -> tuple[str,
         raise ModelFileError(f"{place} cannot be read: {error.strerror or error}") from None
     try:
         _check_whole(content, form)
-        return unpacked(memoryview(content)[:-_DIGEST], form)
+        return unpacked(memoryview(content)[:-_DIGEST], form, lambda _: form.key)
     except ModelFileError as error:
         raise ModelFileError(f"{place}: {error}") from None
     except Exception as error:
@@ -152,7 +154,7 @@ def unpacked(body: memoryview, form: Format, key: Key | None = None) -> tuple[st
     kind, state = header["kind"], _restored(header["state"], arrays)
     if not isinstance(kind, str) or not isinstance(state, dict):
         raise ModelFileError(f"its header is not that of a {form.noun}")
-    if key is not None:
+    if key is not None and (_SEAL in header or form is not MODEL):  # models of 0.1 had none
         expected = _sealed(header, data, key(state))
         if not hmac.compare_digest(str(header.get(_SEAL)).encode(), expected.encode()):
             raise ModelFileError(

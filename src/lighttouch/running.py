@@ -74,9 +74,23 @@ def check_deadline() -> None:
     """Raise an OutOfTimeError once the time is over."""
     if seconds_left() <= 0.0:
         raise OutOfTimeError(
-            "the projection onto the constraints was not finished within its time limit; "
-            "allow more time"
+            "what was begun, such as a projection onto the constraints, was not finished within "
+            "the time limit; allow more time"
         )
+
+
+class Timed:
+    """A user's function that is not called any more once the time is over: one call may take
+    seconds, and only between calls can a limit be kept.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+
+    def __call__(self, *arguments: Any) -> Any:
+        check_deadline()
+        return self.function(*arguments)
 
 
 TERMINATED = 128 + signal.SIGTERM  # the exit code of a program that SIGTERM ended

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,12 @@ from lighttouch.driving import (
 from lighttouch.errors import CheckpointMismatchError, DataError, ProjectionError
 from lighttouch.fingerprints import fingerprint
 from lighttouch.interfaces import AnySolver, Solver
+from lighttouch.kernels.state.iterate import new_counters
 from lighttouch.problem import Problem
 from lighttouch.result import History, Result, RunState, Status
 from lighttouch.running import Interrupts, OutOfTimeError, Stopwatch, within
 from lighttouch.solvers.automatic import Automatic
+from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.costs import COSTS
 from lighttouch.validation import flag, told, whole_seed
 
@@ -131,8 +134,8 @@ def solve(
         objection = solver.objection_to(problem)
         if objection:
             raise ValueError(f"{type(solver).__name__} cannot take this problem: {objection}")
-        looks_convex = look_at_custom_pieces(problem)
         budget = Budget(problem, solver, iterations, time_limit)
+        looks_convex = look_at_custom_pieces(problem)
         recorder = Recorder(problem, solver, record_every, callback, progress)
         run = _Run(problem, solver, budget, recorder, interrupts)
         run.open(start, seed, resume, None if resume is not None else file)
@@ -186,6 +189,23 @@ def refuse_bad_arguments(
     flag(progress, "progress")
 
 
+@dataclass
+class NotBegunState(SolverState):
+    """The first point of a run whose time was over before its solver was ready."""
+
+    w: Vector
+
+
+class NotBegun(BaseSolver[NotBegunState]):
+    """Stands in for a solver that was not ready in time: its solution is the first point."""
+
+    def init(self, problem: Problem, start: Vector) -> NotBegunState:
+        return NotBegunState(new_counters(), start)
+
+    def advance(self, *_: Any) -> None:
+        """Nothing: there is no time."""
+
+
 class _Run:
     """One run of one solver on one problem: its state, random numbers and seconds."""
 
@@ -197,7 +217,7 @@ class _Run:
         recorder: Recorder,
         interrupts: Interrupts,
     ) -> None:
-        self.problem, self.solver = problem, solver
+        self.problem, self.solver, self.asked = problem, solver, solver
         self.budget, self.recorder, self.interrupts = budget, recorder, interrupts
         self.belongs_to = Belonging(problem, solver)
         self.file: CheckpointFile | None = None
@@ -235,7 +255,12 @@ class _Run:
         self.recorder.bar.show(0.0, "preparing; the first time compiling takes a while")
         self.seed, self.rng = seed, np.random.default_rng(seed)
         clock = Stopwatch()
-        self.state = self.solver.init(self.problem, point)
+        try:
+            with within(self._time_for_projections(), lambda: self.interrupts.raised):
+                self.state = self.solver.init(self.problem, point)
+        except OutOfTimeError:
+            self.solver, self.state = NotBegun(), NotBegunState(new_counters(), point)
+            self.recorder.solver = self.solver
         self.seconds = clock.seconds
         self._keep_if_finite()
 
@@ -293,6 +318,8 @@ class _Run:
             ended = Status.ITERATION_LIMIT
         if ended is None and asked:
             ended = Status.INTERRUPTED
+        if isinstance(self.state, NotBegunState):
+            ended = self._cut_short()
         while ended is None:
             in_time = self._advance()
             if not self._keep_if_finite():
@@ -396,7 +423,7 @@ class _Run:
             constraint_probabilities=self.solver.probabilities(self.state),
             state=self._run_state(),
             seed=self.seed,
-            solver=self.solver,
+            solver=self.asked,
             projection=answer.method,
             violation_before_projection=answer.violation_before,
             objective_before_projection=answer.objective_before,

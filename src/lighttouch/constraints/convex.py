@@ -12,6 +12,7 @@ from lighttouch.arrays import Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.custom import PythonConstraints, compiled_constraints, name_of
+from lighttouch.running import Timed
 from lighttouch.validation import finite_vector, function, positive_int
 
 
@@ -59,7 +60,7 @@ class ConvexConstraints(RecordConstraints):
         function(subgradient, "subgradient", "subgradient(j, w), that returns an array")
         self.functions = name_of(value), name_of(subgradient)
         self.record = (
-            PythonConstraints(value, subgradient)
+            PythonConstraints(Timed(value), Timed(subgradient))
             if record is None
             else compiled_constraints(record, value, subgradient)
         )

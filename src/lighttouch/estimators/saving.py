@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from lighttouch.arrays import Floats
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import DataError, ModelFileError
+from lighttouch.estimators.loaded import check_loaded
 from lighttouch.estimators.proof import ConstraintReport, RuleReport
 from lighttouch.estimators.record import Drift, Tally, TrainingRecord
 from lighttouch.estimators.rules import BoundShape, RuleRows
@@ -196,6 +197,7 @@ def _rebuilt(kind: type[Any], state: dict[str, Any]) -> Any:
     record = state.get("record")  # files of lighttouch 0.1 have none
     estimator.training_record_ = None if record is None else TrainingRecord.from_state(record)
     estimator._restore_fitted(state["fitted"])
+    check_loaded(estimator)
     return estimator
 
 
