@@ -3,6 +3,7 @@ models that obey none.
 """
 
 import importlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 from lighttouch import lattice, theory
@@ -116,6 +117,9 @@ _LAZY = {
     "TrapezoidTrust": "lighttouch.estimators.rules.shapes",
     "Unimodal": "lighttouch.estimators.rules.shapes",
 }
+
+
+logging.getLogger("lighttouch").addHandler(logging.NullHandler())  # programs choose their own
 
 
 def __getattr__(name: str) -> Any:

@@ -126,19 +126,35 @@ class Fitted:
     smoothing: Strengths
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """A fitted model to start from, its parameters in the user's units."""
+
+    model: AdditiveModel
+    w: Floats
+    smoothing: Strengths
+
+
 def fit(
     plan: Plan,
     examples: Examples,
     settings: Settings,
     wanted: Any,
     canonical: Callable[[AdditiveModel], list[RuleRows]] | None = None,
+    earlier: Earlier | None = None,
 ) -> Fitted:
     """Calibrators first, to find where columns interact; then everything together, under the rules.
 
     `wanted` is the smoothing that the user asked for; `canonical(model)` gives the rules that come
-    from canonical examples.
+    from canonical examples. With an `earlier` model its terms are taken, and nothing is chosen.
     """
     given = smoothing.read_strengths(wanted)
+    if earlier is not None:
+        model = earlier.model
+        roughness = smoothing.roughness_of(model, plan.categorical, examples.count)
+        start = (earlier.w - _lift(earlier.w.size, model, examples)) / examples.scale
+        first = Smoothed(start, roughness, given or earlier.smoothing)
+        return _fit_under_rules(model, _rules(plan, model, canonical), examples, settings, first)
     table, weights = examples.table, examples.table_weights
     own = structure.calibrators(plan, table, weights)
     additive = AdditiveModel(own)
@@ -154,10 +170,15 @@ def fit(
     if lattices:
         known = first.strengths[0]
         first = _least_squares(plan, model, examples, given, known, settings.rng)
-    rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
+    return _fit_under_rules(model, _rules(plan, model, canonical), examples, settings, first)
+
+
+def _rules(
+    plan: Plan, model: AdditiveModel, canonical: Callable[[AdditiveModel], list[RuleRows]] | None
+) -> list[RuleRows]:
+    return all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
         canonical(model) if canonical else []
     )
-    return _fit_under_rules(model, rules, examples, settings, first)
 
 
 def _least_squares(
@@ -274,7 +295,7 @@ def _in_training_units(rules: LinearConstraints, lift: Floats, scale: float) -> 
     if rules.count == 0:
         return rules
     right = (rules.b - np.asarray(rules.A @ lift)) / scale
-    return LinearConstraints(rules.A, right, nested=rules.nested)
+    return LinearConstraints(rules.A, right, nested=rules.nested, copy=False)
 
 
 def _unseen_missing(model: AdditiveModel, w: Floats, table: Floats, weights: Floats) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import Any
 
@@ -12,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import DataError, ModelFileError
 from lighttouch.estimators.explaining import (
     SAMPLED_ROWS,
@@ -25,10 +27,11 @@ from lighttouch.estimators.explaining import (
     read_level,
     refuse_several_outputs,
 )
-from lighttouch.estimators.fitting import Examples, Fitted, fit
+from lighttouch.estimators.fitting import Earlier, Examples, Fitted, fit
 from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.estimators.outputs import Outputs, outputs_from
 from lighttouch.estimators.proof import ConstraintReport, check_rule
+from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules import RuleRows, all_rules
 from lighttouch.estimators.rules.reading import read_monotonic, read_shapes
 from lighttouch.estimators.saving import (
@@ -41,14 +44,22 @@ from lighttouch.estimators.saving import (
     rows_state,
 )
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.tables import Columns, as_table, learn_columns, read_table
-from lighttouch.estimators.training import Settings, ending, warn_about
+from lighttouch.estimators.structure.limits import LIMITS
+from lighttouch.estimators.tables import (
+    Columns,
+    as_table,
+    known_columns,
+    learn_columns,
+    read_table,
+)
+from lighttouch.estimators.training import Settings, ending, has_ended, warn_about
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
 from lighttouch.running import Interrupts, one_blas_thread
-from lighttouch.validation import one_of, positive, positive_int
+from lighttouch.validation import flag, one_of, positive, positive_int
 
 Floats = NDArray[np.float64]
+LOG = logging.getLogger("lighttouch")
 
 
 class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
@@ -70,6 +81,11 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             if self.lattice_size == "auto"
             else positive_int(self.lattice_size, "lattice_size", least=2)
         )
+        if isinstance(size, int) and size > LIMITS.largest_axis:
+            raise ValueError(
+                f"lattice_size must be at most {LIMITS.largest_axis} vertices per axis, got "
+                f"{size}; the curves of single columns take keypoints"
+            )
         return Plan(
             columns=columns,
             monotonic=monotonic,
@@ -100,19 +116,36 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             ),
             rng=np.random.default_rng(seed),
             interrupts=interrupts,
-            verbose=bool(self.verbose),
+            verbose=positive_int(self.verbose, "verbose", least=0) > 0,
         )
 
     def _train(self, plan: Plan, examples: Examples, loss: LossRow, canonical: Any = None) -> None:
         """A signal ends training early; with a usable model, it then goes on its way."""
         _warn_about_constant_columns(plan, examples.table)
-        with Interrupts(deliver=True) as interrupts:
+        with Interrupts(deliver=True) as interrupts, checkpointing(self.checkpoint) as file:
+            LOG.info(
+                "%s: %d rows, %s", type(self).__name__, examples.table.shape[0], plan.columns.names
+            )
             settings = self._settings(loss, interrupts)
+            earlier = self._earlier(plan) if flag(self.warm_start, "warm_start") else None
             with one_blas_thread():  # the same bits for any number of threads
-                fitted = fit(plan, examples, settings, self.smoothing, canonical)
+                fitted = fit(plan, examples, settings, self.smoothing, canonical, earlier)
             self._keep(plan, fitted, canonical, examples.outputs)
             self._learn_importances(examples)
+            LOG.info("%s: %s; %s", type(self).__name__, self.status_, self.constraint_report_)
+            self.training_record_ = TrainingRecord.of(
+                plan.columns, examples.table, examples.y, self.scores_of
+            )
             warn_about(self.status_)
+            if self.checkpoint is not None and file is not None and has_ended(self.status_):
+                file.remove()
+
+    def _earlier(self, plan: Plan) -> Earlier | None:
+        """The fitted model, where it is about the same columns and has one output."""
+        known = getattr(self, "columns_", None)
+        if known is None or known.columns != plan.columns.columns or self.parameters_.ndim > 1:
+            return None
+        return Earlier(self.model_, self.parameters_, self.smoothing_)
 
     def _keep(self, plan: Plan, fitted: Fitted, canonical: Any, outputs: Outputs) -> None:
         self.columns_, self.model_ = plan.columns, fitted.model
@@ -239,7 +272,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def read_rows(self, X: Any) -> Floats:
         """Rows of X as plain numbers: categories as codes, missing cells as NaN."""
-        return self.columns_.read(as_table(X))
+        return self.columns_.read(known_columns(as_table(X), self.columns_))
 
     def scores_of(self, table: Floats) -> Floats:
         """Scores of rows of plain numbers, as `read_rows` gives them; where there are several

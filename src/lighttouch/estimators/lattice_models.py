@@ -37,6 +37,7 @@ from lighttouch.estimators.parameters import (
     LATTICE_REGRESSION_PARAMETERS,
     MANY_CLASSES,
     CanonicalExamples,
+    Checkpoint,
     Lattices,
     Smoothing,
     documented,
@@ -56,6 +57,7 @@ from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import (
     centre_and_scale,
+    pair_of_tables,
     positive_labels,
     read_class_codes,
     read_targets,
@@ -119,6 +121,8 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         time_limit: float | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.loss = loss
         self.quantile = quantile
@@ -140,6 +144,8 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def fit(
         self,
@@ -195,7 +201,7 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
     def _canonical(self, plan: Plan, scale: float, log_link: bool) -> CanonicalRules | None:
         if self.canonical_examples is None:
             return None
-        X, y = self.canonical_examples
+        X, y = pair_of_tables(self.canonical_examples)
         table, label = self._canonical_rows(plan, X, "canonical examples")
         wanted = read_targets(y, self)
         same_length(table, wanted)
@@ -332,6 +338,8 @@ class LatticeClassifier(ClassScores, LatticeBase):
         time_limit: float | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.loss = loss
         self.ordinal = ordinal
@@ -351,6 +359,8 @@ class LatticeClassifier(ClassScores, LatticeBase):
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -501,7 +511,7 @@ class LatticeClassifier(ClassScores, LatticeBase):
     def _canonical(self, plan: Plan) -> CanonicalRules | None:
         if self.canonical_examples is None:
             return None
-        X, y = self.canonical_examples
+        X, y = pair_of_tables(self.canonical_examples)
         table, label = self._canonical_rows(plan, X, "canonical examples")
         positives = positive_labels(y, self.classes_, table)
         margin = margin_of(self.canonical_margin, SMALLEST_MARGIN)

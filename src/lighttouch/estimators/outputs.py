@@ -89,6 +89,7 @@ class OneScore(Outputs):
             sample_weight=one.weights,
             roughness=one.roughness,
             offset=one.offset,
+            copy=False,
         )
         return risk, one.start
 

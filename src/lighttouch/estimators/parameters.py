@@ -7,6 +7,7 @@ constructors.
 from __future__ import annotations
 
 import inspect
+import os
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from lighttouch.estimators.tables import Name, Table
 
 Lattices = str | int | Sequence[Sequence[Name]] | None
 Smoothing = str | float | tuple[float, float]
+Checkpoint = str | os.PathLike[str] | None
 CanonicalExamples = tuple[Table, Any] | None  # rows, and their targets, labels or worse rows
 
 Class = TypeVar("Class")
@@ -56,6 +58,11 @@ LATTICE_PARAMETERS: dict[str, Described] = {
         'The seed of what is random: subsets with lattices="random", and pairs of a ranker.',
     ),
     "verbose": ("int", "Whether to show a progress bar."),
+    "warm_start": (
+        "bool",
+        "Whether `fit` of a fitted model starts from it: the same curves, lattices and smoothing, "
+        "and its parameters as the start. Where the columns are others it begins anew.",
+    ),
     "shape_constraints": (
         "shape constraint or list of them",
         'Rules such as lt.Convex("age") or lt.EdgeworthTrust("rating", "n_reviews").',
@@ -89,6 +96,11 @@ COMMON_PARAMETERS: dict[str, Described] = {
     "max_iter": ("int", "The most quadratic steps of training."),
     "tol": ("float", "Training ends when a step gains less than this, relatively."),
     "time_limit": ("float", "Seconds after which training ends; None for no limit."),
+    "checkpoint": (
+        "str or path",
+        "A file that training is kept in: the same fit goes on from it after a crash, to the same "
+        "bits. It is removed when training has ended.",
+    ),
 }
 
 REGRESSION_PARAMETERS: dict[str, Described] = {
@@ -167,6 +179,10 @@ COMMON_ATTRIBUTES: dict[str, Described] = {
     "n_iter_": ("int", "Quadratic steps taken."),
     "status_": ("str", 'How training ended: "converged", or why it did not.'),
     "history_": ("History", "The objective while training."),
+    "training_record_": (
+        "TrainingRecord",
+        "When, by which versions and on what it was trained; `drift` compares new rows with it.",
+    ),
     "n_features_in_": ("int", "The number of columns."),
     "feature_names_in_": ("array of str", "Their names, where the training table had any."),
 }

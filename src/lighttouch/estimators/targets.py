@@ -15,7 +15,8 @@ from sklearn.utils.validation import (
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import DataError
-from lighttouch.estimators.tables import Table, missing_cell
+from lighttouch.estimators.tables import LARGEST_VALUE, Table, missing_cell
+from lighttouch.validation import plain_array, told
 
 
 def read_labels(
@@ -76,6 +77,7 @@ def _one_dimensional(y: ArrayLike | None, estimator: object) -> NDArray[Any]:
     if y is None:
         name = type(estimator).__name__
         raise DataError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    plain_array(y, "y")
     return np.asarray(column_or_1d(y, warn=True))
 
 
@@ -171,6 +173,11 @@ def read_targets(y: ArrayLike | None, estimator: object) -> Floats:
             f"y must be finite (no NaN, no infinity): {int(bad.sum())} entries are not, "
             f"first at row {row} ({numbers[row]})"
         )
+    if np.abs(numbers).max(initial=0.0) > LARGEST_VALUE:
+        row = int(np.abs(numbers).argmax())
+        raise DataError(
+            f"y must lie within ±{LARGEST_VALUE:g}, got {numbers[row]:g} in row {row}; rescale it"
+        )
     return numbers
 
 
@@ -199,3 +206,13 @@ def read_weights(sample_weight: ArrayLike | None, X: Table, rows: int) -> Floats
 
 def same_length(*arrays: Any) -> None:
     check_consistent_length(*arrays)
+
+
+def pair_of_tables(given: Any) -> tuple[Any, Any]:
+    """What `canonical_examples` holds: rows, and their targets, labels or worse rows."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise DataError(
+            "canonical_examples must be a pair, such as (X, y): rows, and what the model must say "
+            f"of them; got {told(given)}"
+        )
+    return given[0], given[1]

@@ -160,6 +160,11 @@ def ending(result: Result) -> str:
     return ENDINGS.get(result.status, result.status.name.lower().replace("_", " "))
 
 
+def has_ended(status: str) -> bool:
+    """Whether the same call would not go on: the checkpoint is of no use any more."""
+    return status not in ("time limit", "interrupted")
+
+
 def warn_about(status: str) -> None:
     """Warn, at the user's line, of an ending that asks for more time."""
     if status in NORMAL:
