@@ -27,7 +27,7 @@ from scipy import sparse
 from lighttouch import losses
 from lighttouch.arrays import Vector
 from lighttouch.domains import Everywhere
-from lighttouch.kernels.numerics.gram import weighted_gram
+from lighttouch.kernels.numerics.gram import add_block, weighted_gram
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
@@ -118,8 +118,41 @@ def gram(X: Any, weights: Vector) -> Vector:
     if not sparse.issparse(X):
         return np.asarray(X.T @ (weights[:, None] * X))
     out = np.zeros((X.shape[1], X.shape[1]))
-    weighted_gram(X.data, X.indices, X.indptr, weights, out)
-    return np.asarray(out + np.tril(out, -1).T)
+    groups = _column_groups(X)
+    if groups is None:
+        weighted_gram(X.data, X.indices, X.indptr, weights, out)
+        return np.asarray(out + np.tril(out, -1).T)
+    for a, (here, places, values) in enumerate(groups):
+        for there, other_places, other_values in groups[: a + 1]:
+            block = np.zeros((here.stop - here.start, there.stop - there.start))
+            add_block(places, values, other_places, other_values, weights, block)
+            out[here, there] = block
+            out[there, here] = block.T
+    return out
+
+
+def _column_groups(X: Any) -> list[tuple[slice, Any, Vector]] | None:
+    """The columns cut into ranges such that every row has the same number of entries in each: the
+    range, and the entries of each row in it. None where rows differ, or there is one range only.
+
+    Features of curves and lattices are of this kind: a term has a range of columns of its own.
+    """
+    rows = X.shape[0]
+    width = X.nnz // rows if rows else 0
+    if width < 2 or X.nnz != width * rows or (np.diff(X.indptr) != width).any():
+        return None
+    places, values = X.indices.reshape(rows, width), X.data.reshape(rows, width)
+    first, last = places.min(axis=0), places.max(axis=0)
+    cuts = np.flatnonzero(first[1:] > np.maximum.accumulate(last)[:-1]) + 1
+    if cuts.size == 0:
+        return None
+    ends = [0, *cuts.tolist(), width]
+    groups = []
+    for low, high in zip(ends[:-1], ends[1:], strict=True):
+        start, stop = int(first[low:high].min()), int(last[low:high].max()) + 1
+        here = np.ascontiguousarray(places[:, low:high] - start, dtype=np.int64)
+        groups.append((slice(start, stop), here, np.ascontiguousarray(values[:, low:high])))
+    return groups
 
 
 def _transposed(X: Any) -> Any:
