@@ -12,6 +12,7 @@ from scipy import sparse
 
 from lighttouch.estimators import smoothing
 from lighttouch.estimators.model import AdditiveModel
+from lighttouch.estimators.structure.screening import Leftover
 from lighttouch.kernels.verbs.losses import LossRow
 
 Floats = NDArray[np.float64]
@@ -125,9 +126,11 @@ class Examples:
         weights = weights if share == 1.0 else weights / weights.sum()
         return smoothing.SampledErrors(features, y, weights, self.count, share)
 
-    def residual(
-        self, model: AdditiveModel, row: LossRow | None, w: Floats
-    ) -> tuple[Floats, Floats]:
-        """What the model leaves over for every example, and its weight there."""
+    def leftover(self, model: AdditiveModel, row: LossRow | None, w: Floats) -> Leftover:
+        """What the model leaves over for every example."""
         whole = smoothing.Examples(self.features(model), self.y, self.weights, row, self.count)
-        return whole.residual(w)
+        residual, weights = whole.residual(w)
+        noise = float(weights @ np.square(residual))
+        if row is not None and row.name == "logistic":
+            noise = min(noise, 1.0)  # less than labels drawn at random where they are determined
+        return Leftover(residual, weights, max(noise, 1e-300))

@@ -160,9 +160,9 @@ def _grow_curves(growth: Growth) -> Smoothed:
     fine = int(min(LIMITS.fine_keypoints, examples.count / LIMITS.rows_per_keypoint))
     if plan.keypoints is not None or fine <= LIMITS.keypoints:
         return fitted
-    residual, mass = examples.residual(model, growth.row, fitted.w)
+    left = examples.leftover(model, growth.row, fitted.w)
     screen = Screen(examples.signed_tables, examples.count)
-    gains = screen.curve_gains(fine, residual, mass, LIMITS.keypoints)
+    gains = screen.curve_gains(fine, left, LIMITS.keypoints)
     finer = [
         fine if gain.significance > 1.0 else count
         for gain, count in zip(gains, wanted, strict=True)
@@ -189,8 +189,8 @@ def _worth_adding(
     if room <= 0:
         return {}
     candidates = structure.candidates(growth.plan, size, growth.chosen)
-    residual, mass = growth.examples.residual(model, growth.row, fitted.w)
-    gains = screen.gains(candidates, LIMITS.grids[min(size, 4)], residual, mass)
+    left = growth.examples.leftover(model, growth.row, fitted.w)
+    gains = screen.gains(candidates, LIMITS.grids[min(size, 4)], left)
     ranked = sorted(gains.items(), key=lambda each: (-each[1].worth, each[0]))
     if counted:
         return {subset: max(gain.worth, 1.0) for subset, gain in ranked[:room]}

@@ -26,6 +26,7 @@ from scipy import sparse
 
 from lighttouch import losses
 from lighttouch.arrays import Vector
+from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
 from lighttouch.kernels.numerics.gram import add_block, weighted_gram
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
@@ -45,6 +46,7 @@ from lighttouch.running import one_blas_thread, prepared, seconds_left
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.bounds import fenchel_bound
 from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.quadratic_interior import interior_minimum
 from lighttouch.validation import positive
 
 
@@ -348,6 +350,9 @@ def minimum_under_rules(
             state.splitting.z, state.splitting.settled = free, True
             state.splitting.multipliers = np.zeros(free.size)
             return free
+        found = _by_interior(problem, model, state, free, tolerance)
+        if found is not None:
+            return found
     elif unconstrained(problem):
         state.splitting.settled = True
         return conjugate_gradients(
@@ -361,6 +366,28 @@ def minimum_under_rules(
     else:
         tolerance *= COSTS.model_large_tolerance
     return _alternated(problem, model, state, tolerance)
+
+
+def _by_interior(
+    problem: Problem, model: QuadraticModel, state: QuadraticState, free: Vector, tolerance: float
+) -> Vector | None:
+    """The minimum by an interior point; None where there are too many rows, or it fails."""
+    rows = problem.constraints
+    plain = isinstance(rows, LinearConstraints) and isinstance(problem.domain, Everywhere)
+    if not plain or rows.count > COSTS.interior_rows or not np.isfinite(free).all():
+        return None
+    A = sparse.csr_matrix(rows.A)
+    assert model.matrix is not None
+    found = interior_minimum(model.matrix, model.c, A, rows.b, free, tolerance**2)
+    if found is None:
+        return None
+    at = state.splitting
+    normal = np.asarray(A.T @ found.multipliers)
+    length = float(normal @ normal)
+    at.multipliers, at.settled = normal, True
+    at.z = found.w + (found.gap / length if length > 0.0 else 0.0) * normal
+    state.counters[CHECKS] += rows.count
+    return found.w
 
 
 def _alternated(

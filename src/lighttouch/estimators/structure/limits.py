@@ -81,6 +81,10 @@ class StructureLimits:
     noise_deviations: float = 3.0
     """Standard deviations of chi-squared noise that an interaction must exceed."""
 
+    akaike: float = 2.0
+    """What a degree of freedom must explain for an interaction to be worth it, in units of noise
+    (Akaike 1974)."""
+
     shrinkage: float = 4.0
     """Examples' worth of pull towards 0 on the mean of a cell, so that cells with few examples do
     not look like interactions."""

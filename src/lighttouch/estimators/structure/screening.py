@@ -17,6 +17,15 @@ Subset = tuple[int, ...]
 
 
 @dataclass(frozen=True)
+class Leftover:
+    """What a fit leaves over for every example, its weight, and the variance of its noise."""
+
+    residual: Floats
+    weights: Floats
+    noise: float
+
+
+@dataclass(frozen=True)
 class Gain:
     """What a subset explains of the residual, in units of the noise of one example."""
 
@@ -32,7 +41,7 @@ class Gain:
     @property
     def worth(self) -> float:
         """By how much the fit improves, beyond two per degree of freedom (Akaike 1974)."""
-        return self.explained - 2.0 * self.freedom
+        return self.explained - LIMITS.akaike * self.freedom
 
 
 class Screen:
@@ -44,18 +53,21 @@ class Screen:
         self._grids: dict[int, tuple[NDArray[np.int16], NDArray[np.int64]]] = {}
 
     def gains(
-        self, subsets: Sequence[Subset], grids: Sequence[int], residual: Floats, weights: Floats
+        self,
+        subsets: Sequence[Subset],
+        grids: Sequence[int],
+        left: Leftover,
     ) -> dict[Subset, Gain]:
         """The best gain of every subset over grids of so many cells per column."""
         found: dict[Subset, Gain] = {}
         for bins in grids:
-            for subset, gain in self._gains(subsets, bins, residual, weights):
+            for subset, gain in self._gains(subsets, bins, left):
                 if subset not in found or gain.worth > found[subset].worth:
                     found[subset] = gain
         return found
 
     def _gains(
-        self, subsets: Sequence[Subset], bins: int, residual: Floats, weights: Floats
+        self, subsets: Sequence[Subset], bins: int, left: Leftover
     ) -> list[tuple[Subset, Gain]]:
         codes, counts = self._grid(bins)
         if not subsets:
@@ -65,33 +77,33 @@ class Screen:
             members[k, : len(subset)] = subset
         cells = max(int(np.prod(counts[list(subset)])) for subset in subsets)
         explained, used = np.zeros(len(subsets)), np.zeros(len(subsets), dtype=np.int64)
-        mass = float(weights.sum())
+        mass = float(left.weights.sum())
         explained_by_cells(
             codes,
             np.array([sign for _, sign in self.signed_tables]),
             counts,
             members,
-            weights * residual,
-            weights,
+            left.weights * left.residual,
+            left.weights,
             LIMITS.shrinkage * mass / self.examples,
             np.empty(cells),
             np.empty(cells),
             explained,
             used,
         )
-        variance = max(float(weights @ np.square(residual)), 1e-300) / self.examples
+        variance = left.noise / self.examples
         lower = [float(np.sum(counts[list(subset)] - 1)) for subset in subsets]
         return [
             (subset, Gain(float(explained[k] / variance), max(1.0, used[k] - 1.0 - lower[k])))
             for k, subset in enumerate(subsets)
         ]
 
-    def curve_gains(self, bins: int, residual: Floats, weights: Floats, known: int) -> list[Gain]:
+    def curve_gains(self, bins: int, left: Leftover, known: int) -> list[Gain]:
         """What a curve of so many parts would explain of the residual, for every column; `known`
         parts are in the model already.
         """
         columns = self.signed_tables[0][0].shape[1]
-        found = self._gains([(c,) for c in range(columns)], bins, residual, weights)
+        found = self._gains([(c,) for c in range(columns)], bins, left)
         counts = self._grid(bins)[1]
         return [
             Gain(gain.explained, max(1.0, float(counts[c] - 1 - known)))
