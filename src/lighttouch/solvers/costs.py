@@ -243,9 +243,12 @@ class SolverCosts:
     """Operations of a full gradient up to which they do. Budget: some hundred are needed."""
     rows_at_once: int = 1000
     """Rows up to which all are in use from the beginning; of more, those that were broken."""
-    cutting_rounds: int = 300
+    cutting_rounds: int = 150
     """Rounds at most, each with two gradients and two interior points. Budget."""
-    cutting_patience: int = 20
+    cutting_rise: float = 0.1
+    """Of the gap by which a bound must rise to count, once the model says that nothing is left to
+    gain."""
+    cutting_patience: int = 10
     """Rounds without a better point, bound or model before giving up. Budget."""
     cutting_reach: float = 10.0
     """Half the width of the first box around the start, in steps that would take the objective to
