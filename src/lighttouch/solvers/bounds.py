@@ -13,8 +13,7 @@ Where neither is there, the bound is minus infinity: nothing is claimed.
 
 A projection is not exact. With a gap e (|p - z|^2 / 2 minus its optimum, z = x - L g) the segment
 from p to v lies in C, so that <q, v - p> <= sqrt(2 e) |v - p| + 2 e; a point that is d away from
-the nearest one has <q, v - p> <= d |v - p| + d |q|. Either way the bound loses `drift` |v - p| and
-a constant, charged for all of C as well.
+the nearest one has <q, v - p> <= d |v - p| + d |q|. The bound loses both, for all of C.
 """
 
 from __future__ import annotations
@@ -63,17 +62,15 @@ class Tangent:
         """How much <q, v - p> / L may exceed 0: per unit of |v - p|, and in any case."""
         if not self.certificate.holds or self.length == 0.0:
             return math.inf, math.inf
-        scale = float(np.square(self.scale).min())
-        if self.certificate.gap:  # not known, or 0, where the answer is as good as its method
-            gap = max(0.0, self.certificate.gap)
-            return math.sqrt(2.0 * gap) / self.length, 2.0 * gap / self.length
         step = self.length * self.gradient * np.square(self.scale)
         q = float(np.linalg.norm(self.x - step - self.p))
         size = float(np.linalg.norm(np.abs(self.x) + np.abs(step) + np.abs(self.p)))
-        off = COSTS.outward * EPSILON * size
+        off, gap = COSTS.outward * EPSILON * size, 0.0
         if self.certificate.kind != "exact":
             off += COSTS.certified_accuracy * q
-        return off / (scale * self.length), off * q / (scale * self.length)
+            gap = max(0.0, self.certificate.gap or 0.0)
+        length = self.length * float(np.square(self.scale).min())
+        return (off + math.sqrt(2.0 * gap)) / length, (off * q + 2.0 * gap) / length
 
     @property
     def rest(self) -> Vector:

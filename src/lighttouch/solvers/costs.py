@@ -307,7 +307,7 @@ class SolverCosts:
     outward: float = 8.0
     """Rounding errors per column that a factored matrix is lowered by. Rounding."""
     certified_accuracy: float = 1e-10
-    """Of its distance, that a certified projection without a known gap may be away from the nearest
+    """Of its distance, that a certified projection may be away from the nearest
     point. Tolerance: ten times that of the projections."""
     unbounded_slope: float = 1e300
     """Stands for infinity among slopes. Rounding."""
