@@ -81,7 +81,6 @@ class InteriorState(SolverState):
     proven: float = -math.inf
     best: Vector | None = None
     best_objective: float = math.inf
-    first_objective: float = math.inf
     slopes: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows, at the best point
     slope_rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     ended: bool = False
