@@ -7,6 +7,7 @@ it is asked only through `interfaces.Solver`.
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any
 
@@ -50,6 +51,7 @@ def solve(
     record_every: int | None = None,
     resume: RunState | None = None,
     project: bool = True,
+    device: Any = None,
 ) -> Result:
     """Minimise the problem's objective under its constraints.
 
@@ -80,6 +82,9 @@ def solve(
         The `state` of an earlier result on the same problem with the same solver, to go on from.
     project : bool, default=True
         Whether the returned `w` is the projection of the solver's solution onto the constraints.
+    device : str, default=None
+        Where PyTorch solves it, "cuda" say: `InteriorPoint` with all rows and matrices there. None
+        is here, without PyTorch, unless the rows are a tensor (`lighttouch.torch.TensorRows`).
 
     Returns
     -------
@@ -99,6 +104,19 @@ def solve(
     >>> lt.solve(problem).w.round(4)
     array([2., 2., 2.])
     """
+    device = problem.constraints.device if device is None else device
+    if device is not None:
+        return importlib.import_module("lighttouch.torch.device").solve_on(  # type: ignore[no-any-return]
+            problem,
+            solver,
+            device,
+            limits=(iterations, time_limit),
+            start=start,
+            seed=seed,
+            recorder=(record_every, callback, progress),
+            resume=resume,
+            project=project,
+        )
     solver = Automatic() if solver is None else solver
     objection = solver.objection_to(problem)
     if objection:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Indices, Vector
+from lighttouch.arrays import Indices, Matrix, Vector
 from lighttouch.domains import Simplex
 from lighttouch.interior.choice import choose_system
 from lighttouch.interior.costs import COSTS as INTERIOR
@@ -134,7 +134,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
         return objection_to(problem.objective)
 
     def init(self, problem: Problem, start: Vector) -> InteriorState:
-        model, everything = _model(problem), not _uses_working_set(problem)
+        model = self._model(problem)
+        everything = not self._uses_working_set(problem)
         first = model.rows.all if everything else model.rows.sample()
         cuts = cuts_at(model.curved, start, INTERIOR.cuts_per_round)
         state = InteriorState(new_counters(), start.copy(), first, cuts)
@@ -164,8 +165,15 @@ class InteriorPoint(BaseSolver[InteriorState]):
                 if time.perf_counter() > until:
                     return
 
+    def _model(self, problem: Problem) -> Model:
+        return _model(problem)
+
+    def _uses_working_set(self, problem: Problem) -> bool:
+        return _uses_working_set(problem)
+
     def _step(self, problem: Problem, state: InteriorState) -> None:
-        model, current = _model(problem), _round(problem, state)
+        model = self._model(problem)
+        current = _round(problem, model, state)
         state.point = current.next(state)
         state.steps += 1
         if state.point is None:
@@ -175,7 +183,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         self._look(problem, model, current, state, at)
 
     def _look(
-        self, problem: Problem, model: _Model, current: _Round, state: InteriorState, at: Point
+        self, problem: Problem, model: Model, current: _Round, state: InteriorState, at: Point
     ) -> None:
         """What the point is worth: a candidate, a reason for more rows, or the end."""
         program = current.program
@@ -223,7 +231,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         return True
 
     def _keep(
-        self, model: _Model, current: _Round, state: InteriorState, at: Point, value: float
+        self, model: Model, current: _Round, state: InteriorState, at: Point, value: float
     ) -> None:
         state.best, state.best_objective = at.x, value
         taken, first = current.taken, model.program.count
@@ -233,7 +241,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
     def _grow(
         self,
         problem: Problem,
-        model: _Model,
+        model: Model,
         current: _Round,
         state: InteriorState,
         at: Point,
@@ -268,7 +276,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
             state.goal = max(state.goal * INTERIOR.goal_shrink, enough)
 
     def _nearest_will_do(
-        self, problem: Problem, model: _Model, current: _Round, state: InteriorState, at: Point
+        self, problem: Problem, model: Model, current: _Round, state: InteriorState, at: Point
     ) -> bool:
         """Whether the nearest feasible point is good enough: where rows are broken along directions
         in which the objective is flat, no further round is needed.
@@ -319,8 +327,26 @@ class InteriorPoint(BaseSolver[InteriorState]):
         return (f"interior point (Mehrotra): {state.iteration} steps{used}",)
 
 
+class Arithmetic:
+    """Where the heavy parts of a round are computed: here, by NumPy and SciPy."""
+
+    margin: float = 0.0  # by which inequalities are tightened, in scaled units
+
+    def scaled(self, program: Program) -> tuple[Program, Units]:
+        return scaled(program, INTERIOR.scaling_sweeps)
+
+    def lifted(self, P: Matrix, lift: float) -> Matrix:
+        return P + lift * sparse.identity(P.shape[0])
+
+    def system(self, program: Program) -> System:
+        return choose_system(program)[0]
+
+
+_HERE = Arithmetic()
+
+
 @dataclass(frozen=True, eq=False)
-class _Model:
+class Model:
     """What does not change from round to round."""
 
     program: Program  # the objective and the domain's bounds
@@ -329,16 +355,17 @@ class _Model:
     lower: Vector
     upper: Vector
     bend: Vector
+    arithmetic: Arithmetic = _HERE
 
     def bound(self, program: Program, x: Vector, s: Vector) -> float:
         return dual_value(program, x, s, self.lower, self.upper, self.bend)
 
 
-def _model(problem: Problem) -> _Model:
+def _model(problem: Problem) -> Model:
     return prepared(problem, "interior point", lambda: _new_model(problem))
 
 
-def _new_model(problem: Problem) -> _Model:
+def _new_model(problem: Problem) -> Model:
     lower, upper = problem.domain.bounds(problem.dimension)
     lower = np.where(lower < -INTERIOR.no_bound, -np.inf, lower)
     upper = np.where(upper > INTERIOR.no_bound, np.inf, upper)
@@ -350,7 +377,7 @@ def _new_model(problem: Problem) -> _Model:
         program = with_rows(program, (ones,), total, np.ones(1, dtype=bool))
     rows = Rows(problem.constraints.parts, problem.dimension)
     curved = feasible_set(problem.constraints, problem.domain).curved
-    return _Model(program, rows, curved, lower, upper, least_bends(problem.objective))
+    return Model(program, rows, curved, lower, upper, least_bends(problem.objective))
 
 
 def _uses_working_set(problem: Problem) -> bool:
@@ -376,19 +403,21 @@ class _Round:
     lift: float  # of the diagonal of the inner program
 
     @classmethod
-    def of(cls, model: _Model, state: InteriorState) -> _Round:
+    def of(cls, model: Model, state: InteriorState) -> _Round:
         taken = model.rows.take(state.rows)
         if state.rows.size == model.rows.count:
             taken = with_opposites_merged(taken)
         program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
         cuts = state.cuts
         program = with_rows(program, (cuts.slopes,), cuts.right, np.zeros(cuts.count, dtype=bool))
-        inner, units = scaled(program, INTERIOR.scaling_sweeps)
+        inner, units = model.arithmetic.scaled(program)
+        if model.arithmetic.margin:
+            inner = _tightened(inner, model.arithmetic.margin)
         lift = 0.0
         if state.rows.size < model.rows.count or model.curved:
             lift = INTERIOR.searching_lift if state.searching else INTERIOR.last_lift
-            inner = replace(inner, P=inner.P + lift * sparse.identity(program.dimension))
-        return cls(program, taken, inner, units, choose_system(inner)[0], lift)
+            inner = replace(inner, P=model.arithmetic.lifted(inner.P, lift))
+        return cls(program, taken, inner, units, model.arithmetic.system(inner), lift)
 
     def next(self, state: InteriorState) -> Point | None:
         """The point after the present one; None where the path cannot go on."""
@@ -412,7 +441,7 @@ class _Round:
         rest = np.abs(inner.P @ x + inner.q + inner.backward(at.s))
         return float(rest.max() * max(1.0, np.abs(x).max())) / self.units.objective
 
-    def active(self, model: _Model, at: Point) -> Indices:
+    def active(self, model: Model, at: Point) -> Indices:
         """The rows of the working set that hold the point: slope larger than slack."""
         first = model.program.count
         mine = slice(first, first + self.taken.ids.size)
@@ -427,16 +456,23 @@ class _Round:
                 continue
 
 
-def _round(problem: Problem, state: InteriorState) -> _Round:
+def _tightened(program: Program, margin: float) -> Program:
+    """With inequalities that hold with room to spare, so that rounding leaves them satisfied."""
+    rules = (program.least == 0.0) & np.isinf(program.most) & (program.roundness == 0.0)
+    room = margin * (1.0 + np.abs(program.centre))
+    return replace(program, centre=program.centre - np.where(rules, room, 0.0))
+
+
+def _round(problem: Problem, model: Model, state: InteriorState) -> _Round:
     """The round that the state is in. Only the latest is kept, with the problem: a state is arrays
     and numbers, and whoever resumes it makes the round again.
     """
-    kept: dict[int, _Round] = prepared(problem, "latest round", dict)
+    kept: dict[int, _Round] = prepared(problem, ("latest round", id(model)), dict)
     parts = (state.rows, state.cuts.slopes, state.cuts.right, np.array(state.searching))
     key = hash(tuple(part.tobytes() for part in parts))
     if key not in kept:
         kept.clear()
-        kept[key] = _Round.of(_model(problem), state)
+        kept[key] = _Round.of(model, state)
     return kept[key]
 
 

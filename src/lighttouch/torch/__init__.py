@@ -13,6 +13,7 @@ except ImportError as problem:
         "lighttouch.torch needs PyTorch, which is not installed: pip install torch"
     ) from problem
 
+from lighttouch.torch.rows import TensorRows
 from lighttouch.torch.touch import Audit, LightTouch
 
-__all__ = ["Audit", "LightTouch"]
+__all__ = ["Audit", "LightTouch", "TensorRows"]

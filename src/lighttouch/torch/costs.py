@@ -13,6 +13,29 @@ class TorchCosts:
     """By how much ln p_j grows at most when a violation of 1 is found, at penalty 1."""
     most_weight_step: float = 1 / 16
     """The paper's eta_p (Section 5)."""
+    chunk_entries: int = 2**26
+    """Entries of a chunk of rows in double precision: half a gigabyte."""
+    margin: float = 1e-9
+    """By which inequalities are tightened on a device, in scaled units, so that the point satisfies
+    them exactly: more than the path leaves over, less than the gap that is claimed."""
+    dense_batch: float = 2.0
+    """Dense rows that may join a working set at once, per parameter: a round costs a card less than
+    another round."""
+    sparse_batch: float = 8.0
+    """... of rows with few entries."""
+    share_of_memory: float = 0.85
+    """Of a card's free memory that rows may take beside the working set."""
+    rows_at_once: float = 20.0
+    """Rows per parameter up to which all are used from the beginning, where they have few
+    entries."""
+    bytes_per_entry: float = 40.0
+    """Of a sparse row on a device: value, column, line, and room for products."""
+    planned_rows: float = 6.0
+    """Rows of a working set that memory is planned for, per parameter."""
+    planned_squares: float = 6.0
+    """Matrices of d x d numbers that a step has at once."""
+    planned_copies: float = 4.0
+    """Copies of the working rows: as they are, scaled, absolute, weighted."""
     audited: int = 10_000
     """Constraints of an audit that is not full: shares are then known to about one percent."""
 
