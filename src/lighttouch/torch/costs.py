@@ -36,6 +36,9 @@ class TorchCosts:
     """Matrices of d x d numbers that a step has at once."""
     planned_copies: float = 4.0
     """Copies of the working rows: as they are, scaled, absolute, weighted."""
+    rounding_room: tuple[float, ...] = (1.0, 4.0, 16.0, 64.0)
+    """By how many rounding errors of its terms a row is tightened, one after the other, until
+    rounded parameters satisfy it."""
     audited: int = 10_000
     """Constraints of an audit that is not full: shares are then known to about one percent."""
 
