@@ -34,7 +34,9 @@ def program_of(objective: Objective, fold: bool = True) -> Program:
     """
     if isinstance(objective, WeightedSum):
         pairs = zip(objective.weights, objective.objectives, strict=True)
-        parts = [times(float(weight), program_of(part, fold)) for weight, part in pairs if weight > 0]
+        parts = [
+            times(float(weight), program_of(part, fold)) for weight, part in pairs if weight > 0
+        ]
         return stacked([_plain(_zero(objective.dimension), np.zeros(objective.dimension)), *parts])
     if isinstance(objective, Quadratic):
         return _plain(sparse.csr_matrix(objective.P), objective.q)

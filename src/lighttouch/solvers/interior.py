@@ -332,6 +332,9 @@ class Arithmetic:
 
     margin: float = 0.0  # by which inequalities are tightened, in scaled units
 
+    def merged(self, taken: Taken) -> Taken:
+        return with_opposites_merged(taken)
+
     def scaled(self, program: Program) -> tuple[Program, Units]:
         return scaled(program, INTERIOR.scaling_sweeps)
 
@@ -406,7 +409,7 @@ class _Round:
     def of(cls, model: Model, state: InteriorState) -> _Round:
         taken = model.rows.take(state.rows)
         if state.rows.size == model.rows.count:
-            taken = with_opposites_merged(taken)
+            taken = model.arithmetic.merged(taken)
         program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
         cuts = state.cuts
         program = with_rows(program, (cuts.slopes,), cuts.right, np.zeros(cuts.count, dtype=bool))

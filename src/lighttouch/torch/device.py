@@ -190,7 +190,9 @@ def solve_on(
     budget = Budget(problem, chosen, *limits)
     try:
         with Interrupts() as interrupts:
-            run = DeviceRun(problem, chosen, budget, Recorder(problem, chosen, *recorder), interrupts)
+            run = DeviceRun(
+                problem, chosen, budget, Recorder(problem, chosen, *recorder), interrupts
+            )
             run.begin(start, seed) if resume is None else run.go_on(start, resume)
             status = run.ending(run.until_it_ends())
             if status is Status.CONVERGED and not looks_convex:
@@ -219,9 +221,7 @@ def _checked_device(device: Any) -> str:
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError) as error:
-        raise ValueError(
-            f"device must be 'cuda', 'cuda:1' or 'cpu', got {device!r}"
-        ) from error
+        raise ValueError(f"device must be 'cuda', 'cuda:1' or 'cpu', got {device!r}") from error
     if found.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(
             f"device={device!r} needs a CUDA card, and PyTorch {torch.__version__} sees none; "

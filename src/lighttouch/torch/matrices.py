@@ -4,6 +4,7 @@ unchanged: its vectors stay here, its matrices there. All products are in double
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -140,14 +141,16 @@ class DeviceSparse:
 def _csr(matrix: Matrix, device: torch.device) -> Tensor:
     rows = sparse.csr_matrix(matrix)
     rows.sort_indices()
-    return torch.sparse_csr_tensor(
-        torch.from_numpy(rows.indptr.astype(np.int64)),
-        torch.from_numpy(rows.indices.astype(np.int64)),
-        torch.from_numpy(rows.data.astype(np.float64)),
-        size=rows.shape,
-        device=device,
-        check_invariants=False,
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(rows.indptr.astype(np.int64)),
+            torch.from_numpy(rows.indices.astype(np.int64)),
+            torch.from_numpy(rows.data.astype(np.float64)),
+            size=rows.shape,
+            device=device,
+            check_invariants=False,
+        )
 
 
 def on_device(block: Matrix, device: torch.device) -> Matrix:

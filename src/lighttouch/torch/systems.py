@@ -20,6 +20,7 @@ from lighttouch.interior.program import (
 )
 from lighttouch.interior.systems import System
 from lighttouch.solvers.interior import Arithmetic
+from lighttouch.solvers.working_set import Taken, with_opposites_merged
 from lighttouch.torch.costs import COSTS
 from lighttouch.torch.matrices import DeviceMatrix, DeviceSparse, on_device, uploaded
 
@@ -31,6 +32,19 @@ class DeviceArithmetic(Arithmetic):
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
+
+    def merged(self, taken: Taken) -> Taken:
+        if sum(float(block.shape[0]) * block.shape[1] for block in taken.blocks) > (
+            INTERIOR.most_compared
+        ):
+            return taken
+        host = tuple(sparse.csr_matrix(block.host()) for block in taken.blocks)
+        here = replace(taken, blocks=host)
+        found = with_opposites_merged(here)
+        if found is here:
+            return taken
+        there = tuple(DeviceMatrix(uploaded(b.toarray(), self.device)) for b in found.blocks)
+        return replace(found, blocks=there)
 
     def scaled(self, program: Program) -> tuple[Program, Units]:
         return scaled_on_device(program)
