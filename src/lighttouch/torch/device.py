@@ -17,7 +17,6 @@ from lighttouch.arrays import Vector
 from lighttouch.checking import look_at_custom_pieces
 from lighttouch.domains import Ball, Simplex
 from lighttouch.driving import Answer, Budget, Recorder, unprojected
-from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import AnySolver
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import dual_value
@@ -41,14 +40,14 @@ class DeviceModel(Model):
 
     def bound(self, program: Program, x: Vector, s: Vector) -> float:
         value = super().bound(program, x, s)
-        best = prepared(self, "best bound", dict)
+        best: dict[str, Any] = prepared(self, "best bound", dict)
         if not best or value > best["value"]:
             best.update(value=value, program=program, x=x, s=s)
         return value
 
     def recomputed(self) -> float:
         """The best bound again, by the core alone: every number on this side, in double."""
-        best = prepared(self, "best bound", dict)
+        best: dict[str, Any] = prepared(self, "best bound", dict)
         program, x, s = best["program"], best["x"], best["s"]
         idle = (program.least == 0.0) & (s <= 0.0) & (program.roundness == 0.0)
         kept = ~idle | program.is_smooth
@@ -156,7 +155,9 @@ class DeviceRun(_Run):
     """A run whose solution is exactly feasible as it is, or is projected onto its working set."""
 
     def answer(self, status: Status, project: bool) -> Answer:
+        assert isinstance(self.solver, DeviceInteriorPoint)
         model = self.solver._model(self.problem)
+        assert isinstance(model, DeviceModel)
         state: InteriorState = self.state
         if np.isfinite(state.bound):
             state.bound = model.recomputed()
@@ -228,6 +229,3 @@ def _checked_device(device: Any) -> str:
             "leave device out or use 'cpu'"
         )
     return str(found)
-
-
-__all__ = ["DeviceInteriorPoint", "InfeasibleConstraintsError", "solve_on"]

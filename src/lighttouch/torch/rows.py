@@ -68,7 +68,7 @@ class TensorRows(RecordConstraints):
             raise ConstraintError(f"A and b must be finite, got other numbers in row {row}")
 
     @property
-    def device(self) -> Any:  # type: ignore[override]
+    def device(self) -> Any:
         """Where the rows are, and where problems with them are solved."""
         return self.A.device
 

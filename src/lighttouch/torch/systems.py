@@ -9,7 +9,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from lighttouch.arrays import Matrix, Vector
+from lighttouch.arrays import Indices, Matrix, Vector
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.program import (
     Program,
@@ -208,7 +208,7 @@ class DeviceSystem:
         return DeviceFactor(self, weights, cholesky(H), g)
 
 
-def _dense_rows(block: Matrix, places: Vector) -> Tensor:
+def _dense_rows(block: Matrix, places: Indices) -> Tensor:
     if isinstance(block, DeviceMatrix | DeviceSparse):
         return block.dense_rows(places)
     return torch.from_numpy(block[places].toarray())
