@@ -36,7 +36,7 @@ class TorchCosts:
     """Matrices of d x d numbers that a step has at once."""
     planned_copies: float = 4.0
     """Copies of the working rows: as they are, scaled, absolute, weighted."""
-    rounding_room: tuple[float, ...] = (1.0, 4.0, 16.0, 64.0)
+    rounding_room: tuple[float, ...] = (1.0, 4.0, 16.0, 64.0, 256.0, 4096.0, 65536.0)
     """By how many rounding errors of its terms a row is tightened, one after the other, until
     rounded parameters satisfy it."""
     audited: int = 10_000

@@ -19,7 +19,7 @@ from lighttouch.torch.costs import COSTS
 def simplex(x: Tensor, theta: Tensor, tops: Tensor, strides: Tensor) -> Tensor:
     """The interpolated value of every row of x, by the d + 1 corners of its simplex."""
     if torch.compiler.is_compiling() or torch.onnx.is_in_onnx_export():
-        vertices, weights, _, _ = _corners(x, tops, strides)
+        vertices, weights, _ = _corners(x, tops, strides, exported=True)
         return (weights * theta[vertices]).sum(dim=-1)
     found: Tensor = _Simplex.apply(x, theta, tops, strides)
     return found
@@ -44,16 +44,21 @@ def _located(x: Tensor, tops: Tensor) -> tuple[Tensor, Tensor]:
     return cell.long(), inside - cell
 
 
-def _corners(x: Tensor, tops: Tensor, strides: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Vertices and weights of every row, the order of its features, and the ordered fractions."""
+def _corners(
+    x: Tensor, tops: Tensor, strides: Tensor, exported: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Vertices and weights of every row, and the order of its features."""
     cell, fractions = _located(x, tops)
-    ordered, order = torch.sort(fractions, dim=-1, descending=True, stable=True)
+    if exported:  # ONNX has no stable sort; ties have weight 0
+        ordered, order = torch.topk(fractions, int(tops.numel()), dim=-1)
+    else:
+        ordered, order = torch.sort(fractions, dim=-1, descending=True, stable=True)
     base = (cell * strides).sum(dim=-1, keepdim=True)
     vertices = torch.cat([base, base + strides[order].cumsum(dim=-1)], dim=-1)
     weights = torch.cat(
         [1.0 - ordered[..., :1], ordered[..., :-1] - ordered[..., 1:], ordered[..., -1:]], dim=-1
     )
-    return vertices, weights, order, ordered
+    return vertices, weights, order
 
 
 class _Simplex(torch.autograd.Function):
@@ -61,7 +66,7 @@ class _Simplex(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, theta: Tensor, tops: Tensor, strides: Tensor) -> Tensor:
-        vertices, weights, order, _ = _corners(x, tops, strides)
+        vertices, weights, order = _corners(x, tops, strides)
         ctx.save_for_backward(x, theta, tops, vertices, weights, order)
         return (weights * theta[vertices]).sum(dim=-1)
 
