@@ -4,7 +4,10 @@ slow on a busy machine.
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from lighttouch import running
 
 settings.register_profile(
     "repeatable",
@@ -14,3 +17,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def forget_signals():
+    """A SIGTERM that a test sent to itself was not meant for the tests after it."""
+    yield
+    running._told_to_end.clear()

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from lighttouch.running import OutOfTimeError, within
 
@@ -20,11 +22,14 @@ LIMIT = 5.0  # seconds of a run
 
 @dataclass(frozen=True)
 class Comparison:
-    """One case: its size in the unit of the threshold, and the seconds on either side."""
+    """One case: its size in the unit of the threshold, or another value of the field, and the
+    seconds on either side.
+    """
 
-    size: float
+    size: Any
     below: float
     above: float
+    name: str = ""
 
     @property
     def ratio(self) -> float:
@@ -36,7 +41,7 @@ class Experiment:
     """What is measured for a threshold: the method used up to it, and the one beyond."""
 
     field: str
-    value: float
+    value: Any
     case: str
     below: str
     above: str
@@ -54,7 +59,7 @@ Run = Callable[[], Iterator[Comparison]]
 
 
 def experiment(
-    field: str, value: float, case: str, below: str, above: str, other_values: bool = False
+    field: str, value: Any, case: str, below: str, above: str, other_values: bool = False
 ) -> Callable[[Run], Run]:
     """Register a function that yields comparisons."""
 
@@ -65,7 +70,20 @@ def experiment(
     return register
 
 
-def seconds(call: Callable[[], object]) -> float:
+@contextmanager
+def with_values(record: Any, **values: object) -> Iterator[None]:
+    """A record of costs with other values, inside the block."""
+    before = {name: getattr(record, name) for name in values}
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            object.__setattr__(record, name, value)
+
+
+def seconds(call: Callable[[], object], limit: float = LIMIT) -> float:
     """The least processor time of a few runs: other work on the machine does not count. Infinite
     where a run takes too long or gives up.
     """
@@ -73,26 +91,30 @@ def seconds(call: Callable[[], object]) -> float:
     for _ in range(ROUNDS):
         began = time.process_time()
         try:
-            with within(LIMIT):
+            with within(limit):
                 if call() is None:
                     return float("inf")
         except OutOfTimeError:
             return float("inf")
         taken = time.process_time() - began
         least = min(least, taken)
-        if taken > LIMIT / ROUNDS:
+        if taken > limit / ROUNDS:
             break
     return least
 
 
 def report(each: Experiment) -> str:
     """The experiment as lines of text."""
-    lines = [f"{each.field} = {each.value:g}: {each.case}"]
+    lines = [f"{each.field} = {_text(each.value)}: {each.case}"]
     lines.append(f"  {'size':>12}  {each.below:>28}  {each.above:>28}  ratio")
     for found in each.run():
         side = "  other side is faster" if each.faster_beyond(found) else ""
         lines.append(
-            f"  {found.size:>12,.0f}  {found.below:>26.4f} s  {found.above:>26.4f} s"
-            f"  {found.ratio:5.2f}{side}"
+            f"  {_text(found.size):>12}  {found.below:>26.4f} s  {found.above:>26.4f} s"
+            f"  {found.ratio:5.2f}  {found.name}{side}"
         )
     return "\n".join(lines)
+
+
+def _text(value: Any) -> str:
+    return f"{value:,g}" if isinstance(value, int | float) else str(value)

@@ -8,32 +8,18 @@ objective is within a fifth of a percent of the best that either side reaches.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 import scipy.sparse
 
 import lighttouch as lt
-from benchmarks.thresholds import Comparison, experiment
+from benchmarks.thresholds import Comparison, experiment, with_values
 from lighttouch.datasets import ranking_pairs
 from lighttouch.interfaces import AnySolver
 from lighttouch.solvers.costs import COSTS
 
 NEAR = 1.002  # of the better objective
 LIMIT = 20.0  # seconds of a solve
-
-
-@contextmanager
-def costs(**values: float) -> Iterator[None]:
-    """The record with other values, inside the block."""
-    before = {name: getattr(COSTS, name) for name in values}
-    for name, value in values.items():
-        object.__setattr__(COSTS, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            object.__setattr__(COSTS, name, value)
 
 
 def path(problem: lt.Problem, solver: AnySolver) -> list[tuple[float, float]]:
@@ -66,7 +52,7 @@ def values(field: str, tried: tuple[float, ...], problem: lt.Problem) -> Iterato
     """The chosen value of a field against others."""
     chosen = path(problem, lt.SampledAdaGrad())
     for value in tried:
-        with costs(**{field: value}):
+        with with_values(COSTS, **{field: value}):
             yield compared(value, chosen, path(problem, lt.SampledAdaGrad()))
 
 
@@ -118,7 +104,7 @@ def polished(field: str, size: float, problem: lt.Problem) -> Comparison:
     """The whole default with and without a finish by FISTA, to its own end."""
     ends = []
     for limit in (np.inf, 0.0):
-        with costs(**{field: limit}):
+        with with_values(COSTS, **{field: limit}):
             ends.append(path(problem, lt.Automatic())[-1])
     return Comparison(size, ends[0][0], ends[1][0])
 
@@ -184,7 +170,7 @@ def near_coordinates() -> Iterator[Comparison]:
     for features in (16, 18):
         problem, runs = hinge_pairs(100_000, features), []
         for limit in (2**62, 0):
-            with costs(near_coordinates=limit):
+            with with_values(COSTS, near_coordinates=limit):
                 runs.append(path(problem, lt.SampledAdaGrad()))
         yield compared(2.0**features, *runs)
 

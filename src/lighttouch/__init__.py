@@ -3,6 +3,7 @@ models that obey none.
 """
 
 import importlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 from lighttouch import lattice, theory
@@ -51,6 +52,7 @@ from lighttouch.solvers import (
     AlternatingDirections,
     ApproxSGD,
     Automatic,
+    CuttingPlanes,
     FullTouch,
     InteriorPoint,
     InverseSqrt,
@@ -69,9 +71,11 @@ if TYPE_CHECKING:
     from lighttouch.estimators import (
         ConstrainedLinearClassifier,
         ConstrainedLinearRegressor,
+        ConvexRegressor,
         LatticeClassifier,
         LatticeRanker,
         LatticeRegressor,
+        MonotoneRegressor,
         load,
     )
     from lighttouch.estimators.rules.shapes import (
@@ -94,9 +98,11 @@ __version__ = "0.2.0"
 _LAZY = {
     "ConstrainedLinearClassifier": "lighttouch.estimators",
     "ConstrainedLinearRegressor": "lighttouch.estimators",
+    "ConvexRegressor": "lighttouch.estimators",
     "LatticeClassifier": "lighttouch.estimators",
     "LatticeRanker": "lighttouch.estimators",
     "LatticeRegressor": "lighttouch.estimators",
+    "MonotoneRegressor": "lighttouch.estimators",
     "load": "lighttouch.estimators",
     "CategoryOrder": "lighttouch.estimators.rules.shapes",
     "Concave": "lighttouch.estimators.rules.shapes",
@@ -111,6 +117,9 @@ _LAZY = {
     "TrapezoidTrust": "lighttouch.estimators.rules.shapes",
     "Unimodal": "lighttouch.estimators.rules.shapes",
 }
+
+
+logging.getLogger("lighttouch").addHandler(logging.NullHandler())  # programs choose their own
 
 
 def __getattr__(name: str) -> Any:
@@ -141,8 +150,10 @@ __all__ = [
     "ConstraintError",
     "Convex",
     "ConvexConstraints",
+    "ConvexRegressor",
     "CustomLoss",
     "CustomObjective",
+    "CuttingPlanes",
     "DataError",
     "Dominates",
     "EdgeworthTrust",
@@ -169,6 +180,7 @@ __all__ = [
     "LocalFrankWolfe",
     "MidTouch",
     "ModelFileError",
+    "MonotoneRegressor",
     "NormConstraints",
     "OnlineFrankWolfe",
     "PairwiseRisk",

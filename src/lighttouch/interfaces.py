@@ -67,6 +67,7 @@ class State(Protocol):
 SomeState = TypeVar("SomeState", bound=State)
 
 
+@runtime_checkable
 class Solver(Protocol[SomeState]):
     """A frozen record of hyperparameters and what it does to a state.
 

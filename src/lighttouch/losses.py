@@ -47,8 +47,9 @@ class Quantile:
     level: Any
 
     def __post_init__(self) -> None:
-        if np.ndim(self.level) == 0:
-            if not 0.0 < self.level < 1.0:
+        if isinstance(self.level, str) or np.ndim(self.level) == 0:
+            level = positive(self.level, "level")
+            if not level < 1.0:
                 raise ValueError(f"level must lie strictly between 0 and 1, got {self.level}")
             return
         levels = finite_vector(self.level, "level", error=ValueError).copy()

@@ -106,6 +106,10 @@ class History:
     def last(self) -> Mapping[str, float]:
         return self._rows[-1]
 
+    def rows(self) -> list[Mapping[str, float]]:
+        """A copy of the records, each with a number for every column."""
+        return [dict(row) for row in self._rows]
+
     def to_frame(self) -> Any:
         """As a pandas DataFrame (needs pandas)."""
         import pandas
@@ -120,13 +124,14 @@ class History:
 class RunState:
     """A run that can go on: hand it to `solve(..., resume=...)` on the same problem.
 
-    It holds the solver's state, the random generator's, the seconds so far and what they belong to.
+    It holds the solver's state, the random generator's, the seconds so far and what they belong to
+    (`checkpoints.Belonging`).
     """
 
     solver_state: Any
     generator: Any
     seconds: float
-    belongs_to: dict[str, Any]
+    belongs_to: Any
     seed: int | None = None
 
 

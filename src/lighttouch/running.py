@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
 import math
+import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from types import FrameType
@@ -16,7 +19,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from lighttouch.kernels.compiler.compiled import compile_seconds
+from lighttouch.kernels.compiler.compiled import compile_seconds, is_compiling
 
 
 class Stopwatch:
@@ -71,61 +74,130 @@ def check_deadline() -> None:
     """Raise an OutOfTimeError once the time is over."""
     if seconds_left() <= 0.0:
         raise OutOfTimeError(
-            "the projection onto the constraints was not finished within its time limit; "
-            "allow more time"
+            "what was begun, such as a projection onto the constraints, was not finished within "
+            "the time limit; allow more time"
         )
+
+
+class Timed:
+    """A user's function that is not called any more once the time is over: one call may take
+    seconds, and only between calls can a limit be kept.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+
+    def __call__(self, *arguments: Any) -> Any:
+        check_deadline()
+        return self.function(*arguments)
+
+
+TERMINATED = 128 + signal.SIGTERM  # the exit code of a program that SIGTERM ended
+_told_to_end: set[int] = set()  # processes that had a SIGTERM while they were in a run
 
 
 class Interrupts:
     """Turns the first Ctrl-C or SIGTERM into a flag, so that a run ends with its best result; a
-    second Ctrl-C raises.
+    second one ends the program's work at once.
 
     Where one is inside another, the flag is set in both: what goes on after the inner run must know
     that it was interrupted, and an inner one that begins after the signal is interrupted from the
-    start. With `deliver`, the signal is raised again at the end of the block (if nothing else was
-    raised there), as if it came then, unless there is an outer one to know of it.
+    start. While numba compiles there is no result to wait for, and no way to be quick: the signal
+    is raised at once (the flag stays, because callbacks of the compiler swallow what is raised).
+
+    At the end of the outermost block:
+
+    - SIGINT is raised again where `deliver` is set (if nothing else was raised in the block);
+    - SIGTERM was meant for the program. A handler of its own gets it. Where there is none the
+      result is still returned, and the program ends with exit code 143 when it calls a run again,
+      or by itself. With `ends_program` the caller sees to that.
     """
 
-    def __init__(self, deliver: bool = False) -> None:
+    def __init__(self, deliver: bool = False, ends_program: bool = False) -> None:
         self.raised = False
         self.number = 0  # of the signal
-        self.deliver = deliver
+        self.deliver, self.ends_program = deliver, ends_program
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
+            _end_if_told()
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._previous[number] = signal.signal(number, self._note)
-                outer = getattr(self._previous[number], "__self__", None)
-                if isinstance(outer, Interrupts) and outer.raised:
+                outer = _owner(self._previous[number])
+                if outer is not None and outer.raised:
                     self.raised, self.number = True, outer.number
         return self
 
     def __exit__(self, failure: object, *_: object) -> None:
         known_outside = False
         for number, handler in self._previous.items():
-            signal.signal(number, handler)
-            outer = getattr(handler, "__self__", None)
-            if self.raised and isinstance(outer, Interrupts):
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+            outer = _owner(handler)
+            if self.raised and outer is not None:
                 outer.raised = known_outside = True
                 outer.number = self.number
-        if self.deliver and self.raised and failure is None and not known_outside:
+        if not self.raised or known_outside or not self._previous or self.ends_program:
+            return
+        if self.number == signal.SIGTERM and self._previous[self.number] == signal.SIG_DFL:
+            _end_program_later()
+        elif self.number == signal.SIGTERM or (self.deliver and failure is None):
             signal.raise_signal(self.number)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.raised:
-            raise KeyboardInterrupt
+        again = self.raised
         self.raised, self.number = True, number
-        outer = getattr(self._previous.get(number), "__self__", None)
-        if isinstance(outer, Interrupts):
+        if again or is_compiling():
+            raise SystemExit(TERMINATED) if number == signal.SIGTERM else KeyboardInterrupt
+        outer = _owner(self._previous.get(number))
+        if outer is not None:
             outer._note(number, frame)
+
+    @property
+    def exit_code(self) -> int:
+        """Of a program that the signal ended."""
+        return 128 + self.number
+
+
+def _owner(handler: Any) -> Interrupts | None:
+    owner = getattr(handler, "__self__", None)
+    return owner if isinstance(owner, Interrupts) else None
+
+
+def _end_program_later() -> None:
+    _told_to_end.add(os.getpid())
+    atexit.unregister(_end_by_signal)
+    atexit.register(_end_by_signal)
+
+
+def _end_if_told() -> None:
+    if os.getpid() in _told_to_end:
+        _told_to_end.clear()
+        raise SystemExit(TERMINATED)
+
+
+def _end_by_signal() -> None:
+    """Die of the signal, as the program would have without us: that is what its parent looks at."""
+    if os.getpid() not in _told_to_end:
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    logging.shutdown()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 BAR = 24
+REDRAWN = 0.2  # seconds: five times a second looks steady
+PLAIN = 10.0  # seconds between two lines where no terminal shows a bar
 
 
 class ProgressBar:
-    """Redraws one line at most five times a second; silent unless switched on."""
+    """Redraws one line at most five times a second on a terminal; elsewhere plain lines, one every
+    ten seconds. Silent unless switched on.
+    """
 
     def __init__(self, on: bool, label: str = "") -> None:
         self._on = on
@@ -133,26 +205,51 @@ class ProgressBar:
         self._began = time.perf_counter()
         self._drawn = -1.0
         self._width = 0
+        self._terminal = on and _is_terminal(sys.stderr)
+        if on and not self._terminal:
+            self._drawn = self._began
 
     def show(self, share: float, text: str) -> None:
+        """How much is done, from 0 to 1."""
+        if self._is_due(share >= 1.0):
+            share = min(1.0, max(0.0, share))
+            filled = int(BAR * share) if self._terminal else 0
+            bar = f"[{'=' * filled}{' ' * (BAR - filled)}] " if self._terminal else ""
+            self._write(f"{bar}{100 * share:3.0f}%", text)
+
+    def count(self, done: int, what: str) -> None:
+        """How many are done, where nobody knows of how many."""
+        if self._is_due(False):
+            self._write(f"{done:,} {what}", "")
+
+    def _is_due(self, last: bool) -> bool:
         now = time.perf_counter()
-        if not self._on or (now - self._drawn < 0.2 and share < 1.0):
-            return
+        pause = REDRAWN if self._terminal else PLAIN
+        if not self._on or (now - self._drawn < pause and not (last and self._terminal)):
+            return False
         self._drawn = now
-        share = min(1.0, max(0.0, share))
-        filled = int(BAR * share)
-        line = (
-            f"{self._label}[{'=' * filled}{' ' * (BAR - filled)}] {100 * share:3.0f}%  "
-            f"{now - self._began:5.1f} s  {text}"
-        )
-        sys.stderr.write("\r" + line.ljust(self._width))
+        return True
+
+    def _write(self, amount: str, text: str) -> None:
+        line = f"{self._label}{amount}  {self._drawn - self._began:5.1f} s  {text}".rstrip()
+        if self._terminal:
+            sys.stderr.write("\r" + line.ljust(self._width))
+            self._width = len(line)
+        else:
+            sys.stderr.write(line + "\n")
         sys.stderr.flush()
-        self._width = len(line)
 
     def close(self) -> None:
         if self._on and self._width:
             sys.stderr.write("\n")
             sys.stderr.flush()
+
+
+def _is_terminal(stream: Any) -> bool:
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
 
 
 @cache

@@ -8,13 +8,23 @@ it is asked only through `interfaces.Solver`.
 from __future__ import annotations
 
 import importlib
+import logging
 import math
+import os
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.checking import look_at_custom_pieces
+from lighttouch.checkpoints import (
+    EVERY,
+    Belonging,
+    CheckpointFile,
+    Snapshot,
+    checkpointing,
+)
 from lighttouch.driving import (
     Answer,
     Budget,
@@ -25,16 +35,21 @@ from lighttouch.driving import (
     endless_direction,
     unprojected,
 )
-from lighttouch.errors import CheckpointMismatchError, ProjectionError
-from lighttouch.interfaces import AnySolver
+from lighttouch.errors import CheckpointMismatchError, DataError, ProjectionError
+from lighttouch.fingerprints import fingerprint
+from lighttouch.interfaces import AnySolver, Solver
+from lighttouch.kernels.state.iterate import new_counters
 from lighttouch.problem import Problem
-from lighttouch.result import Result, RunState, Status
+from lighttouch.result import History, Result, RunState, Status
 from lighttouch.running import Interrupts, OutOfTimeError, Stopwatch, within
 from lighttouch.solvers.automatic import Automatic
+from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.costs import COSTS
+from lighttouch.validation import flag, told, whole_seed
 
 __all__ = ["Progress", "RunState", "solve"]
 
+LOG = logging.getLogger("lighttouch")
 COLUMNS_IN_WORDS = 6  # of a direction
 
 
@@ -51,6 +66,8 @@ def solve(
     record_every: int | None = None,
     resume: RunState | None = None,
     project: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = EVERY,
     device: Any = None,
 ) -> Result:
     """Minimise the problem's objective under its constraints.
@@ -82,6 +99,11 @@ def solve(
         The `state` of an earlier result on the same problem with the same solver, to go on from.
     project : bool, default=True
         Whether the returned `w` is the projection of the solver's solution onto the constraints.
+    checkpoint : str or path, default=None
+        A file that the run is kept in. Where it is there already, the run goes on from it, to the
+        same bits as if it had never been interrupted. It stays when the run has ended.
+    checkpoint_every : float, default=30.0
+        Seconds between two writings of the file.
     device : str, default=None
         Where PyTorch solves it, "cuda" say: `InteriorPoint` with all rows and matrices there. None
         is here, without PyTorch, unless the rows are a tensor (`lighttouch.torch.TensorRows`).
@@ -96,7 +118,8 @@ def solve(
     InfeasibleConstraintsError
         If no point satisfies the constraints; `error.rows` names a few that conflict.
     CheckpointMismatchError
-        If `resume` belongs to another problem or solver.
+        If `resume` or `checkpoint` belongs to another problem, solver or version; it names what
+        differs.
 
     Examples
     --------
@@ -104,33 +127,99 @@ def solve(
     >>> lt.solve(problem).w.round(4)
     array([2., 2., 2.])
     """
-    device = problem.constraints.device if device is None else device
-    if device is not None:
-        return importlib.import_module("lighttouch.torch.device").solve_on(  # type: ignore[no-any-return]
-            problem,
-            solver,
-            device,
-            limits=(iterations, time_limit),
-            start=start,
-            seed=seed,
-            recorder=(record_every, callback, progress),
-            resume=resume,
-            project=project,
-        )
-    solver = Automatic() if solver is None else solver
-    objection = solver.objection_to(problem)
-    if objection:
-        raise ValueError(f"{type(solver).__name__} cannot take this problem: {objection}")
-    looks_convex = look_at_custom_pieces(problem)
-    budget = Budget(problem, solver, iterations, time_limit)
-    recorder = Recorder(problem, solver, record_every, callback, progress)
-    with Interrupts() as interrupts:
-        run = _Run(problem, solver, budget, recorder, interrupts)
-        run.begin(start, seed) if resume is None else run.go_on(start, resume)
+    place = _device(problem, device)
+    with Interrupts() as interrupts, checkpointing(checkpoint, checkpoint_every) as file:
+        run_on = _Run
+        if place is not None:
+            on_device = importlib.import_module("lighttouch.torch.device")
+            solver, run_on = on_device.solver_for(solver, place), on_device.DeviceRun
+        solver = Automatic() if solver is None else solver
+        refuse_bad_arguments(problem, solver, callback, resume, seed, project, progress)
+        if resume is not None and (start is not None or checkpoint is not None):
+            other = "start" if start is not None else "checkpoint"
+            raise ValueError(
+                f"{other} and resume cannot be given together: a resumed run goes on from where it "
+                "was"
+            )
+        objection = solver.objection_to(problem)
+        if objection:
+            raise ValueError(f"{type(solver).__name__} cannot take this problem: {objection}")
+        budget = Budget(problem, solver, iterations, time_limit)
+        looks_convex = look_at_custom_pieces(problem)
+        recorder = Recorder(problem, solver, record_every, callback, progress)
+        run = run_on(problem, solver, budget, recorder, interrupts)
+        run.open(start, seed, resume, None if resume is not None else file)
+        LOG.info("solving %r with %s", problem, solver)
         status = run.ending(run.until_it_ends())
         if status is Status.CONVERGED and not looks_convex:
             status = Status.STALLED
-        return run.result(status, run.answer(status, project), project)
+        result = run.result(status, run.answer(status, project), project)
+        LOG.log(logging.INFO if status in GOOD_ENDINGS else logging.WARNING, "%s", told_end(result))
+        return result
+
+
+def _device(problem: Any, device: Any) -> Any:
+    """Where to solve: what was asked for, or where rows are that only PyTorch can read."""
+    own = problem.constraints.device if isinstance(problem, Problem) else None
+    return own if device is None else device
+
+
+GOOD_ENDINGS = (Status.CONVERGED, Status.STALLED, Status.ITERATION_LIMIT)
+
+
+def told_end(result: Result) -> str:
+    """The ending of a run in one line, for the log."""
+    return (
+        f"{result.status.name} after {result.iterations:,} iterations and {result.seconds:.2f} s: "
+        f"objective {result.objective:.8g}, violation {result.violation:.3g}"
+    )
+
+
+def refuse_bad_arguments(
+    problem: Any, solver: Any, callback: Any, resume: Any, seed: Any, project: Any, progress: Any
+) -> None:
+    """Before anything is done with them."""
+    if not isinstance(problem, Problem):
+        raise DataError(
+            "problem must be a Problem, such as Problem(EmpiricalRisk(X, y), ordering(d)), got "
+            f"{told(problem)}"
+        )
+    if isinstance(solver, type) or not isinstance(solver, Solver):
+        raise ValueError(
+            "solver must be a solver such as LightTouch(penalty=1.0, step_size=0.01), or None for "
+            f"the default one; got {told(solver)}"
+        )
+    if callback is not None and not callable(callback):
+        raise ValueError(
+            "callback must be a function of one argument, the Progress, or None; got "
+            f"{told(callback)}"
+        )
+    if resume is not None and not isinstance(resume, RunState):
+        raise ValueError(
+            "resume must be the `state` of an earlier result: solve(..., resume=result.state); got "
+            f"{told(resume)}"
+        )
+    if seed is not None:
+        whole_seed(seed)
+    flag(project, "project")
+    flag(progress, "progress")
+
+
+@dataclass
+class NotBegunState(SolverState):
+    """The first point of a run whose time was over before its solver was ready."""
+
+    w: Vector
+
+
+class NotBegun(BaseSolver[NotBegunState]):
+    """Stands in for a solver that was not ready in time: its solution is the first point."""
+
+    def init(self, problem: Problem, start: Vector) -> NotBegunState:
+        return NotBegunState(new_counters(), start)
+
+    def advance(self, *_: Any) -> None:
+        """Nothing: there is no time."""
 
 
 class _Run:
@@ -144,8 +233,11 @@ class _Run:
         recorder: Recorder,
         interrupts: Interrupts,
     ) -> None:
-        self.problem, self.solver = problem, solver
+        self.problem, self.solver, self.asked = problem, solver, solver
         self.budget, self.recorder, self.interrupts = budget, recorder, interrupts
+        self.belongs_to = Belonging(problem, solver)
+        self.file: CheckpointFile | None = None
+        self.start = ""  # the fingerprint of the first point
         self.rng = np.random.default_rng(0)
         self.state: Any = None
         self.seconds = 0.0  # in the solver, without recording and compilation
@@ -154,44 +246,76 @@ class _Run:
         self.unprojected = False  # a projection failed on the way
         self.finite: tuple[Vector, Vector] = (np.zeros(0), np.zeros(0))  # last iterate, average
 
-    def begin(self, start: Any, seed: int | None) -> None:
+    def open(
+        self, start: Any, seed: int | None, resume: RunState | None, file: CheckpointFile | None
+    ) -> None:
+        """Begin, or go on from a state or from what the file holds."""
+        if resume is not None:
+            self.belongs_to.refuse_other(resume.belongs_to)
+            self._refuse_fewer_iterations(resume)
+            self.go_on(resume)
+            return
+        point = self.problem.start(start)
+        if file is not None:
+            self.file, self.start = file, fingerprint(point)
+            known = file.open_run(self.belongs_to, self.solver, self.start, seed)
+            if known is not None:
+                self._refuse_to_go_back(known.state)
+                self.recorder.history = History(known.history)
+                self.go_on(known.state)
+                LOG.info("going on from %s, iteration %d", file.path, self.state.iteration)
+                return
+        self.begin(point, seed)
+
+    def begin(self, point: Vector, seed: int | None) -> None:
         self.recorder.bar.show(0.0, "preparing; the first time compiling takes a while")
         self.seed, self.rng = seed, np.random.default_rng(seed)
-        point = self.problem.start(start)
         clock = Stopwatch()
-        self.state = self.solver.init(self.problem, point)
+        try:
+            with within(self._time_for_projections(), lambda: self.interrupts.raised):
+                self.state = self.solver.init(self.problem, point)
+        except OutOfTimeError:
+            self.solver, self.state = NotBegun(), NotBegunState(new_counters(), point)
+            self.recorder.solver = self.solver
         self.seconds = clock.seconds
         self._keep_if_finite()
 
-    def go_on(self, start: Any, resume: RunState) -> None:
-        if start is not None:
-            raise ValueError(
-                "start and resume cannot be given together: a resumed run goes on from where it was"
-            )
-        for name, value in self._belongs_to().items():
-            known = resume.belongs_to.get(name)
-            if known != value:
-                raise CheckpointMismatchError(
-                    f"this run cannot be resumed: {name} was {known}, now it is {value}"
-                )
+    def _refuse_fewer_iterations(self, resume: RunState) -> None:
         done = resume.solver_state.iteration
         if self.budget.iterations <= done and self.budget.iterations < math.inf:
             raise ValueError(
                 f"iterations counts from the beginning of the run: it must exceed the {done} "
                 f"already done, got {self.budget.iterations}"
             )
+
+    def _refuse_to_go_back(self, known: RunState) -> None:
+        done = known.solver_state.iteration
+        if self.budget.iterations < done:
+            raise CheckpointMismatchError(
+                f"{self.file and self.file.path} is at {done} iterations already, more than the "
+                f"{self.budget.iterations} asked for; allow as many, or begin anew"
+            )
+
+    def go_on(self, resume: RunState) -> None:
         self.state = resume.solver_state.copy()
         self.rng.bit_generator.state = resume.generator
         self.seconds, self.seed = resume.seconds, resume.seed
         self._keep_if_finite()
 
-    def _belongs_to(self) -> dict[str, Any]:
-        return {
-            "the solver": repr(self.solver),
-            "the number of parameters": self.problem.dimension,
-            "the number of examples": self.problem.objective.examples,
-            "the number of constraints": self.problem.constraints.count,
-        }
+    def _run_state(self, copied: bool = False) -> RunState:
+        return RunState(
+            self.state.copy() if copied else self.state,
+            self.rng.bit_generator.state,
+            self.seconds,
+            self.belongs_to,
+            self.seed,
+        )
+
+    def _keep(self) -> None:
+        """Hand a copy of the run to the checkpoint."""
+        if self.file is not None:
+            rows = self.recorder.history.rows()
+            self.file.write(Snapshot(self._run_state(copied=True), self.start, rows))
 
     def ending(self, status: Status) -> Status:
         """DIVERGED is UNBOUNDED where a direction shows it."""
@@ -203,21 +327,31 @@ class _Run:
 
     def until_it_ends(self) -> Status:
         """Chunk after chunk, until the solver, a limit or the user ends the run."""
-        asked = self.recorder.record(self.state, self.seconds)
-        if self.state.iteration >= self.budget.iterations:
-            return Status.ITERATION_LIMIT
-        if asked:
-            return Status.INTERRUPTED
-        while True:
+        known = len(self.recorder.history) > 0  # the last row of a run that goes on from a file
+        asked = not known and self.recorder.record(self.state, self.seconds)
+        ended = self.solver.finished(self.state) if known else None
+        if ended is None and self.state.iteration >= self.budget.iterations:
+            ended = Status.ITERATION_LIMIT
+        if ended is None and asked:
+            ended = Status.INTERRUPTED
+        if isinstance(self.state, NotBegunState):
+            ended = self._cut_short()
+        while ended is None:
             in_time = self._advance()
             if not self._keep_if_finite():
                 return Status.DIVERGED
             self.recorder.show(self.budget.share_used(self.state.iteration), self.state.iteration)
             if self.unprojected:
                 return Status.NOT_PROJECTED
-            status = self._ending()
-            if status is not None or not in_time:
-                return status or Status.TIME_LIMIT
+            ended = self._ending()
+            if not in_time:
+                return ended or self._cut_short()
+            if self.file is not None and (ended is not None or self.file.is_due):
+                self._keep()
+        return ended
+
+    def _cut_short(self) -> Status:
+        return Status.INTERRUPTED if self.interrupts.raised else Status.TIME_LIMIT
 
     def _advance(self) -> bool:
         """A chunk of iterations; False where a projection ran out of time on the way."""
@@ -303,15 +437,9 @@ class _Run:
             status=status,
             history=self.recorder.history,
             constraint_probabilities=self.solver.probabilities(self.state),
-            state=RunState(
-                self.state,
-                self.rng.bit_generator.state,
-                self.seconds,
-                self._belongs_to(),
-                self.seed,
-            ),
+            state=self._run_state(),
             seed=self.seed,
-            solver=self.solver,
+            solver=self.asked,
             projection=answer.method,
             violation_before_projection=answer.violation_before,
             objective_before_projection=answer.objective_before,

@@ -78,6 +78,29 @@ def test_recording_is_off_the_clock():
     assert result.seconds < 0.05
 
 
+@pytest.mark.parametrize("what", ["objective", "constraints"])
+def test_slow_functions_keep_a_time_limit(what):
+    """One more evaluation of the objective, to say what was reached, is all that may come late."""
+    calls = []
+
+    def value(i, w):
+        calls.append(i)
+        time.sleep(0.002)
+        return float(w @ w) - 0.1
+
+    if what == "objective":
+        given = lt.Problem(lt.CustomObjective(5, value, lambda i, w: 2 * w, examples=50))
+    else:
+        X = np.random.default_rng(0).normal(size=(60, 5))
+        rows = lt.ConvexConstraints(5, 50, value, lambda i, w: 2 * w)
+        given = lt.Problem(lt.EmpiricalRisk(X, X[:, 0]), rows)
+    lt.solve(given, time_limit=0.01)  # compiled
+    calls.clear()
+    result = lt.solve(given, time_limit=0.3, start=np.ones(5))
+    assert result.status in (Status.TIME_LIMIT, Status.CONVERGED, Status.NOT_PROJECTED)
+    assert len(calls) * 0.002 <= 0.3 + 1.0 and np.isfinite(result.objective)
+
+
 def test_compilation_is_off_the_clock_in_both_phases():
     """MidTouch's second loop is compiled before the first iteration too."""
     result = lt.solve(
@@ -90,7 +113,10 @@ def test_compilation_is_off_the_clock_in_both_phases():
     assert any("preparation took" in note for note in result.notes)
 
 
-def test_progress_is_one_line_on_the_error_stream(capsys):
+def test_progress_is_one_line_on_the_error_stream(capsys, monkeypatch):
+    lt.solve(CASE.problem, lt.FullTouch(1.0, 0.1), iterations=100, progress=True)
+    assert "\r" not in capsys.readouterr().err  # no terminal: plain lines, and few
+    monkeypatch.setattr("lighttouch.running._is_terminal", lambda stream: True)
     lt.solve(CASE.problem, lt.FullTouch(1.0, 0.1), iterations=100, progress=True)
     captured = capsys.readouterr()
     assert captured.out == "" and "100%" in captured.err and captured.err.count("\n") == 1

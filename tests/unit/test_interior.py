@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ import scipy.sparse
 from scipy.sparse.linalg import splu
 
 import lighttouch as lt
+from benchmarks.thresholds import with_values
 from catalogue import DOMAINS, OBJECTIVES
 from lighttouch.interior.blocks import block_system
 from lighttouch.interior.costs import COSTS
@@ -22,7 +21,7 @@ from lighttouch.interior.program import Program, bound_rows, with_rows
 from lighttouch.interior.statement import program_of
 from lighttouch.interior.systems import DenseSystem, SparseSystem, refined
 from lighttouch.kernels.numerics.fill import factor_counts
-from lighttouch.solvers.interior import _model, _uses_working_set
+from lighttouch.solvers.interior_rounds import model_of, uses_working_set
 
 D = 5
 TAKEN = [
@@ -32,19 +31,6 @@ TAKEN = [
 ]
 PROVABLE = [name for name in TAKEN if "user" not in name]  # a user's loss has no known conjugate
 PLACES = ("everywhere", "box", "box of sides", "simplex")
-
-
-@contextmanager
-def costs(**values: float) -> Iterator[None]:
-    """The interior point's record with other values, inside the block."""
-    before = {name: getattr(COSTS, name) for name in values}
-    for name, value in values.items():
-        object.__setattr__(COSTS, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            object.__setattr__(COSTS, name, value)
 
 
 def rows_around(rng: np.random.Generator, inside: np.ndarray) -> Any:
@@ -89,7 +75,7 @@ def test_no_slopes_give_a_bound_above_a_feasible_point(objective):
     finite = 0
     for place in PLACES:
         problem, inside = example(objective, place)
-        model = _model(problem)
+        model = model_of(problem)
         taken = model.rows.take(model.rows.all)
         program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
         least = min(problem.objective.value(v) for v in feasible_points(problem, inside))
@@ -229,7 +215,7 @@ def mixed_program() -> Program:
     risk = lt.WeightedSum([OBJECTIVES[name](rng) for name in names])
     inside = 0.1 * rng.normal(size=D)
     problem = lt.Problem(risk, rows_around(rng, inside), lt.Box(-1.0, 1.0))
-    model = _model(problem)
+    model = model_of(problem)
     taken = model.rows.take(model.rows.all)
     return with_rows(model.program, taken.blocks, taken.right, taken.equal)
 
@@ -257,7 +243,7 @@ def test_every_system_solves_the_same_equations(kind):
         assert program.is_equality.any() and program.is_smooth.any()
     wanted = exact(program, delta, top, bottom)
     for system in systems:
-        found = refined(program, system.factor(delta), delta, top, bottom)
+        *found, _ = refined(program, system.factor(delta), delta, top, bottom)
         for mine, theirs in zip(found, wanted, strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
 
@@ -308,9 +294,9 @@ def many_rows(loss: Any, dense: bool = False) -> lt.Problem:
 def test_a_working_set_has_the_optimum_of_all_rows(loss, dense):
     results = []
     for values in (FEW, ALL):
-        with costs(**values):
+        with with_values(COSTS, **values):
             problem = many_rows(loss, dense)
-            assert _uses_working_set(problem) == (values is FEW)
+            assert uses_working_set(problem) == (values is FEW)
             results.append(lt.solve(problem, lt.InteriorPoint()))
     few, everything = results
     assert few.status is everything.status is lt.Status.CONVERGED
@@ -423,7 +409,7 @@ def test_a_finished_run_resumes_at_once():
 
 @pytest.mark.parametrize("values", [FEW, ALL], ids=["few", "all"])
 def test_an_interrupted_run_that_is_resumed_has_the_same_bits(values):
-    with costs(**values):
+    with with_values(COSTS, **values):
         whole = lt.solve(many_rows("hinge"), lt.InteriorPoint())
         problem = many_rows("hinge")
         for cut in (1, 4, whole.iterations - 1):

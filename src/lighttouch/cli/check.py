@@ -6,6 +6,7 @@ import argparse
 
 from lighttouch.cli import saved, tables
 from lighttouch.cli.failures import OK, RULES_BROKEN, say
+from lighttouch.cli.speaking import Speaker
 from lighttouch.cli.tables import Dialect
 from lighttouch.report import scale_note
 from lighttouch.report.models import Model
@@ -13,17 +14,24 @@ from lighttouch.text import printable
 
 
 def run(options: argparse.Namespace) -> int:
+    speaker = Speaker(options)
     model = saved.load(options.model)
     report = model.check_constraints()
     rules = {rule.rule: (rule.rows, rule.binding.size, rule.violation) for rule in report.rules}
     if options.data is not None:
-        _check_predictions(model, options, rules)
+        with tables.standard_input(options.data) as options.data:
+            _check_predictions(model, options, rules)
     worst = max((violation for _, _, violation in rules.values()), default=0.0)
-    if not options.quiet:
+    if not speaker.silent:
         _show(options, rules, worst)
         if note := scale_note(model):
             say(printable(note))
-    return OK if worst == 0.0 else RULES_BROKEN
+    told = [
+        {"rule": name, "inequalities": rows, "violation": violation, "holds": violation == 0.0}
+        for name, (rows, _, violation) in rules.items()
+    ]
+    code = OK if worst == 0.0 else RULES_BROKEN
+    return speaker.conclude(code, model=str(options.model), rules=told, violation=worst)
 
 
 def _check_predictions(

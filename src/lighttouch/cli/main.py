@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import json
+import logging
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
-from lighttouch.cli.failures import BAD_USAGE, OK, exit_code, tell
+from lighttouch.cli.failures import BAD_USAGE, OK, TERMINATED, described, exit_code, say, tell
 from lighttouch.cli.parser import build_parser
 
 
@@ -20,13 +26,56 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.print_help()
         return BAD_USAGE
     try:
-        # Imported when asked for: scikit-learn and pandas take a second.
-        return int(importlib.import_module(f"lighttouch.cli.{options.command}").run(options))
+        with _termination(), _logging(options.debug):
+            # Imported when asked for: scikit-learn and pandas take a second.
+            return int(importlib.import_module(f"lighttouch.cli.{options.command}").run(options))
     except BrokenPipeError:  # the reader of our output went away, as head does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except BaseException as error:
-        if options.debug or not isinstance(error, Exception | KeyboardInterrupt):
+        known = isinstance(error, Exception | KeyboardInterrupt) or _is_termination(error)
+        if options.debug or not known:
             raise
         tell(error)
+        if getattr(options, "json", False):
+            told = {"error": described(error), "kind": type(error).__name__}
+            say(json.dumps(told | {"exit_code": exit_code(error)}))
         return exit_code(error)
+
+
+def _is_termination(error: BaseException) -> bool:
+    return isinstance(error, SystemExit) and error.code == TERMINATED
+
+
+@contextmanager
+def _termination() -> Iterator[None]:
+    """SIGTERM unwinds, so that temporary files are removed, and ends with its own exit code."""
+
+    def end(number: int, frame: Any) -> None:
+        raise SystemExit(TERMINATED)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before if before is not None else signal.SIG_DFL)
+
+
+@contextmanager
+def _logging(debug: bool) -> Iterator[None]:
+    """With --debug, what the library logs goes to the error stream."""
+    log = logging.getLogger("lighttouch")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    before = log.level
+    if debug:
+        log.addHandler(handler)
+        log.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)

@@ -22,7 +22,7 @@ Every subcommand explains itself: lighttouch train --help
 EXIT_CODES = """\
 exit codes: 0 all is well, 1 a rule is broken (check), 2 bad usage or data, 3 the rules contradict
 each other, 4 training did not converge (the model is saved), 5 a file cannot be read or written,
-130 interrupted
+6 the rows differ from those of training (predict --strict), 130 interrupted, 143 ended by SIGTERM
 """
 TRAIN = """\
 Train a model on a table under rules, save it, and write a report that opens in any browser.
@@ -63,6 +63,8 @@ examples:
   lighttouch predict people.lt new.csv                           to the screen
   lighttouch predict people.lt new.csv.gz -o out.csv.gz          compressed; files of any size
   lighttouch predict people.lt new.parquet -o out.parquet --keep id
+  zcat new.csv.gz | lighttouch predict people.lt - | head       through pipes
+  lighttouch predict people.lt new.csv -o out.csv --strict       nothing, if the rows have changed
 
 A classifier writes the class and the probability of its second class; a regressor or ranker writes
 numbers. Numbers are written with all their digits: reading them back gives the same bits as
@@ -74,6 +76,11 @@ examples:
   lighttouch check people.lt                  every rule, recomputed from the saved parameters
   lighttouch check people.lt people.csv       also that predictions on these rows keep monotonicity
   lighttouch check people.lt && deploy        the exit code is 0 if every rule holds, 1 if not
+"""
+INFO_EXAMPLES = """\
+examples:
+  lighttouch info people.lt                   on one screen
+  lighttouch info people.lt --json            everything, for programs
 """
 PLAN_EXAMPLES = """\
 How many iterations and constraint checks the theorems of the paper ask for, with which step size
@@ -95,7 +102,7 @@ $LIGHTTOUCH_CACHE_DIR.
 """
 
 
-TABLE = "CSV or Parquet file; .gz, .bz2, .xz and .zip are read too"
+TABLE = "CSV or Parquet file, .gz, .bz2, .xz, .zip and .zst too; - is standard input"
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -115,6 +122,7 @@ def build_parser() -> argparse.ArgumentParser:
     _train(commands)
     _predict(commands)
     _check(commands)
+    _info(commands)
     _plan(commands)
     _reproduce(commands)
     _warmup(commands)
@@ -129,6 +137,20 @@ def _fraction(text: str) -> float:
     value = float(text)
     if not 0.0 < value < 1.0:
         raise argparse.ArgumentTypeError(f"must lie between 0 and 1, got {text}")
+    return value
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0.0 <= value <= 1.0:
+        raise argparse.ArgumentTypeError(f"must lie from 0 to 1, got {text}")
+    return value
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a positive number, got {text}")
     return value
 
 
@@ -159,8 +181,10 @@ def _command(
         "--debug",
         action="store_true",
         default=argparse.SUPPRESS,
-        help="show the traceback of an error",
+        help="show the traceback of an error, and what is logged",
     )
+    _flag(parser, "--json", "print one JSON object instead of sentences")
+    _flag(parser, "--quiet", "print errors and warnings only")
     return parser
 
 
@@ -226,7 +250,6 @@ def _train_output(output: argparse._ArgumentGroup) -> None:
     output.add_argument("--report", metavar="HTML", type=Path, help=report)
     _flag(output, "--no-report", "write no report")
     _flag(output, "--overwrite", "replace files that exist")
-    _flag(output, "--quiet", "print errors and warnings only")
 
 
 def _train_settings(training: argparse._ArgumentGroup) -> None:
@@ -238,6 +261,10 @@ def _train_settings(training: argparse._ArgumentGroup) -> None:
     training.add_argument("--holdout", metavar="SHARE", type=_fraction, help=holdout)
     limit = "stop training after so long, with the best model so far"
     training.add_argument("--time-limit", metavar="SECONDS", type=_seconds, help=limit)
+    earlier = "start from this model: its curves, lattices and parameters"
+    training.add_argument("--from", dest="earlier", metavar="MODEL", type=Path, help=earlier)
+    kept = "keep training in this file: after a crash the same command goes on from it"
+    training.add_argument("--checkpoint", metavar="FILE", type=Path, help=kept)
     seed = "what is random is drawn from this (default: 0)"
     training.add_argument("--seed", type=_seed, default=0, help=seed)
 
@@ -252,7 +279,14 @@ def _predict(commands: Commands) -> None:
     _columns(parser, "--keep", "columns of the data to write beside the prediction")
     _flag(parser, "--raw", "write text as it is, formulas too")
     _flag(parser, "--overwrite", "replace the output if it exists")
-    _flag(parser, "--quiet", "print errors only")
+    drift = parser.add_argument_group("drift: how the rows differ from those of training")
+    _flag(drift, "--strict", "write nothing and exit with 6 if they differ by more than this:")
+    psi = "the largest population stability index (default: 0.25)"
+    drift.add_argument("--max-psi", metavar="PSI", type=_positive, default=0.25, help=psi)
+    unseen = "the largest share of rows with a category that training did not see (default: 0.01)"
+    drift.add_argument("--max-unseen", metavar="SHARE", type=_share, default=0.01, help=unseen)
+    outside = "the largest share of cells of a column outside the training range (default: 0.05)"
+    drift.add_argument("--max-outside", metavar="SHARE", type=_share, default=0.05, help=outside)
     _dialect(parser)
 
 
@@ -261,8 +295,13 @@ def _check(commands: Commands) -> None:
     parser.add_argument("model", type=Path, help="a model that train saved")
     data = "a table whose predictions are checked as well"
     parser.add_argument("data", type=Path, nargs="?", help=data)
-    _flag(parser, "--quiet", "only the exit code")
     _dialect(parser)
+
+
+def _info(commands: Commands) -> None:
+    about = "where a model comes from: version, date, data, rules, columns"
+    parser = _command(commands, "info", about, INFO_EXAMPLES)
+    parser.add_argument("model", type=Path, help="a model that train saved")
 
 
 PLAN_NUMBERS = (  # option, letter of the paper, whether it is required, what it is
@@ -306,7 +345,6 @@ def _reproduce(commands: Commands) -> None:
     parser.add_argument("--seeds", type=int, help="permutations to average over")
     parser.add_argument("--workers", type=int, help="processes for runs whose time is not measured")
     _flag(parser, "--fresh", "measure again what was measured before")
-    _flag(parser, "--quiet", "no progress")
 
 
 def _warmup(commands: Commands) -> None:

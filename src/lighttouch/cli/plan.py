@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
 from lighttouch import theory
-from lighttouch.cli.failures import OK, say
+from lighttouch.cli.failures import OK
+from lighttouch.cli.speaking import Speaker
 
 
 def run(options: argparse.Namespace) -> int:
@@ -26,11 +28,11 @@ def run(options: argparse.Namespace) -> int:
     wanted = [options.algorithm] if options.algorithm != "all" else ["full", "light", "mid"]
     if options.algorithm == "all" and options.strong_convexity is None:
         wanted.remove("mid")
-    blocks = []
+    speaker, plans = Speaker(options), {}
     for name in wanted:
         chance = () if name == "mid" else (options.failure_probability,)
-        blocks.append(str(getattr(theory, f"plan_{name}")(constants, options.epsilon, *chance)))
-    say("\n\n".join(blocks))
+        plans[name] = getattr(theory, f"plan_{name}")(constants, options.epsilon, *chance)
+    speaker("\n\n".join(str(plan) for plan in plans.values()))
     if "mid" not in wanted and options.algorithm == "all":
-        say("\n(MidTouch is planned as well when --strong-convexity is given)")
-    return OK
+        speaker("\n(MidTouch is planned as well when --strong-convexity is given)")
+    return speaker.conclude(OK, plans={name: asdict(plan) for name, plan in plans.items()})

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lighttouch.cli import outputs, saved, tables
-from lighttouch.cli.failures import OK, FileProblem, say
+from lighttouch.cli.failures import OK, DriftError, FileProblem
+from lighttouch.cli.speaking import Speaker
 from lighttouch.cli.tables import Dialect, Writer
 from lighttouch.errors import DataError
+from lighttouch.estimators.record import Drift
 from lighttouch.files import replacing
 from lighttouch.report.models import Model, has_probabilities, is_classifier
+from lighttouch.running import ProgressBar
 from lighttouch.text import printable
 
 if TYPE_CHECKING:
@@ -20,42 +24,101 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.output is not None:
+    to_screen = options.output is None or str(options.output) == "-"
+    if not to_screen:
         outputs.refuse(options.output, "output", options.overwrite, [options.model, options.data])
         if options.output.suffix.lower() == ".zip":
             raise FileProblem(
                 "predictions cannot be written to .zip; name a .csv, .csv.gz or .parquet file"
             )
+    speaker = Speaker(options, stdout_taken=to_screen, aside=True)
     model = saved.load(options.model)
-    parts = _predictions(model, options)
-    if options.output is None:
-        _write(parts, Writer(sys.stdout, None))
-        return OK
-    with replacing(options.output) as beside:
-        count = _write(parts, Writer(beside, options.output))
-    if not options.quiet:
-        say(f"{count:,} predictions in {printable(str(options.output))}", sys.stderr)
-    return OK
+    began = time.perf_counter()
+    with tables.standard_input(options.data) as options.data:
+        job = _Job(model, options, speaker)
+        if to_screen:
+            job.write(Writer(sys.stdout, None))
+        else:
+            with replacing(options.output) as beside:
+                job.write(Writer(beside, options.output))
+                job.refuse_drift()
+            speaker(f"{job.rows:,} predictions in {printable(str(options.output))}")
+    found = job.drift()
+    if found is not None:
+        speaker(f"drift: {printable(str(found))}")
+    code = OK
+    if to_screen:
+        job.refuse_drift()
+    return speaker.conclude(
+        code,
+        rows=job.rows,
+        output=None if to_screen else str(options.output),
+        model=str(options.model),
+        seconds=time.perf_counter() - began,
+        drift=None if found is None else found.to_dict(),
+    )
 
 
-def _write(parts: Iterator[DataFrame], writer: Writer) -> int:
-    count = 0
-    try:
-        for part in parts:
-            writer.append(part)
-            count += len(part)
-    finally:
-        writer.close()
-    return count
+class _Job:
+    """Predictions of one table, and what is counted on the way."""
+
+    def __init__(self, model: Model, options: argparse.Namespace, speaker: Speaker) -> None:
+        self.model, self.options, self.rows = model, options, 0
+        record = getattr(model, "training_record_", None)
+        self.tally: Any = model.tally() if record is not None and record.columns else None  # type: ignore[attr-defined]
+        if options.strict and self.tally is None:
+            raise DataError(
+                f"--strict needs a record of the training rows, which {options.model} does not "
+                "hold: it was saved by an earlier lighttouch; train it again"
+            )
+        self.bar = ProgressBar(not speaker.silent, "predict ")
+
+    def write(self, writer: Writer) -> None:
+        try:
+            for part in _predictions(self.model, self.options, self.tally):
+                writer.append(part)
+                self.rows += len(part)
+                self.bar.count(self.rows, "rows")
+        finally:
+            writer.close()
+            self.bar.close()
+
+    def drift(self) -> Drift | None:
+        return None if self.tally is None else self.tally.drift()
+
+    def refuse_drift(self) -> None:
+        """With --strict, raise where the rows have changed by more than is allowed."""
+        found = self.drift() if self.options.strict else None
+        if found is None:
+            return
+        reasons = []
+        if found.largest > self.options.max_psi:
+            reasons.append(
+                f"the PSI of {found.worst.name} is {found.largest:.3f} (--max-psi "
+                f"{self.options.max_psi:g})"
+            )
+        for each in found.columns:
+            if each.unseen > self.options.max_unseen * found.rows:
+                reasons.append(f"{each.unseen:,} rows hold unseen categories of {each.name}")
+            if each.outside > self.options.max_outside * found.rows:
+                reasons.append(f"{each.outside:,} cells of {each.name} lie outside its range")
+        if reasons:
+            raise DriftError(
+                f"{found.rows:,} rows of {self.options.data} differ from those of training: "
+                f"{'; '.join(reasons[:5])}"
+            )
 
 
-def _predictions(model: Model, options: argparse.Namespace) -> Iterator[DataFrame]:
+def _predictions(model: Model, options: argparse.Namespace, tally: Any) -> Iterator[DataFrame]:
     dialect = Dialect.of(options)
     for part in tables.chunks(options.data, dialect, as_text=saved.text_columns(model)):
         for name in options.keep:
             tables.place(name, part, "--keep", options.data)
         out = part[list(options.keep)].reset_index(drop=True)
-        for name, values in _columns(model, saved.features(model, part, options.data)).items():
+        features = saved.features(model, part, options.data)
+        if tally is not None:
+            model.count_rows(features, tally)  # type: ignore[attr-defined]
+        for name, values in _columns(model, features).items():
             if name in out:
                 raise DataError(
                     f"--keep {name} would hide the prediction of the same name; rename that column"

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from lighttouch.cli.failures import INTERRUPTED, OK, say
+from lighttouch.cli.speaking import Speaker
 from lighttouch.cli.tables import refuse_unreadable
 from lighttouch.experiments.reproduce import reproduce
 
@@ -19,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
         options.only,
         options.data,
         options.output,
-        not options.quiet,
+        not (options.quiet or options.json),
         options.seeds,
     )
     try:
@@ -30,5 +31,6 @@ def run(options: argparse.Namespace) -> int:
             sys.stderr,
         )
         return INTERRUPTED
-    say(f"{done}\n\nrows, pictures and provenance: {done.folder}")
-    return OK
+    speaker = Speaker(options)
+    speaker(f"{done}\n\nrows, pictures and provenance: {done.folder}")
+    return speaker.conclude(OK, folder=str(done.folder), summary=str(done))

@@ -10,9 +10,10 @@ import bz2
 import gzip
 import lzma
 import re
+import shutil
+import sys
+import tempfile
 import warnings
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 CHUNK = 50_000
+LONGEST_CELL = 10_000  # letters: categories are names, and a report shows them
+READERS = ("zstandard", "compression", "_zstd", "zipfile", "pyarrow", "zlib", "_lzma", "bz2")
 PARQUET = (".parquet", ".pq")
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -93,6 +96,21 @@ def chunks(
         raise DataError(f"{path} holds a header and no rows; at least one row is needed")
 
 
+@contextmanager
+def standard_input(path: Path) -> Iterator[Path]:
+    """The path itself, or a temporary file with what - stands for: tables are read twice."""
+    if str(path) != "-":
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="lighttouch-") as folder:
+        with open(Path(folder) / "-", "wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        with open(copy.name, "rb") as begun:
+            parquet = begun.read(4) == b"PAR1"
+        place = Path(copy.name)
+        yield place.rename(place.with_name("standard input.parquet")) if parquet else place
+
+
 def refuse_unreadable(path: Path) -> None:
     if path.is_dir():
         raise FileProblem(f"{path} is a folder, not a table; name a CSV or Parquet file")
@@ -112,14 +130,16 @@ def _parquet_chunks(path: Path, rows: int | None) -> Iterator[DataFrame]:
         ) from None
     try:
         file = pyarrow.parquet.ParquetFile(path)
-    except pyarrow.ArrowInvalid as error:
+        refuse_same_names(list(file.schema_arrow.names))
+        if rows is None:
+            yield file.read().to_pandas(ignore_metadata=True)
+            return
+        for batch in file.iter_batches(rows):
+            yield batch.to_pandas()
+    except (pyarrow.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         raise DataError(f"{path} is not a Parquet file, or is damaged: {error}") from None
-    refuse_same_names(list(file.schema_arrow.names))
-    if rows is None:
-        yield file.read().to_pandas(ignore_metadata=True)
-        return
-    for batch in file.iter_batches(rows):
-        yield batch.to_pandas()
 
 
 def _csv_chunks(
@@ -172,8 +192,21 @@ def _complaints(path: Path, dialect: Dialect, names: int = 0) -> Iterator[None]:
         raise DataError(
             f"there is no text encoding {dialect.encoding!r}; try utf-8 or latin-1"
         ) from None
-    except (zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
-        raise FileProblem(f"{path} cannot be decompressed, it is damaged: {error}") from None
+    except Exception as error:
+        raise _of_the_file(error, path) from None
+
+
+def _of_the_file(error: Exception, path: Path) -> Exception:
+    """What decompressors and readers raise, as a complaint about the file; ours as they are."""
+    if isinstance(error, ImportError):
+        return DataError(f"reading {path} needs a package that is missing: {error}")
+    reader = type(error).__module__.partition(".")[0] in READERS
+    unnamed = isinstance(error, OSError) and error.errno is None  # not the system's own words
+    if isinstance(error, EOFError) or reader or unnamed:
+        return FileProblem(f"{path} cannot be decompressed, it is damaged: {error}")
+    if type(error) is ValueError:
+        return DataError(f"{path} cannot be read as a table: {error}")
+    return error
 
 
 def _exact(pandas: Any) -> dict[str, Any]:
@@ -217,10 +250,11 @@ def refuse_doubtful_text(frame: DataFrame, path: Path, categorical: Sequence[str
     categories.
     """
     for name in frame.columns:
-        if name in categorical or not _is_text(frame[name]):
+        if not _is_text(frame[name]):
             continue
         cells = frame[name].dropna()
-        if len(cells) == 0:
+        _refuse_long_text(cells, name, path)
+        if name in categorical or len(cells) == 0:
             continue
         _refuse_pattern(cells, name, path, DECIMAL_COMMA, "decimal commas", "pass --decimal ,")
         _refuse_pattern(
@@ -239,6 +273,17 @@ def refuse_doubtful_text(frame: DataFrame, path: Path, categorical: Sequence[str
                 f"it looks like an identifier. Leave it out (--drop {name}), or insist "
                 f"(--categorical {name})"
             )
+
+
+def _refuse_long_text(cells: Series, name: str, path: Path) -> None:
+    lengths = np.array([len(cell) if isinstance(cell, str) else 0 for cell in cells])
+    if lengths.size and lengths.max() > LONGEST_CELL:
+        row = int(lengths.argmax())
+        raise DataError(
+            f"column {name!r} of {path} holds a text of {int(lengths[row]):,} letters in "
+            f"{where(cells, row)}; a category has at most {LONGEST_CELL:,}. Shorten it, or leave "
+            f"the column out: --drop {name}"
+        )
 
 
 def _is_text(series: Series) -> bool:

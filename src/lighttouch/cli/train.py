@@ -5,26 +5,31 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lighttouch.cli import outputs, tables
+from lighttouch.checkpoints import checkpointing
+from lighttouch.cli import outputs, saved, tables
 from lighttouch.cli.examples import Examples, Wanted, split, task_of
 from lighttouch.cli.failures import INTERRUPTED, NOT_CONVERGED, OK, say
 from lighttouch.cli.rules import Rules, read_rules
+from lighttouch.cli.speaking import Speaker, rule_facts
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
-from lighttouch.files import replacing
+from lighttouch.estimators.training import has_ended
+from lighttouch.files import replacing_all
 from lighttouch.running import Interrupts
 from lighttouch.text import printable
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from lighttouch.report import Accuracy, Data
     from lighttouch.report.models import Model
 
 
@@ -42,21 +47,43 @@ class Job:
 
 
 def run(options: argparse.Namespace) -> int:
-    speak: Callable[[str], None] = (lambda text: None) if options.quiet else say
+    speaker = Speaker(options, stdout_taken=str(options.output) == "-")
     model_path, report_path = _paths(options)
     began = time.perf_counter()
-    job = _read(options, model_path, report_path)
-    speak(f"Read {len(job.train):,} {'pairs' if job.train.worse is not None else 'rows'} of "
-f"{job.train.X.shape[1]} columns "
-          f"in {time.perf_counter() - began:.1f} s; task: {job.task}")  # fmt: skip
-    estimator = _estimator(options, job)
-    speak(f"Training a {type(estimator).__name__} under {_told_rules(job.rules)}")
-    began = time.perf_counter()
-    _fit(estimator, job)
-    seconds = time.perf_counter() - began
-    estimator.save(job.model)
-    _conclude(options, job, estimator, seconds, speak)
-    return _ending(estimator, job)
+    with tables.standard_input(options.data) as options.data:
+        job = _read(options, model_path, report_path)
+        seconds_reading = time.perf_counter() - began
+        speaker(
+            f"Read {len(job.train):,} {'pairs' if job.train.worse is not None else 'rows'} of "
+            f"{job.train.X.shape[1]} columns in {seconds_reading:.1f} s; task: {job.task}"
+        )
+        estimator = _estimator(options, job)
+        speaker(f"Training a {type(estimator).__name__} under {_told_rules(job.rules)}")
+        # the first Ctrl-C or SIGTERM ends training with the best model so far, which is saved
+        with Interrupts(ends_program=True) as interrupts:
+            began = time.perf_counter()
+            with checkpointing(options.checkpoint) as file:
+                _fit(estimator, job)
+            seconds = time.perf_counter() - began
+            _put_on_record(estimator, options, job)
+            _conclude(options, job, estimator, seconds, speaker)
+            if file is not None and has_ended(estimator.status_):
+                file.remove()
+            code = _ending(estimator, job, interrupts)
+    speaker.facts |= {"seconds": seconds, "seconds_reading": seconds_reading, "task": job.task}
+    return speaker.conclude(code, status=estimator.status_, rows=len(job.train))
+
+
+def _put_on_record(estimator: Any, options: argparse.Namespace, job: Job) -> None:
+    """What only the command knows of where the model comes from."""
+    notes = {
+        "seed": options.seed,
+        "task": job.task,
+        "target": options.target,
+        "command": f"lighttouch {shlex.join(options.words)}",
+        "rules": None if options.rules is None else options.rules.read_text(encoding="utf-8"),
+    }
+    estimator.training_record_ = replace(estimator.training_record_, notes=notes)
 
 
 def _paths(options: argparse.Namespace) -> tuple[Path, Path | None]:
@@ -64,10 +91,20 @@ def _paths(options: argparse.Namespace) -> tuple[Path, Path | None]:
     stem = options.data.name
     for suffix in (*tables.COMPRESSED, *tables.PARQUET, ".csv", ".tsv", ".txt"):
         stem = stem.removesuffix(suffix)
+    if str(options.data) == "-":
+        if options.output is None:
+            raise DataError("a table from standard input has no name: name the model with -o")
+        stem = "standard input"
     model = options.output or Path(f"{stem}.lt")
-    inputs = [path for path in (options.data, options.test, options.rules) if path is not None]
-    outputs.refuse(model, "model", options.overwrite, inputs)
-    report = None if options.no_report else (options.report or model.with_suffix(".html"))
+    given = (options.data, options.test, options.rules, options.earlier)
+    inputs = [path for path in given if path is not None]
+    to_screen = str(model) == "-"
+    if not to_screen:
+        outputs.refuse(model, "model", options.overwrite, inputs)
+    if options.checkpoint is not None:
+        outputs.refuse(options.checkpoint, "checkpoint", True, [*inputs, model])
+    none = options.no_report or (to_screen and options.report is None)
+    report = None if none else (options.report or model.with_suffix(".html"))
     if report is not None:
         outputs.refuse(report, "report", options.overwrite, [*inputs, model])
     return model, report
@@ -114,6 +151,8 @@ def _estimator(options: argparse.Namespace, job: Job) -> Any:
     settings |= {"time_limit": options.time_limit, "canonical_margin": job.rules.canonical_margin}
     settings["canonical_examples"] = _canonical(options, job)
     if options.linear:
+        if options.earlier is not None:
+            raise DataError("a linear model needs no start: leave --from or --linear out")
         if job.task == "ranking":
             raise DataError("there is no linear ranker; leave --linear out")
         _require_plain_numbers(job.train.X, options.data)
@@ -128,7 +167,20 @@ def _estimator(options: argparse.Namespace, job: Job) -> Any:
         "ranking": estimators.LatticeRanker,
     }
     settings |= {"categorical_features": options.categorical or None, "random_state": options.seed}
-    return kinds[job.task](**settings, verbose=int(not options.quiet and sys.stderr.isatty()))
+    shown = not (options.quiet or options.json)
+    estimator = kinds[job.task](**settings, verbose=int(shown))
+    return estimator if options.earlier is None else _started(estimator, options.earlier)
+
+
+def _started(estimator: Any, path: Path) -> Any:
+    """The earlier model with the settings of this one, to start from."""
+    earlier: Any = saved.load(path)
+    if type(earlier) is not type(estimator):
+        raise DataError(
+            f"--from {path} holds a {type(earlier).__name__}, and this is a "
+            f"{type(estimator).__name__}; name a model of the same kind"
+        )
+    return earlier.set_params(**estimator.get_params(deep=False) | {"warm_start": True})
 
 
 def _canonical(options: argparse.Namespace, job: Job) -> Any:
@@ -159,8 +211,7 @@ def _require_plain_numbers(X: DataFrame, path: Path) -> None:
 
 
 def _fit(estimator: Any, job: Job) -> None:
-    """Train; the first Ctrl-C or SIGTERM ends training with the best model so far."""
-    with warnings.catch_warnings(record=True) as caught, Interrupts():
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if job.train.worse is not None:
             estimator.fit_pairs(job.train.X, job.train.worse)
@@ -169,18 +220,14 @@ def _fit(estimator: Any, job: Job) -> None:
         else:
             estimator.fit(job.train.X, job.train.y.to_numpy())
     for warning in caught:
-        if warning.category.__name__ == "UserWarning":
+        if warning.category in (UserWarning, RuntimeWarning):
             say(f"warning: {printable(str(warning.message))}", sys.stderr)
 
 
 def _conclude(
-    options: argparse.Namespace,
-    job: Job,
-    estimator: Model,
-    seconds: float,
-    speak: Callable[[str], None],
+    options: argparse.Namespace, job: Job, estimator: Any, seconds: float, speaker: Speaker
 ) -> None:
-    from lighttouch.report import Data, accuracy, scale_note, write_report
+    from lighttouch.report import Data, accuracy, scale_note
 
     train = Data("training rows", job.train.X, job.train.y, job.train.qid, job.train.worse)
     test = (
@@ -189,31 +236,62 @@ def _conclude(
         else Data(job.test_name, _test_features(job), job.test.y, job.test.qid, _test_worse(job))
     )
     measured = [accuracy(estimator, each) for each in (train, test) if each is not None]
-    speak(f"\n{estimator.constraint_report_}\n")
+    _write(options, job, estimator, seconds, train, measured)
+    speaker(f"\n{estimator.constraint_report_}\n")
     if note := scale_note(estimator):
-        speak(f"{printable(note)}\n")
+        speaker(f"{printable(note)}\n")
     for each in measured:
-        speak(printable(str(each)))
-    speak(
+        speaker(printable(str(each)))
+    speaker(
         f"\n{type(estimator).__name__} {estimator.status_} after {seconds:.1f} s; saved as "
         f"{printable(str(job.model))}"
     )
     if job.report is not None:
-        command = f"lighttouch {shlex.join(options.words)}"
-        asked = {
-            "data": options.data.name,
-            "target": options.target,
-            "task": job.task,
-            "command": command,
-        }
-        with replacing(job.report) as beside:
-            write_report(estimator, beside, train, measured, asked, seconds)
-        speak(f"The report: {printable(str(job.report))} (open it in a browser)")
+        speaker(f"The report: {printable(str(job.report))} (open it in a browser)")
     if job.test is None:
-        speak(
+        speaker(
             "Accuracy on training rows flatters: pass --test FILE or --holdout 0.2 to "
             "measure it on rows the model has not seen"
         )
+    speaker.facts |= {
+        "model": str(job.model),
+        "report": None if job.report is None else str(job.report),
+        "kind": type(estimator).__name__,
+        "columns": job.train.X.shape[1],
+        "rules": rule_facts(estimator.constraint_report_),
+        "accuracy": [asdict(each) for each in measured],
+        "data": estimator.training_record_.data,
+    }
+
+
+def _write(
+    options: argparse.Namespace,
+    job: Job,
+    estimator: Any,
+    seconds: float,
+    train: Data,
+    measured: Sequence[Accuracy],
+) -> None:
+    """Model and report: both are written before either replaces what was there."""
+    from lighttouch.report import write_report
+
+    asked = {
+        "data": options.data.name,
+        "target": options.target,
+        "task": job.task,
+        "command": f"lighttouch {shlex.join(options.words)}",
+    }
+    paths = [path for path in (job.model, job.report) if path is not None and str(path) != "-"]
+    with replacing_all(paths) as besides:
+        if job.report is not None:
+            write_report(estimator, besides[-1], train, measured, asked, seconds)
+        if str(job.model) != "-":
+            estimator.save(besides[0])
+            return
+    with tempfile.TemporaryDirectory(prefix="lighttouch-") as folder:
+        estimator.save(Path(folder) / "model.lt")
+        sys.stdout.buffer.write((Path(folder) / "model.lt").read_bytes())
+        sys.stdout.buffer.flush()
 
 
 def _test_features(job: Job) -> Any:
@@ -239,10 +317,10 @@ def _told_rules(rules: Rules) -> str:
     )
 
 
-def _ending(estimator: Model, job: Job) -> int:
+def _ending(estimator: Model, job: Job, interrupts: Interrupts) -> int:
     if estimator.status_ in ("converged", "stalled"):
-        return OK
-    if estimator.status_ == "interrupted":
+        return interrupts.exit_code if interrupts.raised else OK
+    if interrupts.raised or estimator.status_ == "interrupted":
         say(
             (
                 f"interrupted: {printable(str(job.model))} holds the best model so far, and it "
@@ -250,7 +328,7 @@ def _ending(estimator: Model, job: Job) -> int:
             ),
             sys.stderr,
         )
-        return INTERRUPTED
+        return interrupts.exit_code if interrupts.raised else INTERRUPTED
     say(
         (
             f"training ended at its {estimator.status_}: the model is saved and obeys every "

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 import lighttouch as lt
-from lighttouch.cli.failures import INTERRUPTED, OK, say
+from lighttouch.cli.failures import OK, say
+from lighttouch.cli.speaking import Speaker
 from lighttouch.kernels.compiler.cache import cache_folder, remove_stale_code
 from lighttouch.running import Interrupts
 from lighttouch.text import printable
@@ -20,27 +21,28 @@ from lighttouch.text import printable
 
 def run(options: argparse.Namespace) -> int:
     """Train one small model of each kind: what they compile is kept for later runs."""
+    speaker = Speaker(options)
     if options.clean:
         files, size = remove_stale_code()
-        say(
+        speaker(
             f"Deleted {files:,} outdated files ({size / 1e6:.0f} MB) from "
             f"{printable(str(cache_folder()))}"
         )
     began = time.perf_counter()
     for name, train in _small_trainings():
         start = time.perf_counter()
-        with warnings.catch_warnings(), Interrupts() as interrupts:
+        with warnings.catch_warnings(), Interrupts(ends_program=True) as interrupts:
             warnings.simplefilter("ignore")
             train()
         if interrupts.raised:
             say("interrupted: what is compiled is kept", sys.stderr)
-            return INTERRUPTED
-        say(f"{name:<28}{time.perf_counter() - start:6.1f} s")
-    say(
+            return interrupts.exit_code
+        speaker(f"{name:<28}{time.perf_counter() - start:6.1f} s")
+    speaker(
         f"Everything is compiled, in {time.perf_counter() - began:.1f} s; a second warmup "
         "shows what is left of that"
     )
-    return OK
+    return speaker.conclude(OK, folder=str(cache_folder()), seconds=time.perf_counter() - began)
 
 
 def _small_trainings() -> list[tuple[str, Callable[[], object]]]:

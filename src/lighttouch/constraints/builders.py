@@ -12,6 +12,7 @@ from lighttouch.errors import ConstraintError
 from lighttouch.validation import (
     finite_matrix,
     finite_vector,
+    plain_array,
     positive_int,
     refuse_if_too_large,
     refuse_non_finite,
@@ -19,6 +20,7 @@ from lighttouch.validation import (
 )
 
 BYTES_PER_ROW = 60  # of a row with two entries, while it is built
+LARGEST_DIMENSION = 2**40  # parameters: a point of them takes 8 TiB
 
 
 def ordering(dimension: int) -> LinearConstraints:
@@ -99,7 +101,9 @@ def order(
     columns = np.column_stack([smaller, larger]).ravel()
     values = np.tile([1.0, -1.0], count)
     return LinearConstraints(
-        scipy.sparse.csr_matrix((values, (rows, columns)), shape=(count, dimension)), 0.0 - margins
+        scipy.sparse.csr_matrix((values, (rows, columns)), shape=(count, dimension)),
+        0.0 - margins,
+        copy=False,
     )
 
 
@@ -213,7 +217,7 @@ def _one_or_each(values: ArrayLike, name: str, count: int, infinite: bool = Fals
 
 
 def _indices(values: ArrayLike, name: str) -> Indices:
-    array = np.atleast_1d(np.asarray(values))
+    array = np.atleast_1d(plain_array(values, name, ConstraintError))
     if array.size == 0:
         return np.zeros(0, np.int64)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
@@ -223,4 +227,9 @@ def _indices(values: ArrayLike, name: str) -> Indices:
         )
     if array.min() < 0:
         raise ConstraintError(f"{name} must hold indices of at least 0, got {array.min()}")
+    if array.max() > LARGEST_DIMENSION:
+        raise ConstraintError(
+            f"{name} must hold indices below {LARGEST_DIMENSION:,}, got {array.max()}: a point of "
+            "that many parameters fits no memory; number the parameters from 0"
+        )
     return array.astype(np.int64)

@@ -12,7 +12,8 @@ from lighttouch.arrays import Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.custom import PythonConstraints, compiled_constraints, name_of
-from lighttouch.validation import finite_vector, positive_int
+from lighttouch.running import Timed
+from lighttouch.validation import finite_vector, function, positive_int
 
 
 class ConvexConstraints(RecordConstraints):
@@ -55,9 +56,11 @@ class ConvexConstraints(RecordConstraints):
         self.count = positive_int(count, "count", least=0)
         self.cost = float(dimension)
         self.interpreted = record is None
+        function(value, "value", "value(j, w), that returns a number")
+        function(subgradient, "subgradient", "subgradient(j, w), that returns an array")
         self.functions = name_of(value), name_of(subgradient)
         self.record = (
-            PythonConstraints(value, subgradient)
+            PythonConstraints(Timed(value), Timed(subgradient))
             if record is None
             else compiled_constraints(record, value, subgradient)
         )

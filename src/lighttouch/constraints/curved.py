@@ -55,13 +55,15 @@ class NormConstraints(RecordConstraints):
     ) -> None:
         self.b = _array(b, "b", 2)
         self.count, rows = self.b.shape
-        self.d = finite_vector(d, "d", self.count, ConstraintError)
+        self.d = finite_vector(d, "d", self.count, ConstraintError, own=True)
         self.A = np.zeros((0, 0, 0)) if A is None else _matrices(A, "A", self.count)
         self.dimension = int(rows if A is None else self.A.shape[2])
         if A is not None and self.A.shape[1] != rows:
             raise ConstraintError(
                 f"A_j w + b_j must fit: A has {self.A.shape[1]} rows, b has {rows} columns"
             )
+        if self.dimension == 0:
+            raise ConstraintError("A must have at least one column, one for each parameter")
         self.c = np.zeros((0, self.dimension)) if c is None else _array(c, "c", 2)
         if c is not None and self.c.shape != (self.count, self.dimension):
             raise ConstraintError(
@@ -128,7 +130,7 @@ class QuadraticConstraints(RecordConstraints):
     def __init__(self, P: ArrayLike, q: ArrayLike, r: ArrayLike) -> None:
         self.q = _array(q, "q", 2)
         self.count, self.dimension = self.q.shape
-        self.r = finite_vector(r, "r", self.count, ConstraintError)
+        self.r = finite_vector(r, "r", self.count, ConstraintError, own=True)
         self.P = _matrices(P, "P", self.count)
         if self.P.shape[1:] != (self.dimension, self.dimension):
             raise ConstraintError(
@@ -190,7 +192,7 @@ class QuadraticConstraints(RecordConstraints):
 
 
 def _array(values: ArrayLike, name: str, dimensions: int) -> Floats:
-    array = np.ascontiguousarray(to_float(values, name, ConstraintError))
+    array = np.array(to_float(values, name, ConstraintError), order="C")
     if array.ndim != dimensions:
         raise ConstraintError(f"{name} must have {dimensions} dimensions, got shape {array.shape}")
     refuse_non_finite(array, name, ConstraintError)

@@ -27,12 +27,14 @@ class StoredRows(RecordConstraints):
     is_linear = True
     sign = "<="
 
-    def _keep(self, A: Matrix, b: ArrayLike, names: Sequence[str] | None) -> None:
-        self.A = finite_matrix(A, "A", ConstraintError)
+    def _keep(
+        self, A: Matrix, b: ArrayLike, names: Sequence[str] | None, copy: bool = True
+    ) -> None:
+        self.A = finite_matrix(A, "A", ConstraintError, own=copy)
         self.count, self.dimension = self.A.shape
         if self.dimension == 0:
             raise ConstraintError("A must have at least one column, one for each parameter")
-        self.b = finite_vector(b, "b", self.count, ConstraintError)
+        self.b = finite_vector(b, "b", self.count, ConstraintError, own=copy)
         if names is not None and len(names) != self.count:
             raise ConstraintError(
                 f"names must hold one name for each of the {self.count} rows, got {len(names)}"
@@ -100,6 +102,8 @@ class LinearConstraints(StoredRows):
         What errors and reports call the rows.
     nested : tuple of NestedRows, default ()
         Rows that builders know how to say with fewer (see `constraints/nested.py`).
+    copy : bool, default True
+        Whether A and b are copied, so that changing them later changes nothing here.
 
     Raises
     ------
@@ -121,8 +125,9 @@ class LinearConstraints(StoredRows):
         names: Sequence[str] | None = None,
         *,
         nested: Sequence[NestedRows] = (),
+        copy: bool = True,
     ) -> None:
-        self._keep(A, b, names)
+        self._keep(A, b, names, copy)
         self.nested = tuple(nested)
 
     def linear_rows(self) -> tuple[Matrix, Vector] | None:

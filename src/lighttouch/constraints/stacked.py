@@ -17,6 +17,7 @@ from lighttouch.constraints.linear import LinearConstraints
 from lighttouch.constraints.nested import one_after_another
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.constraints import Joined
+from lighttouch.validation import told
 
 
 def stack(*parts: RecordConstraints) -> RecordConstraints:
@@ -46,6 +47,13 @@ def stack(*parts: RecordConstraints) -> RecordConstraints:
     """
     if not parts:
         raise ConstraintError("stack needs at least one constraint family")
+    for place, part in enumerate(parts):
+        if not isinstance(part, RecordConstraints):
+            hint = "; write stack(*parts)" if isinstance(part, list | tuple) else ""
+            raise ConstraintError(
+                "stack needs constraint families such as ordering(3), one after the other, got "
+                f"{told(part)} as part {place}{hint}"
+            )
     dimensions = {part.dimension for part in parts}
     if len(dimensions) > 1:
         raise ConstraintError(f"all parts must have the same dimension, got {sorted(dimensions)}")
@@ -175,4 +183,4 @@ def _names(parts: Sequence[RecordConstraints]) -> list[str] | None:
 def _one_family(parts: list[LinearConstraints]) -> LinearConstraints:
     rows = stacked_rows(parts)
     assert rows is not None
-    return LinearConstraints(*rows, _names(parts), nested=one_after_another(parts))
+    return LinearConstraints(*rows, _names(parts), nested=one_after_another(parts), copy=False)

@@ -170,7 +170,7 @@ class Ball:
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", positive(self.radius, "radius"))
         if self.center is not None:
-            object.__setattr__(self, "center", finite_vector(self.center, "center"))
+            object.__setattr__(self, "center", finite_vector(self.center, "center", own=True))
 
     def center_in(self, dimension: int) -> Vector:
         """The centre as an array."""

@@ -1,5 +1,7 @@
 """Models with rules as scikit-learn estimators."""
 
+from lighttouch.estimators.convex import ConvexRegressor
+from lighttouch.estimators.isotonic import MonotoneRegressor
 from lighttouch.estimators.lattice_models import LatticeClassifier, LatticeRegressor
 from lighttouch.estimators.linear import (
     ConstrainedLinearClassifier,
@@ -14,9 +16,11 @@ __all__ = [
     "ConstrainedLinearClassifier",
     "ConstrainedLinearRegressor",
     "ConstraintReport",
+    "ConvexRegressor",
     "LatticeClassifier",
     "LatticeRanker",
     "LatticeRegressor",
+    "MonotoneRegressor",
     "load",
     "shapes",
 ]

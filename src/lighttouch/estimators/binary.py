@@ -12,10 +12,12 @@ from sklearn.utils.metaestimators import available_if
 from lighttouch.arrays import Floats
 from lighttouch.estimators.losses import chance
 from lighttouch.estimators.proof import ConstraintReport
+from lighttouch.estimators.scales import ScaledReports
 from lighttouch.estimators.tables import Table
 
 
-def _has_probabilities(estimator: Any) -> bool:
+def has_probabilities(estimator: Any) -> bool:
+    """Whether the loss gives probabilities, as `available_if` asks."""
     if estimator.loss != "logistic":
         raise AttributeError(
             "predict_proba needs loss='logistic'; the hinge loss gives no probabilities"
@@ -23,7 +25,7 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class BinaryScores(ClassifierMixin):  # type: ignore[misc]
+class BinaryScores(ScaledReports, ClassifierMixin):  # type: ignore[misc]
     """Two classes, by the sign of a score; with the logistic loss the score is the
     log-odds of the second class.
 
@@ -32,35 +34,6 @@ class BinaryScores(ClassifierMixin):  # type: ignore[misc]
 
     loss: str
     classes_: NDArray[Any]
-    _labelled_report: ConstraintReport
-
-    @property
-    def constraint_report_(self) -> ConstraintReport:
-        """Every rule: rows, largest violation, binding rows, and the scale on which it holds.
-
-        Rules that compare predictions hold for the log-odds and for the probability. Rules about
-        curvature, slopes and differences hold for the log-odds only.
-        """
-        return self._labelled_report
-
-    @constraint_report_.setter
-    def constraint_report_(self, report: ConstraintReport) -> None:
-        self._labelled_report = self._labelled(report)
-
-    def check_constraints(self, X: Table = None) -> ConstraintReport:
-        """Check every rule again on the stored parameters.
-
-        Parameters
-        ----------
-        X : table, optional
-            Rows on which a lattice model's monotonicity is checked as well.
-
-        Returns
-        -------
-        ConstraintReport
-            One line per rule, each with the scale on which it holds.
-        """
-        return self._labelled(super().check_constraints(X))
 
     def _labelled(self, report: ConstraintReport) -> ConstraintReport:
         if self.loss == "logistic":
@@ -98,7 +71,7 @@ class BinaryScores(ClassifierMixin):  # type: ignore[misc]
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores > 0.0).astype(int)])
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Table) -> Floats:
         """Give the probabilities of the two classes.
 
@@ -122,7 +95,7 @@ class BinaryScores(ClassifierMixin):  # type: ignore[misc]
         second = chance(self.decision_function(X))
         return np.column_stack([1.0 - second, second])
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Table) -> Floats:
         """Give the logarithms of the probabilities, accurate also near 0.
 

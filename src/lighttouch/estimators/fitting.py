@@ -16,6 +16,7 @@ from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.estimators import smoothing, structure
 from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.model import AdditiveModel
+from lighttouch.estimators.outputs import ONE_SCORE, Outputs, ScoreProblem
 from lighttouch.estimators.proof import ConstraintReport, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
 from lighttouch.estimators.structure import Plan
@@ -44,6 +45,11 @@ class Examples:
     source: tuple[Floats, list[NDArray[np.int64]]] | None = (
         None  # the rows that the signed tables repeat, and which each takes
     )
+    offset: Floats | None = None  # what is added to the scores: the logarithm of the exposure
+    nearby: tuple[Floats, Floats] | None = None
+    """Targets and weights of squared errors that stand for the loss while the structure is chosen;
+    None for y and its weights."""
+    outputs: Outputs = ONE_SCORE
     _known: dict[int, tuple[AdditiveModel, Any]] = field(
         default_factory=dict, compare=False, repr=False
     )
@@ -75,6 +81,11 @@ class Examples:
         total = parts[0] if len(parts) == 1 else sparse.csr_matrix(sum(parts[1:], parts[0]))
         total.sort_indices()
         return total
+
+    @property
+    def squares(self) -> tuple[Floats, Floats]:
+        """Targets and weights of the squared errors by which the structure is chosen."""
+        return (self.y, self.weights) if self.nearby is None else self.nearby
 
     @cached_property
     def table(self) -> Floats:
@@ -115,19 +126,35 @@ class Fitted:
     smoothing: Strengths
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """A fitted model to start from, its parameters in the user's units."""
+
+    model: AdditiveModel
+    w: Floats
+    smoothing: Strengths
+
+
 def fit(
     plan: Plan,
     examples: Examples,
     settings: Settings,
     wanted: Any,
     canonical: Callable[[AdditiveModel], list[RuleRows]] | None = None,
+    earlier: Earlier | None = None,
 ) -> Fitted:
     """Calibrators first, to find where columns interact; then everything together, under the rules.
 
     `wanted` is the smoothing that the user asked for; `canonical(model)` gives the rules that come
-    from canonical examples.
+    from canonical examples. With an `earlier` model its terms are taken, and nothing is chosen.
     """
     given = smoothing.read_strengths(wanted)
+    if earlier is not None:
+        model = earlier.model
+        roughness = smoothing.roughness_of(model, plan.categorical, examples.count)
+        start = (earlier.w - _lift(earlier.w.size, model, examples)) / examples.scale
+        first = Smoothed(start, roughness, given or earlier.smoothing)
+        return _fit_under_rules(model, _rules(plan, model, canonical), examples, settings, first)
     table, weights = examples.table, examples.table_weights
     own = structure.calibrators(plan, table, weights)
     additive = AdditiveModel(own)
@@ -143,10 +170,15 @@ def fit(
     if lattices:
         known = first.strengths[0]
         first = _least_squares(plan, model, examples, given, known, settings.rng)
-    rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
+    return _fit_under_rules(model, _rules(plan, model, canonical), examples, settings, first)
+
+
+def _rules(
+    plan: Plan, model: AdditiveModel, canonical: Callable[[AdditiveModel], list[RuleRows]] | None
+) -> list[RuleRows]:
+    return all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
         canonical(model) if canonical else []
     )
-    return _fit_under_rules(model, rules, examples, settings, first)
 
 
 def _least_squares(
@@ -169,8 +201,9 @@ def _squared_errors(
 ) -> smoothing.SquaredErrors:
     dense = model.dimension <= COSTS.largest_gram
     features = examples.features(model)
-    rows = smoothing.judged_rows(features, examples.weights, dense, rng)
-    features, y, weights = features[rows], examples.y[rows], examples.weights[rows]
+    targets, shares = examples.squares
+    rows = smoothing.judged_rows(features, shares, dense, rng)
+    features, y, weights = features[rows], targets[rows], shares[rows]
     weights = weights if y.size == examples.y.size else weights / weights.sum()
     share = y.size / examples.y.size
     if not dense:
@@ -194,9 +227,10 @@ def _choose_subsets(
     )
     gains = {}
     if screen and plan.lattices != 0:
-        residual = examples.y - examples.features(additive) @ w
+        targets, shares = examples.squares
+        residual = targets - examples.features(additive) @ w
         gains = structure.interaction_gains(
-            plan, examples.signed_tables, residual, examples.weights, examples.count
+            plan, examples.signed_tables, residual, shares, examples.count
         )
     return structure.promises(structure.subsets(plan, gains, rng), gains)
 
@@ -224,51 +258,54 @@ def _fit_under_rules(
     settings: Settings,
     smoothed: Smoothed,
 ) -> Fitted:
-    objective = EmpiricalRisk(
+    one = ScoreProblem(
         examples.features(model),
         examples.y,
+        examples.weights,
+        examples.offset,
         settings.loss,
-        sample_weight=examples.weights,
-        roughness=smoothed.roughness.rows(smoothed.strengths),
+        smoothed.roughness.rows(smoothed.strengths),
+        smoothed.w,
     )
-    everything = stacked(rules, model.dimension)
+    objective, start = examples.outputs.problem(one)
+    rules = examples.outputs.rules(rules, model.dimension)
+    everything = stacked(rules, objective.dimension)
+    lift = _lift(objective.dimension, model, examples)
     try:
-        result = train(objective, _in_training_units(everything, examples), smoothed.w, settings)
-        w = _unseen_missing(
-            model, _in_user_units(result.w, examples), examples.table, examples.table_weights
-        )
+        wanted = _in_training_units(everything, lift, examples.scale)
+        result = train(objective, wanted, start, settings)
+        w = result.w * examples.scale + lift
+        for scores in examples.outputs.scores(w, model.dimension):
+            _unseen_missing(model, scores, examples.table, examples.table_weights)
         w, _ = exactly_feasible(w, everything)
     except InfeasibleConstraintsError as error:
         raise named(error, rules) from None
-    report = _report(objective, rules, result, w, examples, settings)
+    report = _report(objective, rules, result, w, lift, examples.scale, settings)
     return Fitted(model, w, report, result, smoothed.strengths)
 
 
-def _in_training_units(rules: LinearConstraints, examples: Examples) -> LinearConstraints:
-    """The user's w is scale * w + shift in the intercept."""
+def _lift(dimension: int, model: AdditiveModel, examples: Examples) -> Floats:
+    """The user's w is scale * w + lift: the targets' origin lies in the intercepts."""
+    lift = np.zeros(dimension)
+    lift[examples.outputs.intercepts(model.dimension)] = examples.shift
+    return lift
+
+
+def _in_training_units(rules: LinearConstraints, lift: Floats, scale: float) -> LinearConstraints:
     if rules.count == 0:
         return rules
-    intercept = np.asarray(rules.A[:, [0]].todense()).ravel()
-    right = (rules.b - examples.shift * intercept) / examples.scale
-    return LinearConstraints(rules.A, right, nested=rules.nested)
+    right = (rules.b - np.asarray(rules.A @ lift)) / scale
+    return LinearConstraints(rules.A, right, nested=rules.nested, copy=False)
 
 
-def _in_user_units(w: Floats, examples: Examples) -> Floats:
-    scaled = w * examples.scale
-    scaled[0] += examples.shift
-    return scaled
-
-
-def _unseen_missing(model: AdditiveModel, w: Floats, table: Floats, weights: Floats) -> Floats:
+def _unseen_missing(model: AdditiveModel, w: Floats, table: Floats, weights: Floats) -> None:
     """A column without missing cells in training: a missing cell later on counts as the column's
-    average effect.
+    average effect. Changes w.
     """
-    w = w.copy()
     for place, piece in enumerate(model.terms):
         if piece.calibrator and not np.isnan(table[:, piece.columns[0]]).any():
             effect = piece.evaluate(table, w[model.part(place)])
             w[model.part(place)][-1] = float(np.average(effect, weights=weights))
-    return w
 
 
 def _report(
@@ -276,20 +313,19 @@ def _report(
     rules: list[RuleRows],
     result: Result,
     w: Floats,
-    examples: Examples,
+    lift: Floats,
+    scale: float,
     settings: Settings,
 ) -> ConstraintReport:
     """What the rules cost: the objective with them and without them."""
-    scaled = w / examples.scale
-    scaled[0] -= examples.shift / examples.scale
-    with_rules = objective.value(scaled)
+    with_rules = objective.value((w - lift) / scale)
     if not sum(rule.count for rule in rules):
         return make_report(rules, w, with_rules, with_rules)
     free = train_without_rules(objective, result, settings)
     if free is None:
         return make_report(rules, w, with_rules, None)
     without = min(free.objective, with_rules)
-    return make_report(rules, w, with_rules, without, _in_user_units(free.w, examples))
+    return make_report(rules, w, with_rules, without, free.w * scale + lift)
 
 
 def named(error: InfeasibleConstraintsError, rules: list[RuleRows]) -> InfeasibleConstraintsError:

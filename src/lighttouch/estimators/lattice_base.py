@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import DataError, ModelFileError
-from lighttouch.estimators.fitting import Examples, Fitted, fit
+from lighttouch.estimators.explaining import (
+    SAMPLED_ROWS,
+    Band,
+    Explanation,
+    background_of,
+    bands_of,
+    effects_of,
+    even_background,
+    explanation,
+    read_level,
+    refuse_several_outputs,
+)
+from lighttouch.estimators.fitting import Earlier, Examples, Fitted, fit
 from lighttouch.estimators.model import AdditiveModel, Term
+from lighttouch.estimators.outputs import Outputs, outputs_from
 from lighttouch.estimators.proof import ConstraintReport, check_rule
+from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules import RuleRows, all_rules
 from lighttouch.estimators.rules.reading import read_monotonic, read_shapes
 from lighttouch.estimators.saving import (
@@ -28,14 +44,22 @@ from lighttouch.estimators.saving import (
     rows_state,
 )
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.tables import Columns, as_table, learn_columns, read_table
-from lighttouch.estimators.training import Settings, ending, warn_about
+from lighttouch.estimators.structure.limits import LIMITS
+from lighttouch.estimators.tables import (
+    Columns,
+    as_table,
+    known_columns,
+    learn_columns,
+    read_table,
+)
+from lighttouch.estimators.training import Settings, ending, has_ended, warn_about
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
 from lighttouch.running import Interrupts, one_blas_thread
-from lighttouch.validation import one_of, positive, positive_int
+from lighttouch.validation import flag, one_of, positive, positive_int
 
 Floats = NDArray[np.float64]
+LOG = logging.getLogger("lighttouch")
 
 
 class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
@@ -57,6 +81,11 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             if self.lattice_size == "auto"
             else positive_int(self.lattice_size, "lattice_size", least=2)
         )
+        if isinstance(size, int) and size > LIMITS.largest_axis:
+            raise ValueError(
+                f"lattice_size must be at most {LIMITS.largest_axis} vertices per axis, got "
+                f"{size}; the curves of single columns take keypoints"
+            )
         return Plan(
             columns=columns,
             monotonic=monotonic,
@@ -87,21 +116,40 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             ),
             rng=np.random.default_rng(seed),
             interrupts=interrupts,
-            verbose=bool(self.verbose),
+            verbose=positive_int(self.verbose, "verbose", least=0) > 0,
         )
 
     def _train(self, plan: Plan, examples: Examples, loss: LossRow, canonical: Any = None) -> None:
         """A signal ends training early; with a usable model, it then goes on its way."""
         _warn_about_constant_columns(plan, examples.table)
-        with Interrupts(deliver=True) as interrupts:
+        with Interrupts(deliver=True) as interrupts, checkpointing(self.checkpoint) as file:
+            LOG.info(
+                "%s: %d rows, %s", type(self).__name__, examples.table.shape[0], plan.columns.names
+            )
             settings = self._settings(loss, interrupts)
+            earlier = self._earlier(plan) if flag(self.warm_start, "warm_start") else None
             with one_blas_thread():  # the same bits for any number of threads
-                fitted = fit(plan, examples, settings, self.smoothing, canonical)
-            self._keep(plan, fitted, canonical)
+                fitted = fit(plan, examples, settings, self.smoothing, canonical, earlier)
+            self._keep(plan, fitted, canonical, examples.outputs)
+            self._learn_importances(examples)
+            LOG.info("%s: %s; %s", type(self).__name__, self.status_, self.constraint_report_)
+            self.training_record_ = TrainingRecord.of(
+                plan.columns, examples.table, examples.y, self.scores_of
+            )
             warn_about(self.status_)
+            if self.checkpoint is not None and file is not None and has_ended(self.status_):
+                file.remove()
 
-    def _keep(self, plan: Plan, fitted: Fitted, canonical: Any) -> None:
-        self.columns_, self.model_, self.parameters_ = plan.columns, fitted.model, fitted.w
+    def _earlier(self, plan: Plan) -> Earlier | None:
+        """The fitted model, where it is about the same columns and has one output."""
+        known = getattr(self, "columns_", None)
+        if known is None or known.columns != plan.columns.columns or self.parameters_.ndim > 1:
+            return None
+        return Earlier(self.model_, self.parameters_, self.smoothing_)
+
+    def _keep(self, plan: Plan, fitted: Fitted, canonical: Any, outputs: Outputs) -> None:
+        self.columns_, self.model_ = plan.columns, fitted.model
+        self._take(fitted.w, outputs)
         self.constraint_report_ = fitted.report
         self.smoothing_ = fitted.smoothing
         self.n_iter_ = max(1, fitted.result.iterations)
@@ -112,6 +160,106 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             plan.shapes,
             [] if canonical is None else canonical(fitted.model),
         )
+
+    def _learn_importances(self, examples: Examples) -> None:
+        """The effects' averages and sizes on (a part of) the training rows."""
+        table, weights = examples.table, examples.table_weights
+        if table.shape[0] > SAMPLED_ROWS:
+            rng = np.random.default_rng(0)
+            chosen = np.sort(rng.choice(table.shape[0], SAMPLED_ROWS, replace=False))
+            if weights[chosen].any():
+                table, weights = table[chosen], weights[chosen]
+        weights = weights / weights.sum()
+        self._background = background_of(self.model_, table, weights)
+        counted = weights > 0.0
+        self.importances_ = self._explained(table[counted]).importances
+
+    def _explained(self, table: Floats) -> Explanation:
+        scores = self._outputs.scores(self._trained(), self.model_.dimension)
+        parts = [effects_of(self.model_, self._background, w, table) for w in scores]
+        return explanation(parts, self.columns_.names, table.shape[0], self._score_name())
+
+    def _score_name(self) -> str:
+        """What the scores are."""
+        return "score"
+
+    def explain(self, X: Any) -> Explanation:
+        """Split the score of every row into effects of columns and of interactions.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        Explanation
+            `contributions`, one column for each of `names`; with `intercept` they add up to the
+            score (for a classifier the log-odds, with a log link the logarithm of the mean).
+        """
+        check_is_fitted(self, "columns_")
+        return self._explained(read_table(self, X, self.columns_))
+
+    def curve_bands(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        refits: int = 20,
+        level: float = 0.9,
+        seed: int = 0,
+        **fit_params: Any,
+    ) -> list[Band]:
+        """Say how far each column's effect would vary, by the bootstrap (Efron 1979).
+
+        The whole model is fitted again and again, each time to rows drawn from X with replacement.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            The training table.
+        y : array of shape (n,)
+            The training targets.
+        sample_weight : array of shape (n,), optional
+            The weight of every row; all equal by default.
+        refits : int, default 20
+            How many times; every one takes as long as `fit`.
+        level : float, default 0.9
+            The share of refits that lie within a band.
+        seed : int, default 0
+            Of the draws.
+        **fit_params : dict
+            What else `fit` was given, such as exposure.
+
+        Returns
+        -------
+        list of Band
+            One per column that has an effect of its own: its values, the effect, and the band.
+        """
+        check_is_fitted(self, "columns_")
+        table = read_table(self, X, self.columns_)
+        share = read_level(level)
+        refuse_several_outputs(self._explained(table[:1]))
+        rng = np.random.default_rng(seed)
+        given = np.ones(len(table)) if sample_weight is None else np.asarray(sample_weight, float)
+        again = []
+        for _ in range(positive_int(refits, "refits", least=2)):
+            drawn = rng.multinomial(len(table), np.full(len(table), 1.0 / len(table)))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                again.append(clone(self).fit(X, y, given * drawn, **fit_params))
+        return bands_of(self, again, share)
+
+    def _take(self, w: Floats, outputs: Outputs) -> None:
+        """Keep trained parameters, as attributes for the user."""
+        self._outputs = outputs
+        scores = outputs.scores(w, self.model_.dimension)
+        self.parameters_ = scores[0] if outputs.single else np.array(scores)
+
+    def _trained(self) -> Floats:
+        """What `_take` was given."""
+        return self.parameters_.ravel()
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self, "parameters_")
@@ -124,11 +272,15 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def read_rows(self, X: Any) -> Floats:
         """Rows of X as plain numbers: categories as codes, missing cells as NaN."""
-        return self.columns_.read(as_table(X))
+        return self.columns_.read(known_columns(as_table(X), self.columns_))
 
     def scores_of(self, table: Floats) -> Floats:
-        """Scores of rows of plain numbers, as `read_rows` gives them."""
-        return self.model_.evaluate(table, self.parameters_)
+        """Scores of rows of plain numbers, as `read_rows` gives them; where there are several
+        outputs, one column each.
+        """
+        if self.parameters_.ndim == 1:
+            return self.model_.evaluate(table, self.parameters_)
+        return np.column_stack([self.model_.evaluate(table, w) for w in self.parameters_])
 
     def check_constraints(self, X: Any = None) -> ConstraintReport:
         """Check every rule again on the stored parameters.
@@ -146,10 +298,11 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "parameters_")
         monotonic, shapes, canonical = self._rules
-        rules: list[RuleRows] = (
-            all_rules(self.model_, self.columns_.names, monotonic, shapes) + canonical
+        rules: list[RuleRows] = self._outputs.rules(
+            all_rules(self.model_, self.columns_.names, monotonic, shapes) + canonical,
+            self.model_.dimension,
         )
-        checked = [check_rule(rule, self.parameters_) for rule in rules]
+        checked = [check_rule(rule, self._trained()) for rule in rules]
         if X is not None:
             checked += self._swept(read_table(self, X, self.columns_), monotonic)
         known = self.constraint_report_
@@ -157,12 +310,12 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _swept(self, table: Floats, monotonic: dict[int, int]) -> list[Any]:
         rows = []
-        before = self.model_.evaluate(table, self.parameters_)
+        before = self.scores_of(table)
         for column, sign in monotonic.items():
             raised = table.copy()
             present = ~np.isnan(table[:, column])
             raised[present, column] = table[present, column].max(initial=-np.inf)
-            falls = sign * (before - self.model_.evaluate(raised, self.parameters_))
+            falls = sign * (before - self.scores_of(raised)).ravel()
             label = f"predictions on X monotone in {self.columns_[column].name}"
             rows.append(
                 check_rule(
@@ -184,8 +337,11 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         return {
             "columns": columns_state(self.columns_),
             "pieces": [piece.state() for piece in self.model_.terms],
-            "parameters": self.parameters_,
+            "parameters": self._trained(),
+            "outputs": self._outputs.state(),
             "smoothing": list(self.smoothing_),
+            "background": self._background,
+            "importances": [list(self.importances_), list(self.importances_.values())],
             "monotonic": [[column, sign] for column, sign in monotonic.items()],
             "shapes": [bound_state(shape) for shape in shapes],
             "canonical": [rows_state(rule) for rule in canonical],
@@ -194,12 +350,15 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _restore_fitted(self, state: dict[str, Any]) -> None:
         self.columns_ = columns_from(state["columns"])
         self.model_ = AdditiveModel([Term.from_state(piece) for piece in state["pieces"]])
-        self.parameters_ = state["parameters"]
-        if (
-            self.parameters_.shape != (self.model_.dimension,)
-            or not np.isfinite(self.parameters_).all()
-        ):
+        w, outputs = state["parameters"], outputs_from(state.get("outputs"))
+        if w.shape != (outputs.size(self.model_.dimension),) or not np.isfinite(w).all():
             raise ModelFileError("the parameters do not belong to the model")
+        self._take(w, outputs)
+        self._background = state.get("background") or even_background(self.model_)
+        names, sizes = state.get("importances") or ([], [])
+        self.importances_ = {
+            str(name): float(size) for name, size in zip(names, sizes, strict=True)
+        }
         self.smoothing_ = (float(state["smoothing"][0]), float(state["smoothing"][1]))
         monotonic = {int(column): int(sign) for column, sign in state["monotonic"]}
         self._rules = (

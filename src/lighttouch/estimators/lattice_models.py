@@ -2,50 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
-from lighttouch.arrays import Floats
-from lighttouch.estimators.binary import BinaryScores
+from lighttouch.arrays import Floats, Indices
+from lighttouch.errors import ModelFileError
+from lighttouch.estimators.classes import (
+    ClassScores,
+    each_against_the_rest,
+    mean_importances,
+    ordered_classes,
+    ordinal_examples,
+    refuse_rules,
+    thresholds_of,
+    together,
+)
+from lighttouch.estimators.explaining import Explanation, effects_of, explanation
 from lighttouch.estimators.fitting import Examples
 from lighttouch.estimators.lattice_base import LatticeBase
-from lighttouch.estimators.losses import margin_loss, regression_loss
+from lighttouch.estimators.limits import OutputLimits
+from lighttouch.estimators.losses import POWERS, margin_loss
+from lighttouch.estimators.outputs import Levels, Means, Outputs
 from lighttouch.estimators.pairs import RandomState
 from lighttouch.estimators.parameters import (
-    CLASSES,
     CLASSIFICATION_PARAMETERS,
     COMMON_PARAMETERS,
     LATTICE_ATTRIBUTES,
     LATTICE_PARAMETERS,
-    REGRESSION_PARAMETERS,
+    LATTICE_REGRESSION_PARAMETERS,
+    MANY_CLASSES,
     CanonicalExamples,
+    Checkpoint,
     Lattices,
     Smoothing,
     documented,
 )
+from lighttouch.estimators.proof import ConstraintReport
+from lighttouch.estimators.regression import Task, explained_pinball, read_exposure, within_margin
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
     SMALLEST_MARGIN,
     CanonicalRules,
-    Limits,
     class_limits,
     margin_of,
 )
+from lighttouch.estimators.saving import columns_from, columns_state, report_from, report_state
+from lighttouch.estimators.scales import ScaledReports
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import (
     centre_and_scale,
+    pair_of_tables,
     positive_labels,
-    read_labels,
+    read_class_codes,
     read_targets,
     read_weights,
     same_length,
 )
-from lighttouch.objectives import Quantile
+from lighttouch.objectives import Huber, Quantile, Tweedie
 
 
-@documented(COMMON_PARAMETERS | LATTICE_PARAMETERS | REGRESSION_PARAMETERS, LATTICE_ATTRIBUTES)
-class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
+@documented(
+    COMMON_PARAMETERS | LATTICE_PARAMETERS | LATTICE_REGRESSION_PARAMETERS, LATTICE_ATTRIBUTES
+)
+class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ignore[misc]
     """Regression that obeys rules about columns, exactly.
 
     The prediction is an intercept, plus a piecewise-linear curve for every column, plus small
@@ -76,10 +101,12 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        loss: str | Quantile = "squared",
-        quantile: float = 0.5,
+        loss: str | Quantile | Huber | Tweedie = "squared",
+        quantile: float | Sequence[float] = 0.5,
         monotonic_cst: MonotonicCst = None,
         shape_constraints: Shapes = None,
+        output_min: float | None = None,
+        output_max: float | None = None,
         canonical_examples: CanonicalExamples = None,
         canonical_margin: float | None = None,
         categorical_features: ColumnNames | None = None,
@@ -94,11 +121,15 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         time_limit: float | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.loss = loss
         self.quantile = quantile
         self.monotonic_cst = monotonic_cst
         self.shape_constraints = shape_constraints
+        self.output_min = output_min
+        self.output_max = output_max
         self.canonical_examples = canonical_examples
         self.canonical_margin = canonical_margin
         self.categorical_features = categorical_features
@@ -113,9 +144,16 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def fit(
-        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Table,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
     ) -> LatticeRegressor:
         """Fit the model to rows X with targets y.
 
@@ -124,9 +162,12 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         X : table of shape (n, columns)
             A NumPy array or a pandas or polars frame; missing cells and text are allowed.
         y : array of shape (n,)
-            Finite numbers.
+            Finite numbers; not negative with loss "poisson" or "tweedie", positive with "gamma".
         sample_weight : array of shape (n,), optional
             The weight of every row; all equal by default.
+        exposure : array of shape (n,), optional
+            For losses with a log link: how long, or how much of, each row was observed. The mean
+            of y is then exposure times what `predict` gives.
 
         Returns
         -------
@@ -142,31 +183,31 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
         InfeasibleConstraintsError
             If the rules contradict each other.
         """
-        loss = regression_loss(self.loss, self.quantile)
+        task = Task.of(self.loss, self.quantile)
         plan = self._plan(X)
+        limits = OutputLimits.of(self.output_min, self.output_max, task.loss.log_link)
+        limits.refuse_rules_that_clipping_breaks(plan.shapes)
         targets = read_targets(y, self)
         same_length(X, targets)
         weights = read_weights(sample_weight, X, targets.size)
-        shift, scale = centre_and_scale(targets, weights)
-        examples = Examples(
-            [(plan.columns.read(as_table(X)), 1.0)],
-            (targets - shift) / scale,
-            weights,
-            scale,
-            shift,
-        )
-        self._train(plan, examples, loss, self._canonical(plan, scale))
+        table = plan.columns.read(as_table(X))
+        observed = read_exposure(exposure, targets.size)
+        examples = task.examples(table, targets, weights, observed)
+        scale = centre_and_scale(targets, weights)[1]
+        self._train(plan, examples, task.loss, self._canonical(plan, scale, task.loss.log_link))
+        self._limits = limits
         return self
 
-    def _canonical(self, plan: Plan, scale: float) -> CanonicalRules | None:
+    def _canonical(self, plan: Plan, scale: float, log_link: bool) -> CanonicalRules | None:
         if self.canonical_examples is None:
             return None
-        X, y = self.canonical_examples
+        X, y = pair_of_tables(self.canonical_examples)
         table, label = self._canonical_rows(plan, X, "canonical examples")
         wanted = read_targets(y, self)
         same_length(table, wanted)
         margin = margin_of(self.canonical_margin, 0.1 * scale)
-        return CanonicalRules((Limits(label, table, wanted - margin, wanted + margin),))
+        limits = within_margin(label, table, wanted, margin, log_link)
+        return CanonicalRules((limits,))
 
     def predict(self, X: Table) -> Floats:
         """Predict for rows of X.
@@ -178,18 +219,65 @@ class LatticeRegressor(RegressorMixin, LatticeBase):  # type: ignore[misc]
 
         Returns
         -------
-        array of shape (n,)
-            Predictions, monotone to the last bit where the model is.
+        array of shape (n,), or (n, levels) with a list of quantiles
+            Predictions, monotone to the last bit where the model is. With a log link they are
+            means per unit of exposure, and positive.
         """
-        return self._scores(X)
+        scores = self._scores(X)
+        return self._limits.predictions(scores)
+
+    def score(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Measure how much better than a constant the predictions are.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+        y : array of shape (n,)
+            Their targets.
+        sample_weight : array of shape (n,), optional
+            The weight of every row; all equal by default.
+
+        Returns
+        -------
+        float
+            R squared; with a list of quantiles, the same for the pinball loss: 1 minus its ratio
+            to that of the quantiles of y.
+        """
+        check_is_fitted(self, "parameters_")
+        if not isinstance(self._outputs, Levels):
+            return float(super().score(X, y, sample_weight))
+        targets = read_targets(y, self)
+        weights = read_weights(sample_weight, X, targets.size)
+        return explained_pinball(self.predict(X), targets, self._outputs.levels, weights)
+
+    def _score_name(self) -> str:
+        return "log-mean" if isinstance(self._outputs, Means) else "prediction"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss in POWERS or isinstance(self.loss, Tweedie)
+        return tags
+
+    def _labelled(self, report: ConstraintReport) -> ConstraintReport:
+        if not Task.of(self.loss, self.quantile).loss.log_link:
+            return report
+        return report.on_scores("log-mean", "mean", exponential=True)
+
+    def _fitted_state(self) -> dict[str, Any]:
+        return super()._fitted_state() | {"limits": self._limits.state()}
+
+    def _restore_fitted(self, state: dict[str, Any]) -> None:
+        super()._restore_fitted(state)
+        self._limits = OutputLimits.from_state(state.get("limits"))
 
 
 @documented(
     COMMON_PARAMETERS | LATTICE_PARAMETERS | CLASSIFICATION_PARAMETERS,
-    CLASSES | LATTICE_ATTRIBUTES,
+    MANY_CLASSES | LATTICE_ATTRIBUTES,
 )
-class LatticeClassifier(BinaryScores, LatticeBase):
-    """Classification into two classes that obeys rules about columns, exactly.
+class LatticeClassifier(ClassScores, LatticeBase):
+    """Classification that obeys rules about columns, exactly.
 
     Rules are about the score, which with the logistic loss is the log-odds of the second class
     (`classes_[1]`). Rules that compare predictions hold for the probability as well: monotone
@@ -198,8 +286,13 @@ class LatticeClassifier(BinaryScores, LatticeBase):
     EdgeworthTrust, Supermodular, Submodular, RangeDominates. `constraint_report_` names the scale
     of every rule.
 
-    More than two classes are refused: probabilities that add up to 1 cannot all be monotone in the
-    same column without ceasing to be a convex problem.
+    Ordered classes (`ordinal=True`) share one score, with ordered thresholds between them: the
+    proportional-odds model. Rules are then about the log-odds, and the probabilities, of exceeding
+    a class, for every class alike.
+
+    More than two classes without an order have one model each, against the rest, and take no
+    rules: their probabilities add up to 1, so what raises one lowers others, and the models in
+    which a rule holds for one of them are not a convex set.
 
     Parameters
     ----------
@@ -228,6 +321,7 @@ class LatticeClassifier(BinaryScores, LatticeBase):
         self,
         *,
         loss: str = "logistic",
+        ordinal: bool | Sequence[Any] = False,
         monotonic_cst: MonotonicCst = None,
         shape_constraints: Shapes = None,
         canonical_examples: CanonicalExamples = None,
@@ -244,8 +338,11 @@ class LatticeClassifier(BinaryScores, LatticeBase):
         time_limit: float | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.loss = loss
+        self.ordinal = ordinal
         self.monotonic_cst = monotonic_cst
         self.shape_constraints = shape_constraints
         self.canonical_examples = canonical_examples
@@ -262,18 +359,20 @@ class LatticeClassifier(BinaryScores, LatticeBase):
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> LatticeClassifier:
-        """Fit the model to rows X with two kinds of labels y.
+        """Fit the model to rows X with labels y.
 
         Parameters
         ----------
         X : table of shape (n, columns)
             A NumPy array or a pandas or polars frame; missing cells and text are allowed.
         y : array of shape (n,)
-            Labels of any kind; the larger one is the second class.
+            Labels of any kind; of two, the larger one is the second class.
         sample_weight : array of shape (n,), optional
             The weight of every row; all equal by default.
 
@@ -287,23 +386,132 @@ class LatticeClassifier(BinaryScores, LatticeBase):
         DataError
             If X, y or the weights cannot be read, or y does not hold two classes.
         ConstraintError
-            If a rule does not fit the columns.
+            If a rule does not fit the columns, or there are more than two classes without order.
         InfeasibleConstraintsError
             If the rules contradict each other.
         """
         loss = margin_loss(self.loss)
         plan = self._plan(X)
         same_length(X, *([] if y is None else [y]))
-        self.classes_, signs = read_labels(y, self, sample_weight)
-        weights = read_weights(sample_weight, X, signs.size)
+        self.classes_, codes = read_class_codes(y, self, sample_weight)
+        weights = read_weights(sample_weight, X, codes.size)
+        for name in ("thresholds_", "estimators_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
+        if self.classes_.size > 2:
+            return self._fit_many(plan, X, codes, weights, sample_weight)
+        signs = np.where(codes == 1, 1.0, -1.0)
         examples = Examples([(plan.columns.read(as_table(X)), 1.0)], signs, weights)
         self._train(plan, examples, loss, self._canonical(plan))
         return self
 
+    def _fit_many(
+        self, plan: Plan, X: Table, codes: Indices, weights: Floats, sample_weight: Any
+    ) -> LatticeClassifier:
+        """More than two classes: ordered, or one model per class."""
+        count = self.classes_.size
+        if self.ordinal is False:
+            rules = len(plan.monotonic) + len(plan.shapes) + (self.canonical_examples is not None)
+            refuse_rules(self, rules, count)
+            self.columns_ = plan.columns
+            self.estimators_ = each_against_the_rest(
+                self, codes, count, lambda copy, labels: copy.fit(X, labels, sample_weight)
+            )
+            self.constraint_report_, self.status_, self.n_iter_ = together(self.estimators_)
+            self.importances_ = mean_importances(self.estimators_)
+            return self
+        if self.loss != "logistic" or self.canonical_examples is not None:
+            raise ValueError(
+                "ordered classes need loss='logistic' and no canonical_examples; with two classes "
+                "both are possible"
+            )
+        ordered = ordered_classes(self.ordinal, self.classes_)
+        place = np.argsort(ordered)  # sorted class -> its place in the given order
+        self.classes_ = ordered
+        table = plan.columns.read(as_table(X))
+        examples = ordinal_examples(table, place[codes], weights, count)
+        self._train(plan, examples, margin_loss(self.loss))
+        return self
+
+    def _score_name(self) -> str:
+        if hasattr(self, "thresholds_"):
+            return "cumulative log-odds"
+        return "log-odds" if self.loss == "logistic" else "score"
+
+    def _explained(self, table: Floats) -> Explanation:
+        if not hasattr(self, "estimators_"):
+            return super()._explained(table)
+        parts = [
+            effects_of(each.model_, each._background, each.parameters_, table)
+            for each in self.estimators_
+        ]
+        return explanation(parts, self.columns_.names, table.shape[0], self._score_name())
+
+    def _take(self, w: Floats, outputs: Outputs) -> None:
+        super()._take(w, outputs)
+        thresholds = thresholds_of(w, outputs, self.model_.dimension)
+        if thresholds is not None:
+            self.thresholds_ = thresholds
+
+    def _trained(self) -> Floats:
+        return np.concatenate([super()._trained(), getattr(self, "thresholds_", np.zeros(0))])
+
+    def _fitted_state(self) -> dict[str, Any]:
+        if not hasattr(self, "estimators_"):
+            return super()._fitted_state()
+        members = [
+            each._fitted_state() | {"report": report_state(each.constraint_report_)}
+            for each in self.estimators_
+        ]
+        importances = [list(self.importances_), list(self.importances_.values())]
+        return {
+            "columns": columns_state(self.columns_),
+            "classes": members,
+            "importances": importances,
+        }
+
+    def _restore_fitted(self, state: dict[str, Any]) -> None:
+        if "classes" not in state:
+            super()._restore_fitted(state)
+            return
+        self.columns_ = columns_from(state["columns"])
+        self.estimators_ = [self._member(each) for each in state["classes"]]
+        self.importances_ = dict(zip(*state["importances"], strict=True))
+        if len(self.estimators_) != self.classes_.size:
+            raise ModelFileError("the models do not belong to the classes")
+
+    def _member(self, state: dict[str, Any]) -> LatticeClassifier:
+        """One class against the rest, from its state."""
+        member = type(self)(**self.get_params(deep=False))
+        member.classes_ = np.array([False, True])
+        member.n_features_in_, member.n_iter_ = self.n_features_in_, self.n_iter_
+        if hasattr(self, "feature_names_in_"):
+            member.feature_names_in_ = self.feature_names_in_
+        member.status_ = self.status_
+        member.constraint_report_ = report_from(state["report"])
+        member._restore_fitted(state)
+        return member
+
+    def check_constraints(self, X: Table = None) -> ConstraintReport:
+        """Check every rule again, on the stored parameters and on predictions.
+
+        Parameters
+        ----------
+        X : table, optional
+            Rows around which predictions are checked as well, for every kind of rule.
+
+        Returns
+        -------
+        ConstraintReport
+            One line per rule, each with the scale on which it holds; none for unordered classes.
+        """
+        if hasattr(self, "estimators_"):
+            return self.constraint_report_
+        return super().check_constraints(X)
+
     def _canonical(self, plan: Plan) -> CanonicalRules | None:
         if self.canonical_examples is None:
             return None
-        X, y = self.canonical_examples
+        X, y = pair_of_tables(self.canonical_examples)
         table, label = self._canonical_rows(plan, X, "canonical examples")
         positives = positive_labels(y, self.classes_, table)
         margin = margin_of(self.canonical_margin, SMALLEST_MARGIN)

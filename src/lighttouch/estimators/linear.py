@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from lighttouch.arrays import Floats, Matrix
 from lighttouch.estimators.binary import BinaryScores
 from lighttouch.estimators.linear_base import LinearBase
-from lighttouch.estimators.losses import margin_loss, regression_loss
+from lighttouch.estimators.losses import LINEAR_REGRESSION, margin_loss, regression_loss
 from lighttouch.estimators.parameters import (
     CLASSES,
     CLASSIFICATION_PARAMETERS,
@@ -19,6 +19,7 @@ from lighttouch.estimators.parameters import (
     LINEAR_PARAMETERS,
     REGRESSION_PARAMETERS,
     CanonicalExamples,
+    Checkpoint,
     documented,
 )
 from lighttouch.estimators.rules import RuleRows
@@ -34,6 +35,7 @@ from lighttouch.estimators.scaling import worth
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import (
     centre_and_scale,
+    pair_of_tables,
     positive_labels,
     read_classes,
     read_labels,
@@ -86,6 +88,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         max_iter: int = 100,
         tol: float = 1e-6,
         time_limit: float | None = None,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.loss = loss
         self.quantile = quantile
@@ -98,6 +101,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         self.max_iter = max_iter
         self.tol = tol
         self.time_limit = time_limit
+        self.checkpoint = checkpoint
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -127,7 +131,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         InfeasibleConstraintsError
             If the rules contradict each other.
         """
-        loss = regression_loss(self.loss, self.quantile)
+        loss = regression_loss(self.loss, self.quantile, LINEAR_REGRESSION)
         table = self._read(X, reset=True)
         targets = read_targets(y, self)
         same_length(table, targets)
@@ -172,7 +176,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         ValueError
             If the model was loaded, or fitted with too many columns to remember its examples.
         """
-        loss = regression_loss(self.loss, self.quantile)
+        loss = regression_loss(self.loss, self.quantile, LINEAR_REGRESSION)
         table = self._read(X, reset=self._first_part())
         targets = read_targets(y, self)
         same_length(table, targets)
@@ -193,7 +197,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
     def _canonical(self, scale: float) -> list[RuleRows]:
         if self.canonical_examples is None:
             return []
-        X, y = self.canonical_examples
+        X, y = pair_of_tables(self.canonical_examples)
         table, wanted = self._read(X, reset=False), read_targets(y, self)
         same_length(table, wanted)
         margin = margin_of(self.canonical_margin, 0.1 * scale)
@@ -260,6 +264,7 @@ class ConstrainedLinearClassifier(BinaryScores, LinearBase):
         max_iter: int = 100,
         tol: float = 1e-6,
         time_limit: float | None = None,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.loss = loss
         self.alpha = alpha
@@ -271,6 +276,7 @@ class ConstrainedLinearClassifier(BinaryScores, LinearBase):
         self.max_iter = max_iter
         self.tol = tol
         self.time_limit = time_limit
+        self.checkpoint = checkpoint
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -363,7 +369,7 @@ class ConstrainedLinearClassifier(BinaryScores, LinearBase):
     def _canonical(self) -> list[RuleRows]:
         if self.canonical_examples is None:
             return []
-        X, y = self.canonical_examples
+        X, y = pair_of_tables(self.canonical_examples)
         table = self._read(X, reset=False)
         positives = positive_labels(y, self.classes_, table)
         margin = margin_of(self.canonical_margin, SMALLEST_MARGIN)

@@ -11,21 +11,24 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lighttouch.arrays import Floats, Matrix, dense
+from lighttouch.checkpoints import checkpointing
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError, ModelFileError
 from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.fitting import named
 from lighttouch.estimators.proof import ConstraintReport, check_rule, make_report
+from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules import RuleRows, stacked
 from lighttouch.estimators.rules.linear_rows import linear_rules
 from lighttouch.estimators.rules.reading import read_monotonic
 from lighttouch.estimators.saving import SavedEstimator, rows_from, rows_state
 from lighttouch.estimators.scaling import column_sizes, ranges, scaled
 from lighttouch.estimators.summary import QuadraticSummary
-from lighttouch.estimators.tables import Column, Columns, refuse_other_columns
+from lighttouch.estimators.tables import Column, Columns, known_columns, numeric_table
 from lighttouch.estimators.training import (
     Settings,
     ending,
+    has_ended,
     train,
     train_without_rules,
     warn_about,
@@ -55,7 +58,8 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, reset: bool) -> Any:
         if not reset and hasattr(self, "_columns"):
-            refuse_other_columns(X, self._columns)
+            X = known_columns(X, self._columns)
+        X = numeric_table(X)
         table = validate_data(
             self, X=X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=True
         )
@@ -88,12 +92,13 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         sizes = column_sizes(X, weights)
         ridge = self._ridge(sizes.size, int(np.count_nonzero(weights)))
         objective = EmpiricalRisk(
-            scaled(X, sizes), y, given_as(loss), sample_weight=weights, roughness=ridge
+            scaled(X, sizes), y, given_as(loss), sample_weight=weights, roughness=ridge, copy=False
         )
         stretch = (
             np.concatenate([[1.0], sizes]) / scale
         )  # user's (intercept - shift, coef) times this are the training parameters
         self._minimise(objective, rules, stretch, shift)
+        self.training_record_ = TrainingRecord.of(self._columns, X, y, self.scores_of)
         if sizes.size <= MOST_REMEMBERED:
             moved = np.concatenate([[self.intercept_ - shift], self.coef_])
             unused = QuadraticSummary.nothing(sizes, *units).with_ranges(X)
@@ -127,7 +132,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         D = sparse.vstack([ridge, sparse.csr_matrix(before / math.sqrt(new))], format="csr")
         t = np.concatenate([np.zeros(ridge.shape[0]), target / math.sqrt(new)])
         objective = EmpiricalRisk(
-            features, targets, given_as(loss), sample_weight=weights, roughness=(D, t)
+            features, targets, given_as(loss), sample_weight=weights, roughness=(D, t), copy=False
         )
         stretch = np.concatenate([[1.0], past.sizes]) / past.scale
         self._minimise(objective, rules, stretch, past.shift)
@@ -164,7 +169,11 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         self, objective: EmpiricalRisk, rules: list[RuleRows], stretch: Floats, shift: float
     ) -> None:
         """A signal ends training early; with a usable model, it then goes on its way."""
-        with Interrupts(deliver=True) as interrupts, one_blas_thread():
+        with (
+            Interrupts(deliver=True) as interrupts,
+            one_blas_thread(),
+            checkpointing(self.checkpoint) as file,
+        ):
             settings = self._settings(objective.loss_row, interrupts)
             w, result = self._solve(objective, rules, stretch, shift, settings)
             self.intercept_, self.coef_ = float(w[0]), w[1:].copy()
@@ -175,6 +184,8 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
                 objective, rules, w, stretch, shift, result, settings
             )
             warn_about(self.status_)
+            if self.checkpoint is not None and file is not None and has_ended(self.status_):
+                file.remove()
 
     def _first_part(self) -> bool:
         """Whether there is nothing to go on from; refused where something was learnt that is not

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lighttouch.kernels.verbs.losses import LossRow
-from lighttouch.losses import LOSSES, Quantile, loss_of
+from lighttouch.losses import LOSSES, Huber, Quantile, Tweedie, loss_of
 from lighttouch.validation import one_of
 
 Floats = NDArray[np.float64]
-REGRESSION = ("squared", "absolute", "huber", "quantile")
+LINEAR_REGRESSION = ("squared", "absolute", "huber", "quantile")
+POWERS: dict[str, Callable[[LossRow], float]] = {
+    "poisson": lambda row: 1.0,
+    "gamma": lambda row: 2.0,
+    "tweedie": lambda row: float(row.level),
+}
+"""Losses with a log link: the variance of a target is proportional to this power of its mean."""
+REGRESSION = (*LINEAR_REGRESSION, *POWERS)
+LARGEST_LOGARITHM = 700.0  # e^700 is 1e304
 CLASSIFICATION = tuple(name for name, row in LOSSES.items() if row.labelled)
 
 
@@ -30,17 +40,51 @@ def chance(z: Floats) -> Floats:
     return np.where(steps > 0.0, 1.0 - rare, rare)
 
 
-def regression_loss(loss: Any, quantile: float) -> LossRow:
+def mean_of(z: Floats) -> Floats:
+    """e^z, never falling in z to the last bit, positive and finite.
+
+    z is rounded as in `chance`, which changes a mean by less than 1e-9 of it.
+    """
+    steps = np.round(np.clip(z, -LARGEST_LOGARITHM, LARGEST_LOGARITHM) * 2.0**32) / 2.0**32
+    return np.exp(steps)
+
+
+def regression_loss(loss: Any, quantile: Any, names: tuple[str, ...] = REGRESSION) -> LossRow:
+    """The row of a loss of errors, or of one with a log link."""
     if isinstance(loss, Quantile):
         if np.ndim(loss.level):
-            raise ValueError("loss must be a Quantile with a single level, got one per example")
+            raise ValueError(
+                "loss must be a Quantile with a single level, got one per example; for several "
+                'levels use loss="quantile" with a list as quantile'
+            )
         return loss_of(loss)
-    name = one_of(loss, REGRESSION, "loss")
+    if isinstance(loss, Huber) or (isinstance(loss, Tweedie) and "tweedie" in names):
+        return loss_of(loss)
+    name = one_of(loss, names, "loss")
+    if name == "tweedie":
+        return loss_of(Tweedie())
     if name != "quantile":
         return loss_of(name)
-    if not (isinstance(quantile, int | float) and math.isfinite(quantile) and 0.0 < quantile < 1.0):
+    return loss_of(Quantile(_level(quantile)))
+
+
+def quantile_levels(loss: Any, quantile: Any) -> tuple[float, ...] | None:
+    """The levels that are predicted together; None for a single number."""
+    if loss != "quantile" or np.ndim(quantile) == 0:
+        return None
+    levels = tuple(_level(each) for each in quantile)
+    if len(levels) == 0 or any(low >= high for low, high in pairwise(levels)):
+        raise ValueError(
+            f"quantile must be a number or a list in ascending order, got {list(quantile)!r}"
+        )
+    return levels
+
+
+def _level(quantile: Any) -> float:
+    number = isinstance(quantile, int | float | np.number) and not isinstance(quantile, bool)
+    if not (number and math.isfinite(quantile) and 0.0 < quantile < 1.0):
         raise ValueError(f"quantile must lie strictly between 0 and 1, got {quantile!r}")
-    return loss_of(Quantile(float(quantile)))
+    return float(quantile)
 
 
 def margin_loss(loss: Any) -> LossRow:

@@ -7,6 +7,7 @@ constructors.
 from __future__ import annotations
 
 import inspect
+import os
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from lighttouch.estimators.tables import Name, Table
 
 Lattices = str | int | Sequence[Sequence[Name]] | None
 Smoothing = str | float | tuple[float, float]
+Checkpoint = str | os.PathLike[str] | None
 CanonicalExamples = tuple[Table, Any] | None  # rows, and their targets, labels or worse rows
 
 Class = TypeVar("Class")
@@ -56,6 +58,11 @@ LATTICE_PARAMETERS: dict[str, Described] = {
         'The seed of what is random: subsets with lattices="random", and pairs of a ranker.',
     ),
     "verbose": ("int", "Whether to show a progress bar."),
+    "warm_start": (
+        "bool",
+        "Whether `fit` of a fitted model starts from it: the same curves, lattices and smoothing, "
+        "and its parameters as the start. Where the columns are others it begins anew.",
+    ),
     "shape_constraints": (
         "shape constraint or list of them",
         'Rules such as lt.Convex("age") or lt.EdgeworthTrust("rating", "n_reviews").',
@@ -89,11 +96,16 @@ COMMON_PARAMETERS: dict[str, Described] = {
     "max_iter": ("int", "The most quadratic steps of training."),
     "tol": ("float", "Training ends when a step gains less than this, relatively."),
     "time_limit": ("float", "Seconds after which training ends; None for no limit."),
+    "checkpoint": (
+        "str or path",
+        "A file that training is kept in: the same fit goes on from it after a crash, to the same "
+        "bits. It is removed when training has ended.",
+    ),
 }
 
 REGRESSION_PARAMETERS: dict[str, Described] = {
     "loss": (
-        '{"squared", "absolute", "huber", "quantile"} or Quantile',
+        '{"squared", "absolute", "huber", "quantile"}, Quantile or Huber',
         'What is minimised. The threshold of "huber" is one standard deviation of y.',
     ),
     "quantile": ("float", 'The level of loss="quantile", between 0 and 1.'),
@@ -107,7 +119,34 @@ REGRESSION_PARAMETERS: dict[str, Described] = {
     ),
 }
 
+LATTICE_REGRESSION_PARAMETERS: dict[str, Described] = REGRESSION_PARAMETERS | {
+    "loss": (
+        '{"squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie"}, Quantile, '
+        "Huber or Tweedie",
+        "What is minimised. The last three have a log link: for counts, positive amounts, and "
+        'amounts that are often 0 ("tweedie" is lt.Tweedie(1.5)). The threshold of "huber" is '
+        "one standard deviation of y.",
+    ),
+    "quantile": (
+        "float or list of floats",
+        'The level of loss="quantile", between 0 and 1; or several in ascending order, which are '
+        "fitted together and predicted in columns that never cross.",
+    ),
+    "output_min": (
+        "float",
+        "No prediction is below; None for no limit. Predictions are cut off there, which keeps "
+        "monotone columns and every rule that compares predictions. Rules that this would break "
+        "are refused.",
+    ),
+    "output_max": ("float", "No prediction is above; None for no limit."),
+}
+
 CLASSIFICATION_PARAMETERS: dict[str, Described] = {
+    "ordinal": (
+        "bool or sequence of classes",
+        "Whether more than two classes are ordered: True for their sorted order, or all of them "
+        "in ascending order.",
+    ),
     "loss": (
         '{"logistic", "hinge"}',
         "What is minimised. Only the logistic loss gives probabilities.",
@@ -140,13 +179,25 @@ COMMON_ATTRIBUTES: dict[str, Described] = {
     "n_iter_": ("int", "Quadratic steps taken."),
     "status_": ("str", 'How training ended: "converged", or why it did not.'),
     "history_": ("History", "The objective while training."),
+    "training_record_": (
+        "TrainingRecord",
+        "When, by which versions and on what it was trained; `drift` compares new rows with it.",
+    ),
     "n_features_in_": ("int", "The number of columns."),
     "feature_names_in_": ("array of str", "Their names, where the training table had any."),
 }
 
 LATTICE_ATTRIBUTES: dict[str, Described] = {
     "model_": ("AdditiveModel", "The terms of the model: curves and lattices."),
-    "parameters_": ("array", "The parameters: the intercept, then those of each term."),
+    "parameters_": (
+        "array",
+        "The parameters: the intercept, then those of each term; with several quantiles one line "
+        "each.",
+    ),
+    "importances_": (
+        "dict",
+        "The mean size of the effects of columns and interactions on the score, the largest first.",
+    ),
     "columns_": ("Columns", "Names and kinds of the columns."),
     "smoothing_": ("pair of floats", "The smoothing used, for (curves, lattices)."),
 } | COMMON_ATTRIBUTES
@@ -157,6 +208,19 @@ LINEAR_ATTRIBUTES: dict[str, Described] = {
 } | COMMON_ATTRIBUTES
 
 CLASSES: dict[str, Described] = {"classes_": ("array of two labels", "The two classes, in order.")}
+
+MANY_CLASSES: dict[str, Described] = {
+    "classes_": ("array of labels", "The classes, in order."),
+    "thresholds_": (
+        "array of shape (classes - 1,)",
+        "Of ordered classes, where there are more than two: the scores between them.",
+    ),
+    "estimators_": (
+        "list of LatticeClassifier",
+        "Of more than two classes without order: one model per class. The model's own attributes "
+        "are theirs.",
+    ),
+}
 
 
 def documented(

@@ -42,7 +42,10 @@ class RuleReport:
         function of them.
     scale : str
         What the rule holds for: "prediction"; in a classifier "log-odds", or "probability" (which
-        includes the log-odds); without probabilities "score".
+        includes the log-odds); without probabilities "score"; with a log link "log-mean", or "mean"
+        (which includes the log-mean).
+    exponential : bool
+        Whether the rule also holds for the exponential of predictions.
     """
 
     rule: str
@@ -53,6 +56,7 @@ class RuleReport:
     violation_without: float | None = None
     about_order: bool = False
     scale: str = "prediction"
+    exponential: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,12 +96,18 @@ class ConstraintReport:
             else self.objective - self.objective_without_rules
         )
 
-    def on_scores(self, score: str, image: str | None = None) -> ConstraintReport:
+    def on_scores(
+        self, score: str, image: str | None = None, exponential: bool = False
+    ) -> ConstraintReport:
         """The report of a model whose rules are about a score, such as log-odds.
 
-        Rules that are about order also hold for its increasing `image`, such as a probability.
+        Rules that are about order also hold for its increasing `image`, such as a probability; if
+        the image is the exponential of the score, a few more do.
         """
-        scales = (image if image and rule.about_order else score for rule in self.rules)
+        scales = (
+            image if image and (rule.about_order or (exponential and rule.exponential)) else score
+            for rule in self.rules
+        )
         rules = (replace(rule, scale=s) for rule, s in zip(self.rules, scales, strict=True))
         return replace(self, rules=tuple(rules))
 
@@ -148,7 +158,9 @@ def check_rule(rule: RuleRows, w: Floats, free: Floats | None = None) -> RuleRep
     """A rule checked on the parameters w, and on `free`, those trained without rules."""
     if rule.count == 0:
         none = np.zeros(0, dtype=np.int64)
-        return RuleReport(rule.label, 0, 0.0, none, about_order=rule.about_order)
+        return RuleReport(
+            rule.label, 0, 0.0, none, about_order=rule.about_order, exponential=rule.exponential
+        )
     values = _excess(rule, w)
     found = RuleReport(
         rule.label,
@@ -156,6 +168,7 @@ def check_rule(rule: RuleRows, w: Floats, free: Floats | None = None) -> RuleRep
         max(0.0, float(values.max())),
         np.flatnonzero(values >= -_slack(w)),
         about_order=rule.about_order,
+        exponential=rule.exponential,
     )
     if free is None:
         return found

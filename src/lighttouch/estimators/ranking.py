@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -16,6 +18,7 @@ from lighttouch.estimators.parameters import (
     LATTICE_PARAMETERS,
     RANKING_PARAMETERS,
     CanonicalExamples,
+    Checkpoint,
     Lattices,
     Smoothing,
     documented,
@@ -85,6 +88,8 @@ class LatticeRanker(LatticeBase):
         time_limit: float | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.loss = loss
         self.pairs_per_query = pairs_per_query
@@ -104,6 +109,8 @@ class LatticeRanker(LatticeBase):
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
 
     def fit(
         self,
@@ -154,6 +161,12 @@ class LatticeRanker(LatticeBase):
         )
         total = float(pair_weights.sum())
         if better.size == 0 or total == 0.0:
+            warnings.warn(
+                "no two rows of the same query differ in relevance, so there is nothing to learn "
+                "from; check qid and y",
+                UserWarning,
+                stacklevel=2,
+            )
             return self._train_pairs(plan, table[:1], table[:1], np.ones(1))
         used, place = np.unique(np.concatenate([better, worse]), return_inverse=True)
         source = table[used], [place[: better.size], place[better.size :]]

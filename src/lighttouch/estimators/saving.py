@@ -13,13 +13,24 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from lighttouch.arrays import Floats
 from lighttouch.constraints import LinearConstraints
-from lighttouch.errors import ModelFileError
+from lighttouch.errors import DataError, ModelFileError
+from lighttouch.estimators.loaded import check_loaded
 from lighttouch.estimators.proof import ConstraintReport, RuleReport
+from lighttouch.estimators.record import Drift, Tally, TrainingRecord
 from lighttouch.estimators.rules import BoundShape, RuleRows
 from lighttouch.estimators.rules.shapes import KINDS, ShapeConstraint
-from lighttouch.estimators.tables import Column, Columns, missing_cell, split
-from lighttouch.objectives import Quantile
+from lighttouch.estimators.structure.limits import RECORD
+from lighttouch.estimators.tables import (
+    Column,
+    Columns,
+    as_table,
+    known_columns,
+    missing_cell,
+    split,
+)
+from lighttouch.objectives import Huber, Quantile, Tweedie
 from lighttouch.persistence import read_state, write_state
 
 _SAVEABLE: dict[str, type[Any]] = {}
@@ -30,6 +41,7 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
 
     n_features_in_: int
     constraint_report_: ConstraintReport
+    training_record_: TrainingRecord | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -56,8 +68,68 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
             "n_iter": int(getattr(self, "n_iter_", 0)),
             "status": str(getattr(self, "status_", "")),
             "report": report_state(self.constraint_report_),
+            "record": None if self.training_record_ is None else self.training_record_.state(),
         }
         write_state(path, type(self).__name__, common | {"fitted": self._fitted_state()})
+
+    def drift(self, X: Any) -> Drift:
+        """Compare new rows with those of training, column by column and by the scores.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            New rows, as for `predict`.
+
+        Returns
+        -------
+        Drift
+            Population stability indices, cells outside the training range, unseen categories and
+            missing cells.
+        """
+        tally = self.tally()
+        self.count_rows(X, tally)
+        return tally.drift()
+
+    def tally(self) -> Tally:
+        """An empty count of new rows, for tables that are read in parts."""
+        check_is_fitted(self)
+        if self.training_record_ is None or not self.training_record_.columns:
+            raise DataError(
+                "this model holds no record of its training rows: it was saved by an earlier "
+                f"lighttouch, or has more than {RECORD.columns:,} columns; train it again"
+            )
+        return Tally(self.training_record_)
+
+    def count_rows(self, X: Any, tally: Tally) -> None:
+        """Add rows to a tally."""
+        table = self.read_rows(X)
+        tally.add(table, self._unseen(X, table), self.scores_of(table))
+
+    def _unseen(self, X: Any, table: Floats) -> list[int]:
+        """How many cells of each column hold a category that training did not see."""
+        columns = self.fitted_columns.columns
+        if not any(column.categorical for column in columns):
+            return [0] * len(columns)
+        _, cells = split(known_columns(as_table(X), self.fitted_columns))
+        return [
+            sum(not missing_cell(values[row]) for row in np.flatnonzero(np.isnan(table[:, place])))
+            if column.categorical
+            else 0
+            for place, (column, values) in enumerate(zip(columns, cells, strict=True))
+        ]
+
+    @property
+    def fitted_columns(self) -> Columns:
+        """Names and kinds of the columns of the training table."""
+        raise NotImplementedError
+
+    def read_rows(self, X: Any) -> Floats:
+        """Rows of X as plain numbers."""
+        raise NotImplementedError
+
+    def scores_of(self, table: Floats) -> Floats:
+        """Scores of rows of plain numbers."""
+        raise NotImplementedError
 
     def _fitted_state(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -122,7 +194,10 @@ def _rebuilt(kind: type[Any], state: dict[str, Any]) -> Any:
         estimator.classes_ = np.array(kept["values"], dtype=np.dtype(kept["type"]))
     estimator.n_iter_, estimator.status_ = int(state["n_iter"]), str(state["status"])
     estimator.constraint_report_ = report_from(state["report"])
+    record = state.get("record")  # files of lighttouch 0.1 have none
+    estimator.training_record_ = None if record is None else TrainingRecord.from_state(record)
     estimator._restore_fitted(state["fitted"])
+    check_loaded(estimator)
     return estimator
 
 
@@ -154,6 +229,8 @@ def _parameter(name: str, value: Any) -> Any:
     """
     if name == "random_state":
         return int(value) if isinstance(value, int | np.integer) else None
+    if name == "checkpoint":  # a path of the machine that trained
+        return None
     if name in ("canonical_examples", "constraints") and isinstance(value, tuple | list):
         return _plain(_Tables(tuple(value)))
     return _plain(value)
@@ -276,6 +353,7 @@ def report_state(report: ConstraintReport) -> dict[str, Any]:
             "binding": r.binding,
             "without": [r.broken_without, r.violation_without],
             "about_order": r.about_order,
+            "exponential": r.exponential,
         }
         for r in report.rules
     ]
@@ -306,6 +384,7 @@ def _rule_from(state: dict[str, Any]) -> RuleReport:
         broken_without=broken,
         violation_without=violation,
         about_order=bool(state.get("about_order", False)),
+        exponential=bool(state.get("exponential", False)),
     )
 
 
@@ -330,6 +409,8 @@ def _tagged(
 _CODECS: dict[type, _Codec] = {
     ShapeConstraint: _Codec("__shape__", shape_state, shape_from),
     Quantile: _tagged("__quantile__", lambda loss: loss.level, Quantile),
+    Huber: _tagged("__huber__", lambda loss: loss.threshold, Huber),
+    Tweedie: _tagged("__tweedie__", lambda loss: loss.power, Tweedie),
     LinearConstraints: _tagged("__rows__", _rows_of, _constraints_from),
     _Tables: _tagged(
         "__tables__",

@@ -17,6 +17,7 @@ from sklearn.utils.validation import validate_data
 from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError, DataError
 from lighttouch.text import one_of_the_columns
+from lighttouch.validation import plain_array
 
 Table = Any  # a NumPy array, a pandas or polars frame, or lists of rows
 Name = str | int
@@ -247,8 +248,14 @@ def _cell_by_cell(values: NDArray[Any], name: str) -> Floats:
 def place_of(column: object, names: list[str], named: bool, where: str) -> int:
     """A column's position, given its name or position; `where` it was named, for messages."""
     if isinstance(column, str):
-        if column in names and (named or column.startswith("x")):
+        if column in names and named:
             return names.index(column)
+        if not named:
+            raise ConstraintError(
+                f"{where} names the column {column!r}, but X is an array without names: give "
+                "positions, such as {0: 1}, or a frame (from a ColumnTransformer or scaler with "
+                'set_output(transform="pandas"))'
+            )
         raise ConstraintError(
             f"{where} must name columns of X, but {column!r} is not a column"
             f"{one_of_the_columns(column, names)}"
@@ -273,14 +280,14 @@ def _listed(columns: ColumnNames) -> list[Any]:
 
 
 def refuse_other_columns(X: Table, fitted: Columns) -> None:
-    """Before prediction: the same names in the same order, or a message with the nearest match."""
+    """Before prediction: every name of training is there, or a message with the nearest match."""
     if not (fitted.named and is_frame(X)):
         return
     given = [str(name) for name in X.columns]
     refuse_same_names(given)
     missing = [name for name in fitted.names if name not in given]
     extra = [name for name in given if name not in fitted.names]
-    if not missing and not extra:
+    if not missing:
         return
     parts = ["The feature names should match those that were passed during fit."]
     if extra:
@@ -310,6 +317,27 @@ def learn_columns(estimator: object, X: Table, categorical: ColumnNames | None) 
     return Columns.learn(X, categorical)
 
 
+def numeric_table(X: Table) -> Table:
+    """For models of numbers only: names are unique, and no column holds dates; otherwise as it
+    is.
+    """
+    if is_frame(X):
+        refuse_same_names([str(name) for name in X.columns])
+        for place, name in enumerate(X.columns):
+            values = _frame_column(X, place)
+            if values.dtype.kind in NOT_NUMBERS:
+                raise DataError(
+                    f"column {str(name)!r} must hold numbers, got {values.dtype} data; turn it "
+                    "into numbers first, or leave it out"
+                )
+        return X
+    if not sparse.issparse(X):
+        kind = plain_array(X, "X").dtype
+        if kind.kind in "Mm":
+            raise DataError(f"X must hold numbers, got {kind} data; turn it into numbers first")
+    return X
+
+
 def as_table(X: Table) -> Any:
     """Frames as they are, everything else as an array of two dimensions."""
     if sparse.issparse(X):
@@ -320,7 +348,7 @@ def as_table(X: Table) -> Any:
     if is_frame(X):
         refuse_same_names([str(name) for name in X.columns])
         return X
-    table = np.asarray(X)
+    table = plain_array(X, "X")
     if table.ndim != 2:
         got = "a scalar" if table.ndim == 0 else f"{table.ndim}D array"
         hint = (
@@ -337,7 +365,14 @@ def as_table(X: Table) -> Any:
 
 def read_table(estimator: object, X: Table, columns: Columns) -> Floats:
     """A table to predict from."""
-    X = as_table(X)
-    refuse_other_columns(X, columns)
+    X = known_columns(as_table(X), columns)
     validate_data(estimator, X=X, reset=False, skip_check_array=True)
     return columns.read(X)
+
+
+def known_columns(X: Table, fitted: Columns) -> Table:
+    """The columns of training, by name, of a frame that has more; missing ones are refused."""
+    refuse_other_columns(X, fitted)
+    if fitted.named and is_frame(X) and X.shape[1] > len(fitted):
+        return X[[name for name in X.columns if str(name) in fitted.names]]
+    return X

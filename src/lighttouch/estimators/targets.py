@@ -13,9 +13,10 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from lighttouch.arrays import Floats
+from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import DataError
-from lighttouch.estimators.tables import Table, missing_cell
+from lighttouch.estimators.tables import LARGEST_VALUE, Table, missing_cell
+from lighttouch.validation import plain_array, told
 
 
 def read_labels(
@@ -45,10 +46,38 @@ def read_labels(
     return classes, np.where(labels == classes[1], 1.0, -1.0)
 
 
+def read_class_codes(
+    y: ArrayLike | None, estimator: object, sample_weight: ArrayLike | None = None
+) -> tuple[NDArray[Any], Indices]:
+    """The classes in sorted order, and the number of every row's class."""
+    labels = _labels(y, estimator)
+    check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    weights = None if sample_weight is None else np.asarray(sample_weight)
+    kept = (
+        np.unique(codes[weights != 0])
+        if weights is not None and weights.shape == labels.shape
+        else np.arange(classes.size)
+    )
+    if kept.size < 2:
+        raise DataError(
+            f"{type(estimator).__name__} needs samples of 2 classes; y (where its weights are not "
+            f"zero) holds {kept.size} class: {list(classes[kept])}"
+        )
+    if classes.size > 2 and kept.size < classes.size:
+        missing = next(code for code in range(classes.size) if code not in kept)
+        raise DataError(
+            f"every class needs a row with a positive weight: class {classes[missing]!r} has none; "
+            "leave its rows out"
+        )
+    return classes, np.asarray(codes, dtype=np.int64)
+
+
 def _one_dimensional(y: ArrayLike | None, estimator: object) -> NDArray[Any]:
     if y is None:
         name = type(estimator).__name__
         raise DataError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    plain_array(y, "y")
     return np.asarray(column_or_1d(y, warn=True))
 
 
@@ -144,6 +173,11 @@ def read_targets(y: ArrayLike | None, estimator: object) -> Floats:
             f"y must be finite (no NaN, no infinity): {int(bad.sum())} entries are not, "
             f"first at row {row} ({numbers[row]})"
         )
+    if np.abs(numbers).max(initial=0.0) > LARGEST_VALUE:
+        row = int(np.abs(numbers).argmax())
+        raise DataError(
+            f"y must lie within ±{LARGEST_VALUE:g}, got {numbers[row]:g} in row {row}; rescale it"
+        )
     return numbers
 
 
@@ -172,3 +206,13 @@ def read_weights(sample_weight: ArrayLike | None, X: Table, rows: int) -> Floats
 
 def same_length(*arrays: Any) -> None:
     check_consistent_length(*arrays)
+
+
+def pair_of_tables(given: Any) -> tuple[Any, Any]:
+    """What `canonical_examples` holds: rows, and their targets, labels or worse rows."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise DataError(
+            "canonical_examples must be a pair, such as (X, y): rows, and what the model must say "
+            f"of them; got {told(given)}"
+        )
+    return given[0], given[1]

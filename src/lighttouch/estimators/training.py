@@ -20,6 +20,7 @@ from lighttouch.result import Result, Status
 from lighttouch.running import Interrupts
 from lighttouch.solve import Progress, solve
 from lighttouch.solvers import Automatic, QuadraticSteps
+from lighttouch.solvers.quadratic_steps import largest_block
 
 Floats = NDArray[np.float64]
 
@@ -143,7 +144,7 @@ def solver_for(objective: EmpiricalRisk, tolerance: float) -> AnySolver:
 def sampling_is_faster(objective: EmpiricalRisk) -> bool:
     """From counted work alone, so that the same data always take the same way."""
     per_row = objective.cost
-    if objective.dimension > COSTS.largest_gram:
+    if largest_block(objective) > COSTS.largest_gram:
         return objective.examples * per_row > COSTS.sampled_entries
     row = objective.loss_row
     models = COSTS.kinked_models if row.kinked else COSTS.smooth_models
@@ -157,6 +158,11 @@ def sampling_is_faster(objective: EmpiricalRisk) -> bool:
 def ending(result: Result) -> str:
     """How training ended, in the words of `status_`."""
     return ENDINGS.get(result.status, result.status.name.lower().replace("_", " "))
+
+
+def has_ended(status: str) -> bool:
+    """Whether the same call would not go on: the checkpoint is of no use any more."""
+    return status not in ("time limit", "interrupted")
 
 
 def warn_about(status: str) -> None:

@@ -11,7 +11,7 @@ class InteriorCosts:
 
     refinements: int = 8
     """Iterative refinements of a solve, while they help."""
-    refined: float = 1e-14
+    refined: float = 1e-12
     """Residual, relative to the right side, at which a solve needs no refinement. Rounding."""
     least_delta: float = 1e-12
     """Smallest slack per multiplier that a squared row is divided by, in scaled units."""
@@ -35,6 +35,9 @@ class InteriorCosts:
 
     folded_entries: float = 64.0
     """Products per entry of sparse data that forming X'X may take."""
+    shortest_run: float = 2000.0
+    """Entries, in the mean, of runs of rows with the same parameters that are taken as dense
+    matrices: a call of BLAS takes some microseconds, an entry of a sparse row a nanosecond."""
     small_dimension: int = 300
     """Parameters up to which a dense matrix costs next to nothing."""
     dense_rate: float = 1.2e10
@@ -67,22 +70,22 @@ class InteriorCosts:
     """Entries of rows of which the cost of a sparse factor is asked."""
     typical_steps: int = 25
     """Of a path."""
-    many_new: float = 0.2
-    """Of a working set that joins, from which a round begins afresh."""
-    last_again_gap: float = 0.03
-    """The same once rows are found."""
     repair_again: float = 0.3
     """Of the complementarity at the last repair of a bound, at which the next is due: a repair
     takes two factors."""
     last_rounds: int = 4
     """With rows still broken at the last goal, before the nearest feasible point is tried: a
     projection takes as long as several rounds."""
-    again_gap: float = 0.1
-    """Complementarity of the point that a round begins with after another, relative to the
-    objective."""
-    first_slacks: tuple[float, ...] = (50.0, 1e4)
-    """How far inside a path begins, in excesses of the worst row: nearer is faster, but
-    ill-conditioned rows (LISWET) want to begin far away."""
+    again_gap: float = 1e-4
+    """Complementarity, relative to the objective, down to which points of a round are kept for the
+    next to begin with: later ones are too near to the rows. Convex regression with 500 points takes
+    56 steps with it, 67 with ten times as much, 61 with a tenth."""
+    near_gap: float = 0.1
+    """... of a point made from a start that is near the optimum."""
+    first_slacks: tuple[float, ...] = (50.0, 50.0, 1e4)
+    """How far inside a path begins, in excesses of the worst row, at each attempt: nearer is
+    faster, but ill-conditioned rows (LISWET) want to begin far away. The second is for small
+    programs in another basis."""
     least_slack: float = 1e-3
     """What counts as excess where nothing is broken."""
     steps: int = 100
@@ -95,10 +98,10 @@ class InteriorCosts:
     """Of the tolerance at which no further step is taken."""
     enough_at_once: float = 1e-3
     """... where all rows are in use from the beginning, so that further steps are cheap."""
-    first_goal: float = 1e-2
+    first_goal: float = 1.0
     """Relative gap of the first round, before more rows are looked for."""
-    goal_shrink: float = 1e-3
-    """From round to round."""
+    goal_shrink: float = 0.1
+    """From round to round: rows join along the path, of which each round goes a few steps."""
     rows_per_factor: float = 1.0
     """Cost of all rows, in factors, from which a working set is used: it takes twice the steps."""
     rows_per_parameter: float = 20.0
@@ -115,8 +118,9 @@ class InteriorCosts:
     """Of the parameters that a row must hold to count as dense."""
     dense_batch: float = 0.75
     """Dense rows that may join at once, per parameter."""
-    idle: float = 0.01
-    """Slope per slack, in scaled units, below which a dense row is dropped."""
+    dense_kept: float = 1.25
+    """Dense rows of a working set that stay for the next round, per parameter: at a vertex as many
+    rows hold the point as there are parameters."""
     batch_share: float = 4.0
     """... or so many per parameter."""
     no_bound: float = 1e19
@@ -125,7 +129,7 @@ class InteriorCosts:
     """Entries of rows among which opposite ones are looked for."""
     first_rows: float = 5.0
     """Random rows per parameter that a working set begins with."""
-    few_new: float = 0.05
+    few_new: float = 0.2
     """Of a working set that joins in a round, below which the next aims at a smaller gap."""
     cuts_per_round: int = 64
     """Curved constraints linearised per round and family."""
@@ -157,6 +161,13 @@ class InteriorCosts:
     lift: float = 1e-8
     """Added to the diagonal of P for the steps (not for what they aim at): keeps directions in
     which nothing bends from running away (proximal point, Rockafellar 1976)."""
+    most_orthonormal: int = 3000
+    """Rows up to which a basis is found in which they are orthonormal, where a path has failed."""
+    dependent: float = 1e-10
+    """Of the largest singular value, below which rows say nothing about a direction. Rounding."""
+    least_lift: float = 1e-13
+    """... and at least, where complementarity is smaller than that: without it losses of condition
+    1e12 (data of 1e6) take hundreds of steps."""
     first_lift: float = 1e-3
     """Of the diagonal of P for the first point, so that nothing flat runs away."""
     longest_change: float = 4.0
@@ -172,7 +183,19 @@ class InteriorCosts:
     """Rounding errors, in units of the sum of the sizes of its terms, that a bound is lowered by.
     NumPy adds in pairs, so that errors grow with the logarithm of the number. Rounding."""
     flat_reach: float = 100.0
-    """How far an optimum may be, in units of the point, for what rounding leaves over."""
+    """How far an optimum may be, in units of the point, for what rounding leaves over: a guess that
+    says when to stop, never a proof."""
+    rest_rounding: float = 16.0
+    """Rounding errors of its terms by which a computed sum may be off. Rounding."""
+    eigenvalue_rounding: float = 8.0
+    """... and a computed eigenvalue, per row and unit of the trace. Rounding."""
+    room_used: float = 0.5
+    """Of the room of slopes that exact ones may be away."""
+    balance_rounds: int = 3
+    """In which parameters are found that nothing bounds. Budget."""
+    largest_component: int = 1000
+    """Parameters that nothing bounds and rows join, up to which eigenvalues are computed (a third
+    of a second). Budget: beyond it nothing is proven where nothing is bounded."""
 
 
 COSTS = InteriorCosts()

@@ -7,7 +7,7 @@ JMLR 14, 2013. With u = B x - c, the optimality conditions are
 
     P x + q + B's = 0,   u = p - n + r s,   n (s - l) = 0,   p (h - s) = 0,   all four >= 0.
 
-No step is trusted: `dual_value` bounds the optimum from any x and any slopes.
+No step is trusted: `dual_bounds` bounds the optimum from any x and any slopes.
 """
 
 from __future__ import annotations
@@ -16,10 +16,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Indices, Vector
+from lighttouch.interior.balance import EPSILON, Balance, balanced_value, balancing_moves
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program, Units
 from lighttouch.interior.systems import System, refined
+from lighttouch.kernels.numerics.slacks import (
+    aim_at,
+    aim_nearer,
+    products_after,
+    slack_changes,
+)
 
 
 @dataclass
@@ -43,13 +50,35 @@ class Point:
         """From scaled units to those of the problem."""
         slope, slack = units.rows / units.objective, 1.0 / units.rows
         return Point(
-            self.x * units.columns,
+            units.parameters(self.x),
             self.s * slope,
             self.low * slope,
             self.high * slope,
             self.n * slack,
             self.p * slack,
         )
+
+    def into(self, units: Units) -> Point:
+        """The opposite way."""
+        slope, slack = units.objective / units.rows, units.rows
+        return Point(
+            units.inner(self.x),
+            self.s * slope,
+            self.low * slope,
+            self.high * slope,
+            self.n * slack,
+            self.p * slack,
+        )
+
+    def at(self, rows: Indices) -> Point:
+        """The same x with these of its rows."""
+        parts = (self.s, self.low, self.high, self.n, self.p)
+        return Point(self.x, *(part[rows] for part in parts))
+
+    @property
+    def pairs(self) -> tuple[Vector, Vector, Vector, Vector]:
+        """What must stay positive, in the order of the kernels."""
+        return self.n, self.p, self.low, self.high
 
     @property
     def products(self) -> float:
@@ -62,21 +91,30 @@ class Point:
         return all(bool(np.isfinite(part).all()) for part in parts)
 
 
-def first_point(system: System, far: float, lift: float = COSTS.first_lift) -> Point:
+def first_point(
+    system: System, far: float, lift: float = COSTS.first_lift, near: bool = False
+) -> Point:
     """The point that squared penalties on all rows would choose, well inside of all bounds: `far`
-    times as far as rows are broken.
+    times as far as rows are broken, or as they are away; with `near`, only as they are broken.
     """
     program = system.program
     below, above = program.below, program.above
     delta = np.ones(program.count)
     delta[program.is_equality] = 0.0
+    if near:  # what the origin satisfies pulls nowhere
+        one_sided = below ^ above
+        satisfied = np.where(below, -program.centre, program.centre) <= 0.0
+        delta[one_sided & satisfied] = COSTS.immovable
     x, _ = system.factor(delta, lift).solve(-program.q, program.centre)
     u = program.forward(x) - program.centre
     width = np.where(below & above, program.most - program.least, np.inf)
     two_sided = np.isfinite(width)
     if two_sided.any() and far == COSTS.first_slacks[0]:
         far = 1.0  # slopes between two bounds are well inside of both
-    typical = far * max(COSTS.least_slack, float(np.abs(u[below | above]).max(initial=0.0)))
+    away = np.abs(u)
+    if near:  # a row that is far away says nothing about sizes
+        away = np.where(two_sided, away, np.maximum(0.0, np.where(below, u, -u)))
+    typical = far * max(COSTS.least_slack, float(away[below | above].max(initial=0.0)))
     s = np.zeros(program.count)
     s[two_sided] = 0.5 * (program.least[two_sided] + program.most[two_sided])
     n = np.where(below, np.maximum(-u, 0.0) + typical, 0.0)
@@ -151,36 +189,45 @@ def step(
     delta[smooth] = 1.0 / np.maximum(curvature[smooth], COSTS.least_curvature)
     missing[smooth] = 0.0
     factor = system.factor(delta, lift)
+    exact = False  # what one solution needs no refinement for, the others of this factor do not
 
-    def towards(lower: Vector, upper: Vector) -> Point:
+    def towards(lower: Vector, upper: Vector) -> tuple[Point, float]:
+        """The move that changes the products by these, and how far it may go."""
+        nonlocal exact
         bottom = -missing - lower / at.low + upper / at.high
-        dx, ds = refined(program, factor, delta, -rest, bottom, lift, refinements)
-        dn = np.where(below, (lower - at.n * ds) / at.low, 0.0)
-        dp = np.where(above, (upper + at.p * ds) / at.high, 0.0)
-        return Point(dx, ds, np.where(below, ds, 0.0), np.where(above, -ds, 0.0), dn, dp)
+        if exact:
+            dx, ds = factor.solve(-rest, bottom)
+        else:
+            solution = refined(program, factor, delta, -rest, bottom, lift, refinements)
+            dx, ds, exact = solution[0], solution[1], not solution[2]
+        changes = tuple(np.empty((4, ds.size)))
+        reach = slack_changes(below, above, lower, upper, *at.pairs, ds, *changes)
+        dn, dp, dlow, dhigh = changes
+        return Point(dx, ds, dlow, dhigh, dn, dp), min(reach, 1.0 / COSTS.share_of_step)
 
     lower, upper = -at.n * at.low, -at.p * at.high
     count = int(np.count_nonzero(below) + np.count_nonzero(above))
-    move = towards(lower, upper)
-    length = min(1.0, reach(at, move))
+    move, reach = towards(lower, upper)
+    length = min(1.0, reach)
     if count:
-        mean = at.products / count
-        centre = mean * (moved(at, move, length).products / at.products) ** 3
-        lower = np.where(below, lower - move.n * move.low + centre, 0.0)
-        upper = np.where(above, upper - move.p * move.high + centre, 0.0)
-        move = towards(lower, upper)
-        length = min(1.0, COSTS.share_of_step * reach(at, move))
+        left = products_after(*at.pairs, *move.pairs, length)
+        centre = at.products / count * (left / at.products) ** 3
+        aim_at(below, above, *move.pairs, centre, lower, upper)
+        move, reach = towards(lower, upper)
+        length = min(1.0, COSTS.share_of_step * reach)
+        least, most = COSTS.least_product * centre, COSTS.largest_product * centre
         for _ in range(COSTS.correctors):
             if length >= COSTS.long_step:
                 break
-            aimed = moved(at, move, min(1.0, length + COSTS.farther))
-            more = np.where(below, _towards_centre(aimed.n * aimed.low, centre), 0.0)
-            other = np.where(above, _towards_centre(aimed.p * aimed.high, centre), 0.0)
-            tried = towards(lower + more, upper + other)
-            found = min(1.0, COSTS.share_of_step * reach(at, tried))
+            aim, far = np.empty((2, lower.size)), min(1.0, length + COSTS.farther)
+            aim_nearer(
+                below, above, *at.pairs, *move.pairs, far, least, most, lower, upper, aim
+            )  # Gondzio 1996
+            tried, reach = towards(aim[0], aim[1])
+            found = min(1.0, COSTS.share_of_step * reach)
             if found < length + COSTS.worth * COSTS.farther:
                 break
-            lower, upper, move, length = lower + more, upper + other, tried, found
+            lower, upper, move, length = aim[0], aim[1], tried, found
     if smooth.any():
         change = float(np.abs(program.forward(move.x))[smooth].max())
         length = min(length, COSTS.longest_change / max(change, 1e-300))
@@ -191,10 +238,11 @@ def step(
     return new
 
 
-def _towards_centre(products: Vector, centre: float) -> Vector:
-    """What brings products back between a tenth and ten times the centre (Gondzio 1996)."""
-    aim = np.clip(products, COSTS.least_product * centre, COSTS.largest_product * centre)
-    return np.maximum(aim - products, -COSTS.largest_product * centre)
+def falling_lift(at: Point) -> float:
+    """The lift for the next step: it falls with complementarity, so that what bends very little is
+    not held back at the end.
+    """
+    return min(COSTS.lift, max(at.products, COSTS.least_lift))
 
 
 def moved(at: Point, move: Point, length: float) -> Point:
@@ -206,32 +254,26 @@ def moved(at: Point, move: Point, length: float) -> Point:
     return Point(*(value + length * change for value, change in pairs))
 
 
-def reach(at: Point, move: Point) -> float:
-    """How far the move may go until a slack or the distance of a slope from its bound is zero."""
-    longest = 1.0 / COSTS.share_of_step
-    for value, change in (
-        (at.low, move.low),
-        (at.high, move.high),
-        (at.n, move.n),
-        (at.p, move.p),
-    ):
-        falling = change < 0.0
-        longest = min(longest, float(np.min(-value[falling] / change[falling], initial=np.inf)))
-    return longest
-
-
-def dual_value(
-    program: Program, x: Vector, s: Vector, lower: Vector, upper: Vector, bend: Vector
-) -> float:
-    """A lower bound on the objective of every v with lower <= v <= upper; -inf where none is known.
+def dual_bounds(
+    program: Program,
+    x: Vector,
+    s: Vector,
+    lower: Vector,
+    upper: Vector,
+    bend: Vector,
+    balance: Balance = balancing_moves,
+) -> tuple[float, float]:
+    """Lower bounds on the objective of every v with lower <= v <= upper: proven, and likely; -inf
+    where none is known.
 
     For any slopes s within their bounds and any x, with rho = P x + q + B's,
 
         f(v) >= rho.v - x'Px/2 + (v - x)'P(v - x)/2 - sum_k (s_k c_k + rho_k*(s_k)),
 
     with rho_k*(s) = r_k s^2 / 2 or the conjugate of the loss (Fenchel's inequality), and
-    P - diag(bend) is positive semidefinite. Where nothing bounds v and rho is rounding, v is taken
-    to be within `flat_reach` of x: the one assumption.
+    P - diag(bend) is positive semidefinite. Where nothing bounds v and rho is rounding, the likely
+    bound takes v to be within `flat_reach` of x; the proven one moves s until rho is exactly 0
+    (`balance.py`).
     """
     s, conjugates = program.conjugates(s)
     constant = program.constant - conjugates
@@ -239,7 +281,7 @@ def dual_value(
     sizes = program.sizes
     size = np.asarray(sizes.P @ np.abs(x) + sizes.q + sizes.backward(np.abs(s)))
     largest = float(size.max(initial=0.0))
-    rounding = 2.0**-52 * (COSTS.linear_rounding * size + COSTS.largest_rounding * largest)
+    rounding = EPSILON * (COSTS.linear_rounding * size + COSTS.largest_rounding * largest)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         v = np.where(bend > 0.0, x - rest / bend, np.where(rest > 0.0, -np.inf, np.inf))
         v = np.clip(v, lower, upper)
@@ -251,8 +293,13 @@ def dual_value(
     bent, moved_to = 0.5 * float(x @ (program.P @ x)), float(rest @ x)
     terms = abs(program.constant) + program.conjugate_size(s) + abs(bent)
     terms += float(np.abs(rest) @ np.abs(x)) + abs(least)
-    outward = COSTS.sum_rounding * 2.0**-52 * terms
-    return constant - bent + moved_to + least - outward
+    outward = COSTS.sum_rounding * EPSILON * terms
+    likely = constant - bent + moved_to + least - outward
+    if likely == -np.inf:
+        return likely, likely
+    error = COSTS.rest_rounding * EPSILON * size
+    proven = balanced_value(program, x, s, rest, error, (lower, upper), bend, balance) - outward
+    return min(proven, likely), likely
 
 
 def repaired(system: System, at: Point, lift: float, settle: bool) -> Point:
@@ -260,7 +307,7 @@ def repaired(system: System, at: Point, lift: float, settle: bool) -> Point:
     room.
 
     With `settle`, slopes that are nearer to a bound than their slack is to 0 are first put there,
-    and stay: what no active row holds then balances exactly. The point is good for `dual_value`
+    and stay: what no active row holds then balances exactly. The point is good for `dual_bounds`
     alone.
     """
     program = system.program
@@ -279,7 +326,7 @@ def repaired(system: System, at: Point, lift: float, settle: bool) -> Point:
     factor, none = system.factor(delta, -lift), np.zeros(program.count)
     for _ in range(COSTS.repairs):
         rest = program.P @ x - lift * x + program.q + program.backward(s)
-        dx, ds = refined(program, factor, delta, -rest, none, -lift)
+        dx, ds, _ = refined(program, factor, delta, -rest, none, -lift)
         x, s = x + dx, s + ds
     return Point(x, s, at.low, at.high, at.n, at.p)
 

@@ -20,6 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Booleans, Floats, Matrix, Vector
+from lighttouch.interior.runs import Runs, runs_of
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import conjugate_values, derivatives
 
@@ -68,19 +69,27 @@ class Program:
         """The first row of every block, and after the last the count of all."""
         return tuple(np.cumsum([0, *(block.shape[0] for block in self.blocks)]).tolist())
 
+    @cached_property
+    def parts(self) -> tuple[tuple[slice, Matrix, Runs | None], ...]:
+        """The places of each block's rows, the block, and its runs where they are long."""
+        return tuple(
+            (slice(first, first + b.shape[0]), b, runs_of(b) if sparse.issparse(b) else None)
+            for first, b in zip(self.starts, self.blocks, strict=False)
+        )
+
     def forward(self, x: Vector) -> Vector:
         """B x."""
-        if len(self.blocks) == 1:  # without a copy
-            return np.asarray(self.blocks[0] @ x)
-        return np.concatenate([np.zeros(0), *(np.asarray(block @ x) for block in self.blocks)])
+        found = [np.asarray(b @ x) if r is None else r.forward(x) for _, b, r in self.parts]
+        return found[0] if len(found) == 1 else np.concatenate([np.zeros(0), *found])
 
     def backward(self, s: Vector) -> Vector:
         """B's."""
-        if len(self.blocks) == 1:
-            return np.asarray(self.backwards[0] @ s)
         out = np.zeros(self.dimension)
-        for first, block in zip(self.starts, self.backwards, strict=False):
-            out += block @ s[first : first + block.shape[1]]
+        for (rows, _, runs), back in zip(self.parts, self.backwards, strict=True):
+            if runs is None:
+                out += back @ s[rows]
+            else:
+                runs.add_backward(s[rows], out)
         return out
 
     @cached_property
@@ -194,41 +203,71 @@ def bound_rows(lower: Vector, upper: Vector) -> tuple[Matrix, Vector]:
 
 @dataclass(frozen=True)
 class Units:
-    """x = columns * x', s = rows * s' / objective: how a scaled program is read back."""
+    """x = columns * x', s = rows * s' / objective: how a scaled program is read back; with a basis,
+    x = basis (columns * x').
+    """
 
     columns: Vector
     rows: Vector
     objective: float
+    basis: Floats | None = None
+
+    def parameters(self, x: Vector) -> Vector:
+        """Read back."""
+        moved = x * self.columns
+        return moved if self.basis is None else np.asarray(self.basis @ moved)
+
+    def inner(self, x: Vector) -> Vector:
+        """The opposite way."""
+        moved = x if self.basis is None else np.linalg.solve(self.basis, x)
+        return np.asarray(moved / self.columns)
 
 
 def scaled(program: Program, sweeps: int) -> tuple[Program, Units]:
     """The program in units in which rows and columns have entries of about 1 (Ruiz 2001)."""
     columns, rows = np.ones(program.dimension), np.ones(program.count)
-    P, blocks = abs(sparse.csr_matrix(program.P)), [abs(block) for block in program.blocks]
+    P, blocks = abs(sparse.csr_matrix(program.P)), program.sizes.blocks
+    backwards = program.sizes.backwards
     for _ in range(sweeps):
-        row_size = np.concatenate(
-            [np.zeros(0)]
-            + [
-                _row_maxima(block, rows[first : first + block.shape[0]], columns)
-                for first, block in zip(program.starts, blocks, strict=False)
-            ]
-        )
-        row_size[program.is_smooth] = 1.0
-        rows /= np.sqrt(np.where(row_size > 0.0, row_size, 1.0))
-        column_size = _row_maxima(P, columns, columns)
-        for first, block in zip(program.starts, blocks, strict=False):
-            found = _column_maxima(block, rows[first : first + block.shape[0]], columns)
+        row_size = _row_sizes(program, blocks, rows, columns)
+        rows /= np.sqrt(row_size)
+        column_size = row_maxima(P, columns, columns)
+        for first, block in zip(program.starts, backwards, strict=False):
+            found = row_maxima(block, columns, rows[first : first + block.shape[1]])
             column_size = np.maximum(column_size, found)
-        columns /= np.sqrt(np.where(column_size > 0.0, column_size, 1.0))
-    return _in_units(program, Units(_power_of_two(columns), _power_of_two(rows), 1.0))
+        column_size[column_size == 0.0] = 1.0
+        columns /= np.sqrt(column_size)
+        if max(np.abs(np.log2(size)).max(initial=0.0) for size in (row_size, column_size)) <= 0.5:
+            break  # nothing changes by more than half a power of two
+    return in_units(program, Units(power_of_two(columns), power_of_two(rows), 1.0))
 
 
-def _power_of_two(sizes: Vector) -> Vector:
+def with_rows_scaled(program: Program, columns: Vector) -> tuple[Program, Units]:
+    """The program in given units of x, powers of two, and units of its rows in which their largest
+    entry is about 1.
+    """
+    blocks = [abs(block) for block in program.blocks]
+    sizes = _row_sizes(program, blocks, np.ones(program.count), columns)
+    return in_units(program, Units(columns, power_of_two(1.0 / sizes), 1.0))
+
+
+def _row_sizes(program: Program, blocks: Sequence[Matrix], rows: Vector, columns: Vector) -> Vector:
+    """The largest entry of every row of these blocks, 1 where there is none or a loss is smooth."""
+    sizes = np.ones(program.count)
+    for first, block in zip(program.starts, blocks, strict=False):
+        mine = slice(first, first + block.shape[0])
+        sizes[mine] = row_maxima(block, rows[mine], columns)
+    sizes[program.is_smooth | (sizes <= 0.0)] = 1.0
+    return sizes
+
+
+def power_of_two(sizes: Vector) -> Vector:
     """The nearest ones: multiplying by them is exact, so that a path resumes to the same bits."""
     return np.asarray(np.exp2(np.round(np.log2(sizes))))
 
 
-def _in_units(program: Program, units: Units) -> tuple[Program, Units]:
+def in_units(program: Program, units: Units) -> tuple[Program, Units]:
+    """The program in units of columns and rows, and of an objective of about 1."""
     columns, rows = units.columns, units.rows
     by_columns = sparse.diags(columns)
     P = sparse.csr_matrix(by_columns @ sparse.csr_matrix(program.P) @ by_columns)
@@ -236,7 +275,8 @@ def _in_units(program: Program, units: Units) -> tuple[Program, Units]:
     for first, block in zip(program.starts, program.blocks, strict=False):
         scale = rows[first : first + block.shape[0]]
         if sparse.issparse(block):
-            blocks.append(sparse.csr_matrix(sparse.diags(scale) @ block @ by_columns))
+            data = np.repeat(scale, np.diff(block.indptr)) * block.data * columns[block.indices]
+            blocks.append(sparse.csr_matrix((data, block.indices, block.indptr), block.shape))
         else:
             blocks.append(scale[:, None] * block * columns)
     q = columns * program.q
@@ -245,7 +285,7 @@ def _in_units(program: Program, units: Units) -> tuple[Program, Units]:
     finite = np.abs(finite[np.isfinite(finite)])
     size = max(size, float(finite.max(initial=0.0)))
     size = max([size, *(float(each.share.max()) for each in program.smooth)])
-    factor = float(_power_of_two(np.array([1.0 / size]))[0]) if size > 0.0 else 1.0
+    factor = float(power_of_two(np.array([1.0 / size]))[0]) if size > 0.0 else 1.0
     changed = Program(
         P * factor,
         q * factor,
@@ -260,23 +300,15 @@ def _in_units(program: Program, units: Units) -> tuple[Program, Units]:
     return changed, Units(columns, rows, factor)
 
 
-def _row_maxima(matrix: Matrix, rows: Vector, columns: Vector) -> Floats:
+def row_maxima(matrix: Matrix, rows: Vector, columns: Vector) -> Floats:
     """max_j rows_i |m_ij| columns_j."""
-    if sparse.issparse(matrix):
-        entries = sparse.csr_matrix(
-            (matrix.data * columns[matrix.indices], matrix.indices, matrix.indptr), matrix.shape
-        )
-        return np.asarray(rows * entries.max(axis=1).toarray().ravel())
-    return np.asarray(rows * (matrix * columns).max(axis=1, initial=0.0))
-
-
-def _column_maxima(matrix: Matrix, rows: Vector, columns: Vector) -> Floats:
-    if sparse.issparse(matrix):
-        lines = np.repeat(rows, np.diff(matrix.indptr))
-        out = np.zeros(matrix.shape[1])
-        np.maximum.at(out, matrix.indices, matrix.data * lines)
-        return out * columns
-    return np.asarray(columns * (matrix * rows[:, None]).max(axis=0, initial=0.0))
+    if not sparse.issparse(matrix):
+        return np.asarray(rows * (matrix * columns).max(axis=1, initial=0.0))
+    largest, filled = np.zeros(matrix.shape[0]), np.flatnonzero(np.diff(matrix.indptr))
+    if filled.size:
+        entries = matrix.data * columns[matrix.indices]
+        largest[filled] = np.maximum.reduceat(entries, matrix.indptr[filled])
+    return rows * largest
 
 
 def stacked(parts: Sequence[Program]) -> Program:

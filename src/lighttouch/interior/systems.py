@@ -46,11 +46,12 @@ def refined(
     bottom: Vector,
     lift: float = 0.0,
     refinements: int = COSTS.refinements,
-) -> tuple[Vector, Vector]:
-    """The solution for P + lift I, refined while that helps."""
+) -> tuple[Vector, Vector, bool]:
+    """The solution for P + lift I, refined while that helps; and whether it needed that."""
     dx, ds = factor.solve(top, bottom)
     rest, size = _rest(program, delta, lift, top, bottom, dx, ds)
     largest = max(float(np.abs(top).max(initial=0.0)), float(np.abs(bottom).max(initial=0.0)))
+    needed = size > COSTS.refined * largest
     for _ in range(refinements):
         if size <= COSTS.refined * largest or not np.isfinite(size):
             break
@@ -60,7 +61,7 @@ def refined(
         if not found < size:
             break
         (dx, ds), size = better, found
-    return dx, ds
+    return dx, ds, needed
 
 
 def _rest(
@@ -110,8 +111,11 @@ class DenseSystem:
         weights[self.equal] = 0.0
         H = np.array(self.P, order="F")
         diagonal = np.full(self.program.dimension, lift)
-        for first, block in zip(self.program.starts, self.program.blocks, strict=False):
-            _add_gram(H, diagonal, block, weights[first : first + block.shape[0]])
+        for rows, block, runs in self.program.parts:
+            if runs is None:
+                _add_gram(H, diagonal, block, weights[rows])
+            else:
+                runs.add_gram(weights[rows], H)
         H.flat[:: H.shape[0] + 1] += diagonal
         g = 0.0
         if self.equal.size:

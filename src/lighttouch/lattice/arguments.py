@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError, DataError
-from lighttouch.validation import one_of
+from lighttouch.validation import one_of, plain_array, told
 
 Sizes = Sequence[int]
 INTERPOLATIONS = ("simplex", "hypercube")
@@ -114,10 +114,7 @@ def checked_inputs(X: Any, features: int) -> Floats:
         raise DataError(
             "lattice inputs must be a dense table, got a sparse matrix; give X.toarray()"
         )
-    try:
-        given = np.asarray(X)
-    except ValueError as error:
-        raise DataError(f"lattice inputs must be a table of numbers: {error}") from None
+    given = plain_array(X, "lattice inputs")
     if given.ndim != 2 or given.shape[1] != features:
         shape = " x ".join(map(str, given.shape)) or "a single number"
         raise DataError(
@@ -140,7 +137,7 @@ def _as_doubles(given: npt.NDArray[Any], names: list[Any]) -> Floats:
     try:
         with np.errstate(over="ignore"):
             return np.ascontiguousarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(_first_not_number(given, names)) from None
 
 
@@ -149,8 +146,11 @@ def _first_not_number(given: npt.NDArray[Any], names: list[Any]) -> str:
         for row, cell in enumerate(given[:, column]):
             try:
                 float(cell)
-            except (TypeError, ValueError):
-                return f"column {name!r} must hold numbers, got {cell!r} in row {row}"
+            except (TypeError, ValueError, OverflowError):
+                return (
+                    f"column {name!r} must hold numbers that a float holds, got {told(cell)} in "
+                    f"row {row}"
+                )
     return f"lattice inputs must be numbers, got {given.dtype} data"
 
 

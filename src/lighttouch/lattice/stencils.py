@@ -88,7 +88,7 @@ def constraints_from(
     _fill(sizes, [each for each in stencils if each.count], indptr, indices, data, b)
     A = sparse.csr_matrix((data, indices, indptr), shape=(rows, math.prod(sizes)))
     A.has_canonical_format = True
-    return LinearConstraints(A, b, nested=nested)
+    return LinearConstraints(A, b, nested=nested, copy=False)
 
 
 def require_room(

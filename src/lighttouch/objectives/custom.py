@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,10 @@ from lighttouch.errors import DataError
 from lighttouch.kernels.verbs.custom import PythonObjective, compiled_objective, name_of
 from lighttouch.kernels.verbs.objectives import example_value
 from lighttouch.objectives.base import RecordObjective
-from lighttouch.validation import finite_vector, positive_int
+from lighttouch.running import Timed, prepared
+from lighttouch.validation import finite_vector, function, positive_int
+
+REMEMBERED = 8  # points: a run asks again for its best, its last and its first
 
 
 class CustomObjective(RecordObjective):
@@ -54,17 +58,29 @@ class CustomObjective(RecordObjective):
         self.examples = positive_int(examples, "examples")
         self.cost = float(dimension)
         self.interpreted = record is None
+        function(value, "value", "value(i, w), that returns a number")
+        function(gradient, "gradient", "gradient(i, w), that returns an array")
         self.functions = name_of(value), name_of(gradient)
         self.record = (
-            PythonObjective(value, gradient)
+            PythonObjective(Timed(value), Timed(gradient))
             if record is None
             else compiled_objective(record, value, gradient)
         )
 
     def value(self, w: Any) -> float:
-        value = super().value(w)
+        """The objective at w; of a few points it is remembered, where Python computes it."""
+        point = finite_vector(w, "w", self.dimension)
+        known: OrderedDict[bytes, float] = prepared(self, "values", OrderedDict)
+        key = point.tobytes() if self.interpreted else b""
+        if key in known:
+            return float(known[key])
+        value = super().value(point)
         if math.isnan(value):
-            self._refuse_nan(finite_vector(w, "w", self.dimension))
+            self._refuse_nan(point)
+        if self.interpreted:
+            known[key] = value
+            if len(known) > REMEMBERED:
+                known.popitem(last=False)
         return value
 
     def _refuse_nan(self, w: Vector) -> None:

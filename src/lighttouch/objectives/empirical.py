@@ -46,6 +46,9 @@ class EmpiricalRisk(RecordObjective):
         of the exposure.
     l1 : float, default 0.0
         Strength of the l1 penalty (lasso), which draws parameters to 0.
+    copy : bool, default True
+        Whether X and y are copied, so that changing them later changes nothing here. Files mapped
+        to memory (`np.memmap`) never are.
 
     Examples
     --------
@@ -67,8 +70,9 @@ class EmpiricalRisk(RecordObjective):
         roughness: Any = None,
         offset: Any = None,
         l1: float = 0.0,
+        copy: bool = True,
     ) -> None:
-        self.X: Matrix = finite_matrix(X, "X")
+        self.X: Matrix = finite_matrix(X, "X", own=copy)
         self.examples, self.dimension = self.X.shape
         if self.examples == 0 or self.dimension == 0:
             raise DataError(
@@ -77,10 +81,12 @@ class EmpiricalRisk(RecordObjective):
         self.loss = loss
         self.loss_row: LossRow = loss_of(loss)
         _refuse_other_count(self.loss_row, self.examples)
-        self.y = finite_vector(y, "y", self.examples)
+        self.y = finite_vector(y, "y", self.examples, own=copy)
         self.l2 = positive(l2, "l2", zero=True)
         self.l1 = positive(l1, "l1", zero=True)
-        self.offset = None if offset is None else finite_vector(offset, "offset", self.examples)
+        self.offset = (
+            None if offset is None else finite_vector(offset, "offset", self.examples, own=True)
+        )
         self.sample_weight = (
             None if sample_weight is None else _weights(sample_weight, self.examples)
         )
@@ -197,6 +203,7 @@ class PairwiseRisk(EmpiricalRisk):
             roughness=roughness,
             offset=offset,
             l1=l1,
+            copy=False,
         )
 
 
@@ -224,7 +231,7 @@ def _penalty_rows(roughness: Any, dimension: int) -> tuple[Any, Vector]:
 
 
 def _weights(sample_weight: Any, examples: int) -> Vector:
-    weights = finite_vector(sample_weight, "sample_weight", examples)
+    weights = finite_vector(sample_weight, "sample_weight", examples, own=True)
     if (weights < 0).any():
         row = int(np.argmax(weights < 0))
         raise DataError(f"sample_weight must not be negative, got {weights[row]} in row {row}")

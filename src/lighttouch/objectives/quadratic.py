@@ -38,11 +38,11 @@ class Quadratic(RecordObjective):
     """
 
     def __init__(self, P: Any, q: Any) -> None:
-        self.P: Matrix = finite_matrix(P, "P")
+        self.P: Matrix = finite_matrix(P, "P", own=True)
         if self.P.shape[0] != self.P.shape[1] or self.P.shape[0] == 0:
             raise DataError(f"P must be square and not empty, got shape {self.P.shape}")
         self.dimension = int(self.P.shape[0])
-        self.q = finite_vector(q, "q", self.dimension)
+        self.q = finite_vector(q, "q", self.dimension, own=True)
         self.examples = 1
         self._refuse_asymmetric()
         if scipy.sparse.issparse(self.P):

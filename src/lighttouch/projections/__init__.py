@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.domains import Domain, Everywhere
+from lighttouch.errors import ConstraintError
 from lighttouch.projections.result import Projected
 from lighttouch.projections.sets import feasible_set
 from lighttouch.running import OutOfTimeError, within
-from lighttouch.validation import finite_vector, positive
+from lighttouch.validation import finite_vector, positive, told
 
 __all__ = ["OutOfTimeError", "Projected", "project"]
 
@@ -71,6 +72,15 @@ def project(
     array([1.5, 1.5, 1.5])
     """
     begun = time.perf_counter()
+    if not isinstance(constraints, RecordConstraints):
+        raise ConstraintError(
+            "constraints must be constraints such as ordering(3) or LinearConstraints(A, b), got "
+            f"{told(constraints)}"
+        )
+    if warm is not None and isinstance(warm, str | bytes | int | float):
+        raise ValueError(
+            f"warm must be the `warm` of an earlier projection, or None; got {told(warm)}"
+        )
     point = finite_vector(w, "w", constraints.dimension)
     with within(math.inf if time_limit is None else positive(time_limit, "time_limit")):
         found = feasible_set(constraints, domain).nearest(point, warm)

@@ -33,6 +33,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from lighttouch.arrays import Indices, Vector
+from lighttouch.projections.blocks import BlockDiagonal
 from lighttouch.projections.costs import COSTS, TINY
 from lighttouch.projections.orders.on_graphs import GraphOrders
 
@@ -50,8 +51,10 @@ class QuadraticForm(Protocol):
         """Of H."""
 
     @property
-    def matrix(self) -> Floats | None:
-        """H where it is dense and small enough to factor; None where only products are."""
+    def matrix(self) -> Floats | BlockDiagonal | None:
+        """H where it is dense, or of dense blocks, and small enough to factor; None where only
+        products are.
+        """
 
     def apply(self, w: Floats) -> Floats:
         """H @ w."""
@@ -248,6 +251,8 @@ class Splitting:
         self, quadratic: QuadraticForm, strength: float
     ) -> Callable[[Floats, Floats], Floats]:
         """(right, start) -> the solution of (H + strength forms'forms) w = right."""
+        if isinstance(quadratic.matrix, BlockDiagonal):
+            return quadratic.matrix.plus(strength * (self.transposed @ self.forms)).solver()
         if quadratic.matrix is not None:
             coupling = strength * np.asarray((self.transposed @ self.forms).todense())
             return cholesky_solver(quadratic.matrix + coupling)
@@ -319,8 +324,10 @@ def normal_at(splitting: Splitting, at: SplittingState) -> tuple[Floats, Floats,
     return z, at.strength * (target - z), slack
 
 
-def cholesky_solver(H: Floats) -> Callable[[Floats, Floats], Floats]:
+def cholesky_solver(H: Floats | BlockDiagonal) -> Callable[[Floats, Floats], Floats]:
     """(right, start) -> the solution of H w = right; `start` is not needed."""
+    if isinstance(H, BlockDiagonal):
+        return H.solver()
     factor = scipy.linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
     return lambda right, start: np.asarray(
         scipy.linalg.cho_solve(factor, right, check_finite=False)

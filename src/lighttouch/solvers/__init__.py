@@ -3,6 +3,7 @@
 from lighttouch.solvers.accelerated import Accelerated
 from lighttouch.solvers.approx_sgd import ApproxSGD
 from lighttouch.solvers.automatic import Automatic
+from lighttouch.solvers.cutting_planes import CuttingPlanes
 from lighttouch.solvers.frank_wolfe import OnlineFrankWolfe
 from lighttouch.solvers.full_touch import FullTouch
 from lighttouch.solvers.interior import InteriorPoint
@@ -21,6 +22,7 @@ __all__ = [
     "AlternatingDirections",
     "ApproxSGD",
     "Automatic",
+    "CuttingPlanes",
     "FullTouch",
     "InteriorPoint",
     "InverseSqrt",

@@ -17,13 +17,19 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
-from lighttouch.kernels.verbs.objectives import smooth_value_and_gradient
+from lighttouch.kernels.verbs.objectives import smooth_value, smooth_value_and_gradient
 from lighttouch.problem import Problem
-from lighttouch.projections import OutOfTimeError, project
+from lighttouch.projections import OutOfTimeError, Projected, project
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
 from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit, runnable
-from lighttouch.solvers.bounds import Tangent, bound_by_slopes, bound_within, lower_bound
+from lighttouch.solvers.bounds import (
+    Tangent,
+    bound_by_slopes,
+    bound_within,
+    lower_bound,
+    minorant,
+)
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import (
     TINY,
@@ -172,23 +178,25 @@ class Accelerated(BaseSolver[AcceleratedState]):
 
     def _look(self, problem: Problem, state: AcceleratedState) -> None:
         """Renew best point and bound; end, or narrow the kinks when rounding dominates."""
-        w = state.w
+        w, before = state.w, state.bound
         objective = problem.objective.value(w)
         if objective < state.best_objective:
             state.best, state.best_objective = w, objective
         rounded, gradient = _evaluate(problem, state.x, state)
-        _renew_bounds(problem, state, rounded, gradient)
+        value, gradient = _minorant(problem, state, rounded, gradient)
+        _renew_bounds(problem, state, value, gradient)
         enough = self.tolerance * state.unit
         if self._proven(state):
             state.ended = True
             return
         if self._likely(state):
-            self._end(problem, state, rounded, gradient)
+            self._end(problem, state, value, gradient)
             return
-        little = state.checkpoint - rounded <= COSTS.little_progress * enough
+        risen = state.bound - before if math.isfinite(before) else 0.0
+        little = state.checkpoint - rounded + risen <= COSTS.little_progress * enough
         state.checkpoint = rounded
-        rounding = objective - rounded
-        dominates = rounded - max(state.bound, state.likely_bound) < 0.5 * rounding
+        rounding = objective - value
+        dominates = value - max(state.bound, state.likely_bound) < 0.5 * rounding
         if (little or dominates) and rounding > COSTS.little_rounding * enough and state.width > 0:
             state.width /= COSTS.narrowing
             state.curvature *= COSTS.narrowing
@@ -198,7 +206,7 @@ class Accelerated(BaseSolver[AcceleratedState]):
         state.stalled = state.stalled + 1 if little else 0
         patience = COSTS.kinked_patience if state.width > 0.0 else COSTS.patience
         if state.stalled >= patience:
-            self._end(problem, state, rounded, gradient)
+            self._end(problem, state, value, gradient)
 
     def _end(
         self, problem: Problem, state: AcceleratedState, value: float, gradient: Vector
@@ -256,12 +264,35 @@ def _evaluate(problem: Problem, x: Vector, state: AcceleratedState) -> tuple[flo
     return float(value), out * state.scale
 
 
-def _nearest(problem: Problem, x: Vector, state: AcceleratedState) -> Vector:
-    """The projection, in units of `scale` (which differ from 1 only where the set is a box)."""
+def _value(problem: Problem, x: Vector, state: AcceleratedState) -> float:
+    """The rounded objective alone."""
+    objective, spare = problem.objective, np.zeros(x.size)
+    run = runnable(smooth_value, problem)
+    state.counters[SAMPLES] += objective.examples
+    w = state.scale * x
+    return float(run(objective.record, objective.examples, objective.l2, state.width, w, spare))
+
+
+def _minorant(
+    problem: Problem, state: AcceleratedState, rounded: float, gradient: Vector
+) -> tuple[float, Vector]:
+    """The best line below the objective that touches near x, in units of `scale`: the tangent of
+    the rounded objective, or one that rounding does not lower.
+    """
+    found = minorant(problem.objective, state.w, state.width) if state.width > 0.0 else None
+    return (rounded, gradient) if found is None else (found[0], found[1] * state.scale)
+
+
+def _projected(problem: Problem, x: Vector, state: AcceleratedState) -> Projected:
+    """The projection of x, which is in units of `scale` (1 but where the set is a box)."""
     state.counters[CHECKS] += problem.constraints.members
     found = project(state.scale * x, problem.constraints, problem.domain, warm=state.warm)
     state.warm = found.warm
-    return np.asarray(found.w / state.scale)
+    return found
+
+
+def _nearest(problem: Problem, x: Vector, state: AcceleratedState) -> Vector:
+    return np.asarray(_projected(problem, x, state).w / state.scale)
 
 
 def _backtrack(problem: Problem, state: AcceleratedState, value: float, gradient: Vector) -> Vector:
@@ -273,7 +304,7 @@ def _backtrack(problem: Problem, state: AcceleratedState, value: float, gradient
     while True:
         x = _nearest(problem, state.y - gradient / state.curvature, state)
         move = x - state.y
-        new_value, _ = _evaluate(problem, x, state)
+        new_value = _value(problem, x, state)
         model = value + float(gradient @ move) + 0.5 * state.curvature * float(move @ move)
         if new_value <= model + COSTS.value_rounding * abs(value) or state.curvature > 1.0 / TINY:
             return x
@@ -319,7 +350,6 @@ def _renew_bounds(
 def _tangent(
     problem: Problem, state: AcceleratedState, value: float, gradient: Vector, steps: float
 ) -> Tangent:
-    length = steps / state.curvature
-    p = _nearest(problem, state.x - length * gradient, state)
-    scale = state.scale
-    return Tangent(state.w, value, gradient / scale, scale * p, length, scale)
+    length, scale = steps / state.curvature, state.scale
+    found = _projected(problem, state.x - length * gradient, state)
+    return Tangent(state.w, value, gradient / scale, found.w, length, scale, found.certificate)

@@ -22,7 +22,9 @@ from lighttouch.result import Status
 from lighttouch.solvers.accelerated import Accelerated
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.costs import COSTS
-from lighttouch.solvers.interior import InteriorPoint, interior_seconds
+from lighttouch.solvers.cutting_planes import CuttingPlanes
+from lighttouch.solvers.interior import InteriorPoint
+from lighttouch.solvers.interior_rounds import interior_seconds
 from lighttouch.solvers.sampled import SampledAdaGrad
 from lighttouch.solvers.scales import check_operations, has_kinks, pass_operations
 from lighttouch.solvers.splitting import AlternatingDirections
@@ -92,13 +94,38 @@ class Automatic(BaseSolver[ChainState]):
         if seconds <= patience:
             short = seconds <= COSTS.short_interior
             tolerance = min(self.tolerance, COSTS.interior_claim) if short else self.tolerance
-            return (InteriorPoint(tolerance), polish)
+            return (InteriorPoint(tolerance), *self._planes(problem, feasible), polish)
         if cheap and check_operations(problem) <= COSTS.cheap_check:
-            return (polish,)
+            return self._with_proof(problem, feasible, polish)
         sampled = SampledAdaGrad(self.tolerance)
         if seconds <= COSTS.proof_seconds:
             return (sampled, InteriorPoint(self.tolerance, near=True))
-        return (sampled, Accelerated(self.tolerance, near=True)) if _polish(problem) else (sampled,)
+        polish = Accelerated(self.tolerance, near=True)
+        affordable = _polish(problem) or _provable_passes(problem) >= COSTS.proof_passes
+        return (sampled, polish) if affordable else (sampled,)
+
+    def _with_proof(
+        self, problem: Problem, feasible: FeasibleSet, polish: Accelerated
+    ) -> tuple[AnySolver, ...]:
+        """FISTA, and what proves its answer, or finds a better one, where that is cheap too. Under
+        rules that make projections dear, the others go first: they need few.
+        """
+        interior = InteriorPoint(self.tolerance)
+        proofs: tuple[AnySolver, ...] = self._planes(problem, feasible)
+        if interior.objection_to(problem) is None:
+            if interior_seconds(problem) > COSTS.short_interior:
+                return (polish,)
+            proofs = (interior, *proofs)
+        if feasible.is_coupled or feasible.is_curved or not proofs:
+            return (*proofs, polish)
+        return (replace(polish, passes=COSTS.passes_before_proof), *proofs, polish)
+
+    def _planes(self, problem: Problem, feasible: FeasibleSet) -> tuple[AnySolver, ...]:
+        """Cutting planes, for functions that the interior point cannot take as they are."""
+        needed = feasible.is_curved or InteriorPoint().objection_to(problem) is not None
+        small = problem.dimension <= COSTS.cutting_dimension
+        cheap = pass_operations(problem) <= COSTS.cutting_pass
+        return (CuttingPlanes(self.tolerance),) if needed and small and cheap else ()
 
     def _interior_seconds(self, problem: Problem, feasible: FeasibleSet) -> float:
         """About how long an interior point would take; infinite where others are better anyway:
@@ -132,6 +159,8 @@ class Automatic(BaseSolver[ChainState]):
 
     def _next(self, problem: Problem, state: ChainState) -> None:
         """Go on with the next solver from the solution of this one."""
+        if state.place == 0 and not problem.relative_violation(state.best) > 0.0:
+            state.best_objective = problem.objective.value(state.best)  # the start, feasible
         solution = state.solver.solution(state.inner)
         objective = problem.objective.value(solution)
         if objective < state.best_objective:
@@ -144,6 +173,10 @@ class Automatic(BaseSolver[ChainState]):
 
     def finished(self, state: ChainState) -> Status | None:
         status = state.solver.finished(state.inner)
+        if status is None:
+            return None
+        if state.best_objective - self.lower_bound(state) <= self._enough(state):
+            return Status.CONVERGED  # what one has found, another has proven
         last = state.place + 1 == len(state.solvers)
         return status if last or state.solver.is_content(state.inner) else None
 
@@ -170,20 +203,41 @@ class Automatic(BaseSolver[ChainState]):
         return state.solver.multipliers(problem, state.inner)
 
     def accuracy(self, state: ChainState) -> float:
-        return state.solver.accuracy(state.inner)
+        return max(self._enough(state), state.solver.accuracy(state.inner))
+
+    def _enough(self, state: ChainState) -> float:
+        """The gap within which the best point of the solvers before may be called optimal."""
+        known = math.isfinite(state.best_objective)
+        return self.tolerance * abs(state.best_objective) if known else 0.0
 
     def notes(self, state: ChainState) -> Sequence[str]:
         return state.solver.notes(state.inner)
 
 
 def _within_budget(problem: Problem, state: ChainState, solver: AnySolver) -> AnySolver:
-    """A finish that takes less work than the sampling before it, where kinks make it slow."""
+    """A finish that ends in a proof, or takes less work than the sampling before it, where kinks
+    make it slow.
+    """
     if not (isinstance(solver, Accelerated) and solver.near and has_kinks(problem)):
         return solver
     sampled = COSTS.sparse_operations * state.gradient_samples / problem.objective.examples
-    return replace(
-        solver, passes=max(COSTS.fewest_polish_passes, int(COSTS.polish_share * sampled))
-    )
+    few = max(COSTS.fewest_polish_passes, int(COSTS.polish_share * sampled))
+    proof = _provable_passes(problem)
+    return replace(solver, passes=proof if proof >= COSTS.proof_passes else few)
+
+
+def _provable_passes(problem: Problem) -> int:
+    """Full gradients that a proof may take; 0 where FISTA's bounds are seldom finite: without a
+    ridge or bounds on all parameters, or where projections are no matter of milliseconds.
+    """
+    lower, upper = problem.domain.bounds(problem.dimension)
+    bounded = bool(np.isfinite(lower).all() and np.isfinite(upper).all())
+    if not (bounded or problem.objective.l2 > 0.0):
+        return 0
+    feasible = feasible_set(problem.constraints, problem.domain)
+    if not (feasible.is_box or feasible.is_order):
+        return 0
+    return int(COSTS.proof_seconds * COSTS.pass_rate / max(1.0, pass_operations(problem)))
 
 
 def _full_pass_is_cheap(problem: Problem) -> bool:

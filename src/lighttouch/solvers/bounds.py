@@ -10,6 +10,11 @@ p, so that every v in C has <q, v - p> <= 0, and with rho = (x - p) / L
 What is left, <rho, v - p>, tends to 0 at an optimum and must be bounded over C: by the box or ball
 that C lies in, or by the curvature of f (an l2 term, a quadratic form, the data's Gram matrix).
 Where neither is there, the bound is minus infinity: nothing is claimed.
+
+A projection is not exact. With a gap e (|p - z|^2 / 2 minus its optimum, z = x - L g) the segment
+from p to v lies in C, so that <q, v - p> <= sqrt(2 e) |v - p| + 2 e; a point that is d away from
+the nearest one has <q, v - p> <= d |v - p| + d |q|. Either way the bound loses `drift` |v - p| and
+a constant, charged for all of C as well.
 """
 
 from __future__ import annotations
@@ -25,12 +30,15 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from lighttouch.arrays import Floats, Vector, dense
 from lighttouch.domains import Ball, Simplex
+from lighttouch.interfaces import Objective
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.losses import conjugate_values, quadratic
 from lighttouch.objectives import EmpiricalRisk, Quadratic
 from lighttouch.problem import Problem
+from lighttouch.projections.result import EXACT, Certificate
 from lighttouch.running import prepared
 from lighttouch.solvers.costs import COSTS, EPSILON
+from lighttouch.solvers.scales import TINY
 
 Factor = tuple[Floats, bool]  # as scipy.linalg.cho_factor gives it
 
@@ -48,6 +56,24 @@ class Tangent:
     p: Vector
     length: float
     scale: Vector
+    certificate: Certificate = EXACT  # of p
+
+    @property
+    def error(self) -> tuple[float, float]:
+        """How much <q, v - p> / L may exceed 0: per unit of |v - p|, and in any case."""
+        if not self.certificate.holds or self.length == 0.0:
+            return math.inf, math.inf
+        scale = float(np.square(self.scale).min())
+        if self.certificate.gap:  # not known, or 0, where the answer is as good as its method
+            gap = max(0.0, self.certificate.gap)
+            return math.sqrt(2.0 * gap) / self.length, 2.0 * gap / self.length
+        step = self.length * self.gradient * np.square(self.scale)
+        q = float(np.linalg.norm(self.x - step - self.p))
+        size = float(np.linalg.norm(np.abs(self.x) + np.abs(step) + np.abs(self.p)))
+        off = COSTS.outward * EPSILON * size
+        if self.certificate.kind != "exact":
+            off += COSTS.certified_accuracy * q
+        return off / (scale * self.length), off * q / (scale * self.length)
 
     @property
     def rest(self) -> Vector:
@@ -61,9 +87,15 @@ class Tangent:
 
 def lower_bound(problem: Problem, at: Tangent) -> float:
     """The best bound on the objective of every feasible point; -inf where none is known."""
-    if at.length == 0.0:  # the curvature overflowed
+    drift, lost = at.error
+    if not (math.isfinite(drift) and math.isfinite(lost)):
         return -math.inf
-    return max(_by_domain(problem, at), _by_curvature(problem, at)) - _rounding(problem, at)
+    found = max(
+        _by_domain(problem, at, drift),
+        _by_l2(problem, at, drift),
+        _by_curvature(problem, at, drift),
+    )
+    return found - lost - _rounding(at)
 
 
 def bound_within(radius: Vector, at: Tangent) -> float:
@@ -74,34 +106,40 @@ def bound_within(radius: Vector, at: Tangent) -> float:
     return at.base - float(np.abs(at.rest) @ radius)
 
 
-def _rounding(problem: Problem, at: Tangent) -> float:
-    """What adding up the terms may have rounded away, and what the projection did.
-
-    x - length gradient and p are rounded as doubles of their size. Divided by the length, that is
-    an error of rho: steps that are too short for x to notice prove nothing. It is charged for the
-    distances that bounds allow, or for `flat_reach` (as in `interior.path.dual_value`).
-    """
+def _rounding(at: Tangent) -> float:
+    """What adding up the terms may have rounded away."""
     terms = abs(at.value) + float(np.abs(at.gradient) @ (np.abs(at.p) + np.abs(at.x)))
-    summed = 4.0 * EPSILON * math.sqrt(at.x.size) * terms
-    lower, upper = problem.domain.bounds(problem.dimension)
-    far = INTERIOR.flat_reach * max(1.0, float(np.abs(at.p).max(initial=0.0)))
-    reach = np.minimum(upper - lower, far)
-    unsure = EPSILON * np.maximum(np.abs(at.x), np.abs(at.p))
-    return summed + float(unsure @ (reach / np.square(at.scale))) / at.length
+    return 4.0 * EPSILON * math.sqrt(at.x.size) * terms
 
 
-def _by_domain(problem: Problem, at: Tangent) -> float:
+def _by_domain(problem: Problem, at: Tangent, drift: float) -> float:
     """<rho, v - p> over the domain, coordinate by coordinate with an l2 term's help."""
     rest, domain = at.rest, problem.domain
+    lower, upper = domain.bounds(problem.dimension)
+    charged = drift * float(np.linalg.norm(np.maximum(upper - at.p, at.p - lower)))
+    if not math.isfinite(charged):
+        return -math.inf
     if isinstance(domain, Ball):
         center = np.zeros(rest.size) if domain.center is None else domain.center
-        return at.base + float(rest @ (center - at.p)) - domain.radius * float(np.linalg.norm(rest))
-    lower, upper = domain.bounds(problem.dimension)
+        least = float(rest @ (center - at.p)) - domain.radius * float(np.linalg.norm(rest))
+        return at.base + least - charged
     least = least_of_line(rest, problem.objective.l2, at.x, lower, upper)
     within = at.base + float(rest @ (at.x - at.p)) + least
     if isinstance(domain, Simplex):  # <rest, v> is least at a vertex
         within = max(within, at.base + domain.total * float(rest.min()) - float(rest @ at.p))
-    return within
+    return within - charged
+
+
+def _by_l2(problem: Problem, at: Tangent, drift: float) -> float:
+    """f exceeds its tangent at x by (l2/2) |v - x|^2: with <rho, v - x> and the drift that is least
+    at a distance of (|rho| + drift) / l2.
+    """
+    l2, rest = problem.objective.l2, at.rest
+    if l2 <= 0.0:
+        return -math.inf
+    away = at.x - at.p
+    least = -((float(np.linalg.norm(rest)) + drift) ** 2) / (2.0 * l2)
+    return at.base + float(rest @ away) - drift * float(np.linalg.norm(away)) + least
 
 
 def least_of_line(rest: Vector, l2: float, x: Vector, lower: Vector, upper: Vector) -> float:
@@ -119,23 +157,29 @@ def least_of_line(rest: Vector, l2: float, x: Vector, lower: Vector, upper: Vect
     return float(rest[moved] @ (ends[moved] - x[moved]))
 
 
-def _by_curvature(problem: Problem, at: Tangent) -> float:
+def _by_curvature(problem: Problem, at: Tangent, drift: float) -> float:
     """A quadratic f exceeds its tangent by (v - x)'P(v - x)/2: the sum is least at x - P^-1 rho."""
     if not isinstance(problem.objective, Quadratic):
         return -math.inf
-    factor = prepared(problem, "factor of P", lambda: _factor_of_P(problem))
-    if factor is None:
+    factor, bend = prepared(problem, "factor of P", lambda: _factor_of_P(problem))
+    if factor is None or bend <= 0.0:
         return -math.inf
-    rest = at.rest
-    less = 0.5 * float(rest @ scipy.linalg.cho_solve(factor, rest, check_finite=False))
-    return at.base + float(rest @ (at.x - at.p)) - less * (1.0 + math.sqrt(EPSILON))
+    rest, away = at.rest, at.x - at.p
+    square = float(rest @ scipy.linalg.cho_solve(factor, rest, check_finite=False))
+    less = 0.5 * (math.sqrt(max(0.0, square)) + drift / math.sqrt(bend)) ** 2
+    charged = drift * float(np.linalg.norm(away))
+    return at.base + float(rest @ away) - charged - less * (1.0 + math.sqrt(EPSILON))
 
 
-def _factor_of_P(problem: Problem) -> Factor | None:
+def _factor_of_P(problem: Problem) -> tuple[Factor | None, float]:
+    """A factor of P, and its least eigenvalue, both a little less."""
     assert isinstance(problem.objective, Quadratic)
     if float(problem.dimension) ** 3 / 3.0 > COSTS.largest_gram:
-        return None
-    return _factor(np.array(dense(problem.objective.P)))
+        return None, 0.0
+    P = np.array(dense(problem.objective.P))
+    least = float(scipy.linalg.eigvalsh(P, subset_by_index=(0, 0))[0])
+    outward = COSTS.outward * EPSILON * P.shape[0] * float(np.abs(P).max(initial=0.0))
+    return _factor(P), least - outward
 
 
 def _factor(H: Floats) -> Factor | None:
@@ -148,19 +192,45 @@ def _factor(H: Floats) -> Factor | None:
         return None
 
 
+def minorant(objective: Objective, x: Vector, width: float) -> tuple[float, Vector] | None:
+    """Value and gradient at x of a function below the objective, from the slopes of rounded losses.
+
+    phi(z) >= s z - phi*(s) for every slope s (Fenchel 1949). Rounded over `width`, phi has the
+    slopes s of its Moreau envelope and is width s^2 / 2 lower than this line: the tangent of the
+    rounded objective would lose that for every example, also for those far from the kink. The
+    penalties keep their curvature. None where no conjugates are known.
+    """
+    if not isinstance(objective, EmpiricalRisk) or objective.loss_row.users is not None:
+        return None
+    risk, z = objective, objective.predictions(x)
+    slopes, conjugates = conjugate_values(
+        risk.loss_row, quadratic(risk.loss_row, z, risk.y, width)[0], risk.y
+    )
+    weights, pull = risk.shares * slopes, np.asarray(risk.penalty_matrix @ x)
+    signs = np.clip(risk.l1 * x.size * x / max(width, TINY), -1.0, 1.0)  # of |w_j|, rounded
+    gradient = np.asarray(risk.X.T @ weights) + pull + risk.l1 * signs
+    gradient -= np.asarray(risk.roughness.T @ risk.roughness_target)
+    less = risk.l1 * float(np.abs(x).sum() - signs @ x)
+    terms = weights * z - risk.shares * conjugates
+    rounding = INTERIOR.sum_rounding * EPSILON * float(np.abs(weights) @ np.abs(z))
+    rounding += INTERIOR.sum_rounding * EPSILON * float(risk.shares @ np.abs(conjugates))
+    return float(terms.sum()) + risk.penalty_value(x) - less - rounding, gradient
+
+
 def fenchel_bound(
-    risk: EmpiricalRisk, slopes: Vector, normal: Vector, p: Vector, u: Vector
+    problem: Problem, risk: EmpiricalRisk, slopes: Vector, normal: Vector, at: Tangent, u: Vector
 ) -> float:
     """A bound from dual variables: one slope per example, and a vector normal to the set at p.
 
     phi(z) >= s z - phi*(s) for every slope s in the domain of phi* (Fenchel 1949), a convex penalty
-    lies above its tangent at any u, and <normal, v - p> <= 0 for every feasible v. With shares a_i
+    lies above its tangent at any u, and <normal, v - p> <= 0 for every feasible v, but for the
+    error of the projection. With shares a_i
 
         f(v) >= sum_i a_i (s_i (x_i.v + o_i) - phi*(s_i)) + penalty(u) + <penalty'(u), v - u> + b.v
 
     with offsets o, and any b between -l1 and l1. Where X'(a s) + penalty'(u) + b = -normal, to
-    rounding, the right side is bounded by its value at p, less what the rounding is worth within
-    `flat_reach` of p (as in `interior.path.dual_value`); elsewhere nothing is claimed.
+    rounding, the right side is bounded by its value at p, less what is left over within the bounds
+    of the domain. Without bounds it must be left to `interior.balance`, which takes no rules.
     """
     slopes, conjugates = conjugate_values(risk.loss_row, slopes, risk.y)
     weights = risk.shares * slopes
@@ -168,16 +238,18 @@ def fenchel_bound(
     rest = np.asarray(risk.X.T @ weights) + pull + normal
     rest -= np.clip(rest, -risk.l1, risk.l1)
     size = np.asarray(abs(risk.X).T @ np.abs(weights)) + np.abs(pull) + np.abs(normal)
-    allowed = INTERIOR.linear_rounding * size + INTERIOR.largest_rounding * size.max()
-    if np.any(np.abs(rest) > EPSILON * allowed):
+    lower, upper = problem.domain.bounds(problem.dimension)
+    away = np.maximum(upper - at.p, at.p - lower)
+    drift, fixed = at.error
+    left = np.abs(rest) + INTERIOR.rest_rounding * EPSILON * size
+    lost = float(left @ away) + drift * float(np.linalg.norm(away)) + fixed
+    if not math.isfinite(lost):
         return -math.inf
-    reach = INTERIOR.flat_reach * max(1.0, float(np.abs(p).max(initial=0.0)))
-    lost = float(np.abs(rest).sum()) * reach
     quadratic_part = risk.penalty_value(u) - risk.l1 * float(np.abs(u).sum())
     constant = quadratic_part - float(pull @ u) - float(risk.shares @ conjugates)
     if risk.offset is not None:
         constant += float(weights @ risk.offset)
-    return constant - float(normal @ p) - lost
+    return constant - float(normal @ at.p) - lost
 
 
 def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:
@@ -191,16 +263,15 @@ def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:
     if not isinstance(risk, EmpiricalRisk) or at.length == 0.0:
         return -math.inf
     slopes, _ = quadratic(risk.loss_row, risk.predictions(at.x), risk.y, width)
-    room = _room(risk, slopes)
+    room, found = _room(risk, slopes), -math.inf
     for solve in (_by_conjugate_gradients, _by_factor):
         h = solve(problem, risk, risk.shares * room, at.rest)
         if h is None:
             continue
         moved = slopes - room * np.asarray(risk.X @ h)
-        bound = fenchel_bound(risk, moved, at.rest - at.gradient, at.p, at.x - h)
-        if bound > -math.inf:
-            return bound - _rounding(problem, at)
-    return -math.inf
+        bound = fenchel_bound(problem, risk, moved, at.rest - at.gradient, at, at.x - h)
+        found = max(found, bound - _rounding(at))
+    return found
 
 
 def _by_conjugate_gradients(

@@ -84,6 +84,9 @@ class SolverCosts:
     take the same, 0.01% above what four times the share reaches."""
     fewest_polish_passes: int = 20
     """Full gradients of that finish in any case. Budget."""
+    passes_before_proof: int = 500
+    """Full gradients of FISTA where an interior point or cutting planes would follow in less than a
+    second. Budget: ill-conditioned data take FISTA a hundred times as many."""
     interior_seconds: float = 10.0
     """Estimated seconds of an interior point up to which it takes kinked losses and coupled rows
     at once. Budget."""
@@ -92,7 +95,13 @@ class SolverCosts:
     Budget."""
     proof_seconds: float = 30.0
     """... up to which it proves what sampling has found, or takes coupled rows where sampling has
-    nothing to offer. Budget: the paper's problem, at 60 s and more, is left without a proof."""
+    nothing to offer; the same for FISTA's bounds where the interior point would take longer, as on
+    the paper's problem. Budget."""
+    pass_rate: float = 3e8
+    """Operations of full gradients per second. 42 ms for 612,587 sparse examples of 24 numbers."""
+    proof_passes: int = 300
+    """Full gradients below which FISTA proves nothing under kinks: 320 within 0.1% on the paper's
+    problem. Budget."""
 
     # -- sampled AdaGrad --------------------------------------------------------------------------
     run_length: int = 4
@@ -188,7 +197,7 @@ class SolverCosts:
     """Width over which kinks are rounded at first, relative to the objective."""
     narrowing: float = 4.0
     """Factor by which that width shrinks when rounding dominates the gap."""
-    near_narrowing: float = 64.0
+    near_narrowing: float = 16.0
     """How much narrower it begins at a point that sampling has brought near the optimum."""
     lookahead: tuple[float, ...] = (1.0, 10.0, 100.0, 1000.0)
     """Step lengths, in steps, of the projections that bounds are made from: which one gives the
@@ -232,6 +241,34 @@ class SolverCosts:
     splitting_look: float = 0.3
     """Of the tolerance within which the copies must be before a feasible point is made."""
 
+    # -- cutting planes -------------------------------------------------------------------------
+    cutting_dimension: int = 100
+    """Parameters up to which functions without structure go to cutting planes. Budget: rounds grow
+    with the dimension, and so does the work of each."""
+    cutting_pass: float = 1e6
+    """Operations of a full gradient up to which they do. Budget: some hundred are needed."""
+    rows_at_once: int = 1000
+    """Rows up to which all are in use from the beginning; of more, those that were broken."""
+    cutting_rounds: int = 300
+    """Rounds at most, each with two gradients and two interior points. Budget."""
+    cutting_patience: int = 20
+    """Rounds without a better point, bound or model before giving up. Budget."""
+    cutting_reach: float = 10.0
+    """Half the width of the first box around the start, in steps that would take the objective to
+    0 if it were linear."""
+    cutting_growth: float = 10.0
+    """Factor by which that box grows when it was in the way."""
+    touching: float = 0.99
+    """Of half its width from which on the box counts as being in the way."""
+    cutting_accuracy: float = 0.01
+    """Of the tolerance, for the least value of a model."""
+    level: float = 0.5
+    """Of the way from the best point down to the bound at which the next point is looked for."""
+    level_accuracy: float = 1e-12
+    """Of the point that is found there, in scaled units."""
+    level_patience: int = 5
+    """Steps of an interior point without a better point, where its end is not known. Budget."""
+
     # -- quadratic steps --------------------------------------------------------------------------
     largest_factored: int = 3000
     """Parameters up to which a dense matrix is factored; beyond it conjugate gradients are faster:
@@ -272,6 +309,9 @@ class SolverCosts:
     """Products with the data before a curvature matrix is factored instead. Budget."""
     outward: float = 8.0
     """Rounding errors per column that a factored matrix is lowered by. Rounding."""
+    certified_accuracy: float = 1e-10
+    """Of its distance, that a certified projection without a known gap may be away from the nearest
+    point. Tolerance: ten times that of the projections."""
     unbounded_slope: float = 1e300
     """Stands for infinity among slopes. Rounding."""
 

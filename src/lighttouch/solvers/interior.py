@@ -1,103 +1,42 @@
 """An interior point for losses and rules that couple many parameters, with a proven gap.
 
 The problem becomes an extended linear-quadratic program (`interior/`), with all rows or with those
-that were found broken so far (a working set). Mehrotra's predictor-corrector takes a few dozen
-steps, each with one factorisation. Rows that are left out can only raise the optimum, so every
-dual value is a bound for the whole problem.
+that were found broken so far (a working set, `interior_rounds.py`). Mehrotra's predictor-corrector
+takes a few dozen steps, each with one factorisation. Rows that are left out can only raise the
+optimum, so every dual value is a bound for the whole problem.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
-from lighttouch.arrays import Indices, Matrix, Vector
-from lighttouch.domains import Simplex
-from lighttouch.interior.choice import choose_system
+from lighttouch.arrays import Vector
 from lighttouch.interior.costs import COSTS as INTERIOR
-from lighttouch.interior.path import (
-    Point,
-    dual_value,
-    first_point,
-    point_near,
-    repaired,
-    step,
-    worst_excess,
-)
-from lighttouch.interior.program import (
-    Program,
-    Units,
-    bound_rows,
-    scaled,
-    with_rows,
-)
-from lighttouch.interior.statement import least_bends, objection_to, program_of
-from lighttouch.interior.systems import System
+from lighttouch.interior.path import Point, worst_excess
+from lighttouch.interior.statement import objection_to
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.problem import Problem
-from lighttouch.projections.curved.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
-from lighttouch.running import check_deadline, one_blas_thread, prepared
-from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit
+from lighttouch.running import check_deadline, one_blas_thread
+from lighttouch.solvers.base import BaseSolver
 from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.interior_rounds import (
+    InteriorState,
+    Model,
+    Round,
+    model_of,
+    round_of,
+    uses_working_set,
+)
 from lighttouch.solvers.scales import TINY
-from lighttouch.solvers.working_set import Cuts, Rows, Taken, cuts_at, with_opposites_merged
+from lighttouch.solvers.working_set import cuts_at
 from lighttouch.validation import positive
-
-
-@dataclass
-class InteriorState(SolverState):
-    """The rows in use, where the path stands, and the best point and bound so far."""
-
-    start: Vector
-    rows: Indices  # of the working set
-    cuts: Cuts
-    point: Point | None = None  # in units of the round
-    x: Vector | None = None  # the same point's parameters
-    near: Vector | None = None  # where a round begins, with its objective
-    near_scale: float = 0.0
-    afresh: bool = False  # so many rows are new that it begins elsewhere
-    repaired_at: float = math.inf  # the complementarity at which a bound was last repaired
-    last_rounds: int = 0  # that began with rows still broken, at the last goal
-    attempt: int = 0
-    steps: int = 0  # of this round
-    waited: int = 0
-    goal: float = INTERIOR.first_goal
-    last_goal: float = 0.0
-    least_merit: float = math.inf  # of this round
-    bound: float = -math.inf
-    best: Vector | None = None
-    best_objective: float = math.inf
-    first_objective: float = math.inf
-    slopes: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows, at the best point
-    slope_rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    ended: bool = False
-
-    @property
-    def w(self) -> Vector:
-        if self.best is not None:
-            return self.best
-        return self.start if self.x is None else self.x
-
-    @property
-    def searching(self) -> bool:
-        """Whether rounds are still about finding rows."""
-        return self.goal > self.last_goal
-
-    @property
-    def gap(self) -> float:
-        return self.best_objective - self.bound
-
-    @property
-    def scale(self) -> float:
-        """What the gap is relative to: the objective, or what was gained where it is nearly 0."""
-        return claim_unit(self.best_objective, self.first_objective)
 
 
 @dataclass(frozen=True)
@@ -134,8 +73,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         return objection_to(problem.objective)
 
     def init(self, problem: Problem, start: Vector) -> InteriorState:
-        model = self._model(problem)
-        everything = not self._uses_working_set(problem)
+        model, everything = self.model(problem), not self.uses_working_set(problem)
         first = model.rows.all if everything else model.rows.sample()
         cuts = cuts_at(model.curved, start, INTERIOR.cuts_per_round)
         state = InteriorState(new_counters(), start.copy(), first, cuts)
@@ -146,9 +84,28 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state.first_objective = problem.objective.value(start)
         if self.near:
             state.near, state.near_scale = start.copy(), abs(state.first_objective)
+        elif not everything and model.rows.any_dense and model.is_quadratic:
+            self._begin_free(problem, model, state)
         none = np.zeros(model.program.count)
-        state.bound = model.bound(model.program, np.zeros(start.size), none)
+        model.renew_bound(model.program, state, np.zeros(start.size), none)
         return state
+
+    def model(self, problem: Problem) -> Model:
+        """What the rounds have in common; on a device another one (`lighttouch.torch`)."""
+        return model_of(problem)
+
+    def uses_working_set(self, problem: Problem) -> bool:
+        return uses_working_set(problem)
+
+    def _begin_free(self, problem: Problem, model: Model, state: InteriorState) -> None:
+        """Dense rows are too expensive to begin with any: those count that the best point without
+        rows breaks, and the path begins there.
+        """
+        with one_blas_thread():
+            state.near = model.without_rows()
+        value = problem.objective.value(state.near)
+        state.near_scale = abs(value) + abs(state.first_objective - value)
+        state.rows = np.union1d(state.rows, model.rows.broken(state.near))
 
     def advance(
         self, problem: Problem, state: InteriorState, steps: int, rng: np.random.Generator
@@ -165,15 +122,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
                 if time.perf_counter() > until:
                     return
 
-    def _model(self, problem: Problem) -> Model:
-        return _model(problem)
-
-    def _uses_working_set(self, problem: Problem) -> bool:
-        return _uses_working_set(problem)
-
     def _step(self, problem: Problem, state: InteriorState) -> None:
-        model = self._model(problem)
-        current = _round(problem, model, state)
+        model = self.model(problem)
+        current = round_of(problem, model, state)
         state.point = current.next(state)
         state.steps += 1
         if state.point is None:
@@ -183,7 +134,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         self._look(problem, model, current, state, at)
 
     def _look(
-        self, problem: Problem, model: Model, current: _Round, state: InteriorState, at: Point
+        self, problem: Problem, model: Model, current: Round, state: InteriorState, at: Point
     ) -> None:
         """What the point is worth: a candidate, a reason for more rows, or the end."""
         program = current.program
@@ -195,14 +146,13 @@ class InteriorPoint(BaseSolver[InteriorState]):
         left = current.left(state.point)
         scale = max(abs(value), state.scale if state.best is not None else TINY)
         before = state.bound
-        state.bound = max(state.bound, model.bound(program, at.x, at.s))
+        model.renew_bound(program, state, at.x, at.s)
         risen = state.bound > before + INTERIOR.little_rise * abs(before)
         if feasible and self._worth_repairing(state, at, value, scale):
-            for better in current.repaired(state.point):
-                state.bound = max(state.bound, model.bound(program, better.x, better.s))
-                if value - state.bound <= state.goal * scale:
-                    break
+            self._repair(model, current, state, value - state.goal * scale)
         gap = value - state.bound
+        if state.steps == 1 or at.products > max(state.goal, INTERIOR.again_gap) * scale:
+            state.earlier = current.earlier(at)
         merit = left + at.products + scale * excess / size
         everything = state.rows.size == model.rows.count and not model.curved
         if feasible and everything and value < state.best_objective:
@@ -216,9 +166,11 @@ class InteriorPoint(BaseSolver[InteriorState]):
         is_better = merit < INTERIOR.better * state.least_merit or (not feasible and risen)
         if is_better:  # many small gains are one
             state.least_merit = min(merit, state.least_merit)
-        products = at.products
+        if feasible and gap < INTERIOR.better * state.least_gap:
+            is_better, state.least_gap = True, gap
         state.waited = 0 if is_better else state.waited + 1
-        if state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps or products == 0.0:
+        done = at.products == 0.0 and bool(np.any(program.below | program.above))
+        if done or state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps:
             self._give_up(state)
 
     def _worth_repairing(self, state: InteriorState, at: Point, value: float, scale: float) -> bool:
@@ -230,8 +182,15 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state.repaired_at = at.products
         return True
 
+    def _repair(self, model: Model, current: Round, state: InteriorState, enough: float) -> None:
+        assert state.point is not None
+        for better in current.repaired(state.point):
+            model.renew_bound(current.program, state, better.x, better.s)
+            if state.proven >= enough:
+                break
+
     def _keep(
-        self, model: Model, current: _Round, state: InteriorState, at: Point, value: float
+        self, model: Model, current: Round, state: InteriorState, at: Point, value: float
     ) -> None:
         state.best, state.best_objective = at.x, value
         taken, first = current.taken, model.program.count
@@ -242,14 +201,15 @@ class InteriorPoint(BaseSolver[InteriorState]):
         self,
         problem: Problem,
         model: Model,
-        current: _Round,
+        current: Round,
         state: InteriorState,
         at: Point,
         value: float,
     ) -> None:
         """Rows that the point breaks join the working set; without any it is a candidate."""
         enough, searching = state.last_goal, state.searching
-        state.steps, state.waited, state.least_merit = 0, 0, math.inf
+        state.steps, state.waited = 0, 0
+        state.least_merit = state.least_gap = math.inf
         broken = np.setdiff1d(model.rows.broken(at.x), state.rows)
         cuts = cuts_at(model.curved, at.x, INTERIOR.cuts_per_round)
         if broken.size + cuts.count == 0:
@@ -263,20 +223,17 @@ class InteriorPoint(BaseSolver[InteriorState]):
             return
         else:
             state.last_rounds += 0 if searching else 1
-            many = broken.size > INTERIOR.many_new * state.rows.size
-            state.near, state.near_scale, state.afresh = at.x, abs(value), many
             if model.rows.any_dense and searching:
                 assert state.point is not None
-                held = current.active(model, state.point)
-                state.rows = np.union1d(held, model.rows.equalities())
-            state.rows = np.concatenate([state.rows, broken])
+                state.rows = current.held(model, state.point)
+            state.rows = np.union1d(state.rows, broken)
             state.cuts = state.cuts.with_more(cuts)
             state.point, state.repaired_at = None, math.inf
         if broken.size + cuts.count <= INTERIOR.few_new * state.rows.size or not broken.size:
             state.goal = max(state.goal * INTERIOR.goal_shrink, enough)
 
     def _nearest_will_do(
-        self, problem: Problem, model: Model, current: _Round, state: InteriorState, at: Point
+        self, problem: Problem, model: Model, current: Round, state: InteriorState, at: Point
     ) -> bool:
         """Whether the nearest feasible point is good enough: where rows are broken along directions
         in which the objective is flat, no further round is needed.
@@ -290,27 +247,30 @@ class InteriorPoint(BaseSolver[InteriorState]):
         return False
 
     def _give_up(self, state: InteriorState) -> None:
-        """Once more from farther inside; then the end."""
+        """Once more, in another basis and from farther inside; then the end."""
         content = state.best is not None and state.gap <= self.tolerance * state.scale
         if content or state.attempt + 1 >= len(INTERIOR.first_slacks):
             state.ended = True
             return
-        state.attempt += 1
-        state.point, state.near = None, None
+        small = state.start.size <= INTERIOR.small_dimension  # where another basis can be tried
+        state.attempt += 1 if small else 2
+        state.point, state.near, state.earlier = None, None, None
         state.repaired_at = math.inf
-        state.steps, state.waited, state.least_merit = 0, 0, math.inf
+        state.steps, state.waited = 0, 0
+        state.least_merit = state.least_gap = math.inf
 
     def finished(self, state: InteriorState) -> Status | None:
         if not state.ended:
             return None
-        proven = state.best is not None and state.gap <= self.tolerance * state.scale
+        gap = state.best_objective - state.proven
+        proven = state.best is not None and gap <= self.tolerance * state.scale
         return Status.CONVERGED if proven else Status.STALLED
 
     def solution(self, state: InteriorState) -> Vector:
         return state.w
 
     def lower_bound(self, state: InteriorState) -> float:
-        return state.bound
+        return state.proven
 
     def multipliers(self, problem: Problem, state: InteriorState) -> Vector | None:
         if state.best is None or problem.constraints.members > INTERIOR.most_multipliers:
@@ -325,169 +285,3 @@ class InteriorPoint(BaseSolver[InteriorState]):
     def notes(self, state: InteriorState) -> Sequence[str]:
         used = f", {state.rows.size:,} rows" if state.rows.size else ""
         return (f"interior point (Mehrotra): {state.iteration} steps{used}",)
-
-
-class Arithmetic:
-    """Where the heavy parts of a round are computed: here, by NumPy and SciPy."""
-
-    margin: float = 0.0  # by which inequalities are tightened, in scaled units
-
-    def merged(self, taken: Taken) -> Taken:
-        return with_opposites_merged(taken)
-
-    def scaled(self, program: Program) -> tuple[Program, Units]:
-        return scaled(program, INTERIOR.scaling_sweeps)
-
-    def lifted(self, P: Matrix, lift: float) -> Matrix:
-        return P + lift * sparse.identity(P.shape[0])
-
-    def system(self, program: Program) -> System:
-        return choose_system(program)[0]
-
-
-_HERE = Arithmetic()
-
-
-@dataclass(frozen=True, eq=False)
-class Model:
-    """What does not change from round to round."""
-
-    program: Program  # the objective and the domain's bounds
-    rows: Rows
-    curved: Sequence[Part]
-    lower: Vector
-    upper: Vector
-    bend: Vector
-    arithmetic: Arithmetic = _HERE
-
-    def bound(self, program: Program, x: Vector, s: Vector) -> float:
-        return dual_value(program, x, s, self.lower, self.upper, self.bend)
-
-
-def _model(problem: Problem) -> Model:
-    return prepared(problem, "interior point", lambda: _new_model(problem))
-
-
-def _new_model(problem: Problem) -> Model:
-    lower, upper = problem.domain.bounds(problem.dimension)
-    lower = np.where(lower < -INTERIOR.no_bound, -np.inf, lower)
-    upper = np.where(upper > INTERIOR.no_bound, np.inf, upper)
-    fixed = lower == upper
-    matrix, right = bound_rows(np.where(fixed, -np.inf, lower), upper)
-    program = with_rows(program_of(problem.objective), (matrix,), right, fixed[matrix.indices])
-    if isinstance(problem.domain, Simplex):
-        total, ones = np.array([problem.domain.total]), np.ones((1, problem.dimension))
-        program = with_rows(program, (ones,), total, np.ones(1, dtype=bool))
-    rows = Rows(problem.constraints.parts, problem.dimension)
-    curved = feasible_set(problem.constraints, problem.domain).curved
-    return Model(program, rows, curved, lower, upper, least_bends(problem.objective))
-
-
-def _uses_working_set(problem: Problem) -> bool:
-    """Whether all rows would cost much more than the factorisation itself."""
-    rows, d = _model(problem).rows, problem.dimension
-    factor = d**3 / 3.0 / INTERIOR.dense_rate
-    if rows.products / INTERIOR.gram_rate > INTERIOR.rows_per_factor * max(factor, INTERIOR.quick):
-        return True
-    return rows.count > INTERIOR.rows_per_parameter * d and (
-        rows.count / INTERIOR.row_rate > INTERIOR.quick
-    )
-
-
-@dataclass
-class _Round:
-    """The program of one working set, in units of its own, and its equations."""
-
-    program: Program
-    taken: Taken
-    inner: Program
-    units: Units
-    system: System
-    lift: float  # of the diagonal of the inner program
-
-    @classmethod
-    def of(cls, model: Model, state: InteriorState) -> _Round:
-        taken = model.rows.take(state.rows)
-        if state.rows.size == model.rows.count:
-            taken = model.arithmetic.merged(taken)
-        program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
-        cuts = state.cuts
-        program = with_rows(program, (cuts.slopes,), cuts.right, np.zeros(cuts.count, dtype=bool))
-        inner, units = model.arithmetic.scaled(program)
-        if model.arithmetic.margin:
-            inner = _tightened(inner, model.arithmetic.margin)
-        lift = 0.0
-        if state.rows.size < model.rows.count or model.curved:
-            lift = INTERIOR.searching_lift if state.searching else INTERIOR.last_lift
-            inner = replace(inner, P=model.arithmetic.lifted(inner.P, lift))
-        return cls(program, taken, inner, units, model.arithmetic.system(inner), lift)
-
-    def next(self, state: InteriorState) -> Point | None:
-        """The point after the present one; None where the path cannot go on."""
-        try:
-            found = step(self.system, state.point or self._first(state))
-        except RuntimeError:  # the factor is singular: as far as doubles go
-            return None
-        return found if found.finite else None
-
-    def _first(self, state: InteriorState) -> Point:
-        if state.near is None or state.afresh:
-            return first_point(self.system, INTERIOR.first_slacks[state.attempt])
-        pairs = int(np.count_nonzero(self.inner.below) + np.count_nonzero(self.inner.above))
-        gap = INTERIOR.again_gap if state.searching else INTERIOR.last_again_gap
-        product = gap * state.near_scale * self.units.objective / max(1, pairs)
-        return point_near(self.system, state.near / self.units.columns, float(product))
-
-    def left(self, at: Point) -> float:
-        """What stationarity lacks, as a change of the objective."""
-        inner, x = self.inner, at.x
-        rest = np.abs(inner.P @ x + inner.q + inner.backward(at.s))
-        return float(rest.max() * max(1.0, np.abs(x).max())) / self.units.objective
-
-    def active(self, model: Model, at: Point) -> Indices:
-        """The rows of the working set that hold the point: slope larger than slack."""
-        first = model.program.count
-        mine = slice(first, first + self.taken.ids.size)
-        return self.taken.ids[at.low[mine] > INTERIOR.idle * at.n[mine]]
-
-    def repaired(self, at: Point) -> Iterator[Point]:
-        """The point with slopes that leave nothing over, in two ways, in units of the problem."""
-        for settle in (False, True):
-            try:
-                yield repaired(self.system, at, self.lift, settle).times(self.units)
-            except RuntimeError:  # singular
-                continue
-
-
-def _tightened(program: Program, margin: float) -> Program:
-    """With inequalities that hold with room to spare, so that rounding leaves them satisfied."""
-    rules = (program.least == 0.0) & np.isinf(program.most) & (program.roundness == 0.0)
-    room = margin * (1.0 + np.abs(program.centre))
-    return replace(program, centre=program.centre - np.where(rules, room, 0.0))
-
-
-def _round(problem: Problem, model: Model, state: InteriorState) -> _Round:
-    """The round that the state is in. Only the latest is kept, with the problem: a state is arrays
-    and numbers, and whoever resumes it makes the round again.
-    """
-    kept: dict[int, _Round] = prepared(problem, ("latest round", id(model)), dict)
-    parts = (state.rows, state.cuts.slopes, state.cuts.right, np.array(state.searching))
-    key = hash(tuple(part.tobytes() for part in parts))
-    if key not in kept:
-        kept.clear()
-        kept[key] = _Round.of(model, state)
-    return kept[key]
-
-
-def interior_seconds(problem: Problem) -> float:
-    """About how long a run takes, by its factorisations."""
-    model = _model(problem)
-
-    def ask() -> float:
-        few = _uses_working_set(problem)
-        taken = model.rows.take(model.rows.sample() if few else model.rows.all)
-        program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
-        steps = INTERIOR.searching_steps if few else INTERIOR.typical_steps
-        return steps * choose_system(program)[1]
-
-    return prepared(problem, "seconds of an interior point", ask)

@@ -32,6 +32,7 @@ from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_cou
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import project
+from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks
 from lighttouch.projections.sets import feasible_set
 from lighttouch.projections.splitting import (
     Splitting,
@@ -74,12 +75,18 @@ class QuadraticModel:
     penalty: Any
     c: Vector
     dense: bool
+    blocks: Blocks
 
     @cached_property
-    def matrix(self) -> Vector | None:
+    def matrix(self) -> Vector | BlockDiagonal | None:
         if not self.dense:
             return None
-        return np.asarray(gram(self.X, self.curvatures) + self.penalty.todense())
+        if len(self.blocks) == 1:
+            return np.asarray(gram(self.X, self.curvatures) + self.penalty.todense())
+        squares = (
+            (here, gram(self.X[rows, here], self.curvatures[rows])) for rows, here in self.blocks
+        )
+        return BlockDiagonal(tuple(squares)).plus(self.penalty)
 
     @cached_property
     def diagonal(self) -> Vector:
@@ -109,8 +116,18 @@ def quadratic_model(risk: EmpiricalRisk, w: Vector, z: Vector, width: float) -> 
     c = np.asarray(transposed @ (curved * moved - risk.shares * slopes))
     if risk.roughness.shape[0]:
         c = c + risk.roughness.T @ risk.roughness_target
-    dense = risk.dimension <= COSTS.largest_factored
-    return QuadraticModel(risk.X, transposed, curved, risk.penalty_matrix, c, dense)
+    blocks = blocks_of(risk)
+    dense = largest_block(risk) <= COSTS.largest_factored
+    return QuadraticModel(risk.X, transposed, curved, risk.penalty_matrix, c, dense, blocks)
+
+
+def blocks_of(risk: EmpiricalRisk) -> Blocks:
+    """Models that share no parameter, such as one per quantile, have a Hessian of blocks."""
+    return prepared(risk, "blocks", lambda: row_blocks(risk.X, risk.penalty_matrix))
+
+
+def largest_block(risk: EmpiricalRisk) -> int:
+    return max(int(here.stop - here.start) for _, here in blocks_of(risk))
 
 
 def gram(X: Any, weights: Vector) -> Vector:
@@ -270,7 +287,7 @@ def lower_bound(
     v, copies = state.splitting.multipliers, state.splitting.z
     try:
         w = cholesky_solver(model.matrix.copy())(model.c - v, v)
-        penalty = cholesky_solver(np.asarray(model.penalty.todense()))
+        penalty = cholesky_solver(_dense(model.penalty, model.blocks))
     except scipy.linalg.LinAlgError:
         return -math.inf
     slopes, curvatures = losses.quadratic(risk.loss_row, z, risk.y, state.width)
@@ -279,6 +296,15 @@ def lower_bound(
     force = np.asarray(model.transposed @ (risk.shares * allowed)) + v
     force -= risk.roughness.T @ risk.roughness_target
     return fenchel_bound(risk, allowed, v, copies, -penalty(force, force))
+
+
+def _dense(penalty: Any, blocks: Blocks) -> Vector | BlockDiagonal:
+    if len(blocks) == 1:
+        return np.asarray(penalty.todense())
+    rows = sparse.csr_matrix(penalty)
+    return BlockDiagonal(
+        tuple((here, np.asarray(rows[here, here].todense())) for _, here in blocks)
+    )
 
 
 def value_at(risk: EmpiricalRisk, z: Vector, w: Vector, width: float) -> float:
@@ -343,8 +369,10 @@ def _alternated(
     return splitting.ordered(at)
 
 
-def free_minimum(H: Vector, c: Vector) -> Vector:
+def free_minimum(H: Vector | BlockDiagonal, c: Vector) -> Vector:
     """Of w'Hw / 2 - c.w."""
+    if isinstance(H, BlockDiagonal):
+        return np.concatenate([free_minimum(block, c[here]) for here, block in H.blocks])
     try:
         return cholesky_solver(H.copy())(c, c)
     except scipy.linalg.LinAlgError:
@@ -378,7 +406,7 @@ def splitting_of(problem: Problem) -> Splitting:
 
 
 def _new_splitting(problem: Problem) -> Splitting:
-    if problem.dimension <= COSTS.largest_factored:
+    if largest_block(_risk(problem)) <= COSTS.largest_factored:
         return whole_set_splitting(problem.dimension, _projection(problem))
     return feasible_set(problem.constraints, problem.domain).by_kind
 

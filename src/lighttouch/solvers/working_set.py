@@ -13,6 +13,7 @@ from lighttouch.constraints.base import RecordConstraints
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.opposites import opposite_rows
 from lighttouch.projections.curved.cutting_planes import Part
+from lighttouch.running import prepared
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,14 @@ class Rows:
     def any_dense(self) -> bool:
         return any(self._dense(family) for _, family in self._numbered())
 
+    def is_dense(self, ids: Indices) -> Booleans:
+        """Which of these rows are."""
+        found = np.zeros(ids.size, dtype=bool)
+        for first, family in self._numbered():
+            if self._dense(family):
+                found |= (ids >= first) & (ids < first + family.count)
+        return found
+
     def broken(self, w: Vector) -> Indices:
         """The worst rows that w breaks, spread over the parameters; so many per family."""
         found = []
@@ -132,7 +141,8 @@ def _worst(family: RecordConstraints, w: Vector, most: int) -> Indices:
     if not isinstance(A, np.ndarray):
         return family.worst(w, most)
     excess = A @ w - family.b  # type: ignore[attr-defined]
-    excess = (np.abs(excess) if np.any(family.is_equality) else excess) / family.row_scales()
+    excess = np.abs(excess) if np.any(family.is_equality) else excess
+    excess = excess / prepared(family, "row scales", family.row_scales)
     found = np.flatnonzero(excess > 0.0)
     if found.size > most:
         found = found[np.argpartition(-excess[found], most)[:most]]

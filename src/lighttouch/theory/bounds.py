@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from lighttouch.theory.constants import Constants
+from lighttouch.theory.constants import Constants, of_constants
 from lighttouch.validation import positive_int
 
 
+@of_constants
 def full_step_size(constants: Constants, iterations: int) -> float:
     """FullTouch's step size eta (Lemma full-suboptimality).
 
@@ -37,6 +38,7 @@ def full_step_size(constants: Constants, iterations: int) -> float:
     )
 
 
+@of_constants
 def full_terms(constants: Constants, failure_probability: float) -> tuple[float, float]:
     """What is divided by sqrt(T), and what by T, in U_F."""
     log = log_failure(failure_probability)
@@ -46,6 +48,7 @@ def full_terms(constants: Constants, failure_probability: float) -> tuple[float,
     return root, 8 / 3 * constants.diameter * constants.objective_gradient * log
 
 
+@of_constants
 def full_bound(constants: Constants, iterations: int, failure_probability: float = 0.05) -> float:
     """U_F, the suboptimality of FullTouch after T iterations (Lemma full-suboptimality).
 
@@ -77,6 +80,7 @@ def full_bound(constants: Constants, iterations: int, failure_probability: float
     return root / math.sqrt(T) + inverse / T
 
 
+@of_constants
 def light_step_size(constants: Constants, iterations: int) -> float:
     """LightTouch's step size eta, for w and for p (Lemma light-suboptimality).
 
@@ -140,6 +144,7 @@ def light_constraint_batch(
     return math.ceil(m * logs / math.pow(T, 0.25))
 
 
+@of_constants
 def light_root(constants: Constants, failure_probability: float) -> float:
     """What is multiplied by a constant (7 or 67) and divided by sqrt(T) in U_L."""
     wide = constants.widened
@@ -150,6 +155,7 @@ def light_root(constants: Constants, failure_probability: float) -> float:
     )
 
 
+@of_constants
 def light_bound(
     constants: Constants,
     iterations: int,
@@ -252,6 +258,7 @@ def staleness_bound(
     )
 
 
+@of_constants
 def mid_weight_step_size(constants: Constants) -> float:
     """MidTouch's step size eta for p (Lemma mid-suboptimality).
 
@@ -279,6 +286,7 @@ def mid_weight_step_size(constants: Constants) -> float:
     return constants.needed_strong_convexity / scale / scale / 2
 
 
+@of_constants
 def mid_bound(constants: Constants, first_phase: int, second_phase: int) -> float:
     """The squared distance of MidTouch to the optimum (Lemma mid-suboptimality).
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from lighttouch.theory.penalties import distance_to_feasible, penalty_above
-from lighttouch.validation import positive, positive_int
+from lighttouch.validation import positive, positive_int, told
 
 
 @dataclass(frozen=True)
@@ -128,3 +131,24 @@ class Constants:
                 "objective's l2, or plan_light"
             )
         return self.strong_convexity
+
+
+Answer = TypeVar("Answer")
+Rest = ParamSpec("Rest")
+
+
+def of_constants(
+    function: Callable[Concatenate[Constants, Rest], Answer],
+) -> Callable[Concatenate[Constants, Rest], Answer]:
+    """A function whose first argument must be `Constants`, and that says so."""
+
+    @functools.wraps(function)
+    def checked(constants: Constants, *rest: Rest.args, **named: Rest.kwargs) -> Answer:
+        if not isinstance(constants, Constants):
+            raise ValueError(
+                "constants must be theory.Constants(constraints=..., diameter=..., ...), got "
+                f"{told(constants)}"
+            )
+        return function(constants, *rest, **named)
+
+    return cast("Callable[Concatenate[Constants, Rest], Answer]", checked)

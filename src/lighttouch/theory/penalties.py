@@ -5,6 +5,7 @@ Lemma gamma, Section 2.2.
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 from lighttouch.validation import positive, positive_int
 
@@ -32,7 +33,9 @@ def boundary_gradient(interior_value: float, diameter: float) -> float:
     >>> lt.theory.boundary_gradient(-0.5, diameter=2.0)
     0.25
     """
-    if not (math.isfinite(interior_value) and interior_value < 0):
+    if not (
+        isinstance(interior_value, Real) and math.isfinite(interior_value) and interior_value < 0
+    ):
         raise ValueError(
             f"interior_value must be below 0, got {interior_value}; it is max_i g_i(v) at "
             "a v that satisfies every constraint strictly"

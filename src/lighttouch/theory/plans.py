@@ -17,7 +17,7 @@ from lighttouch.theory.bounds import (
     mid_bound,
     mid_weight_step_size,
 )
-from lighttouch.theory.constants import Constants
+from lighttouch.theory.constants import Constants, of_constants
 from lighttouch.theory.penalties import distance_to_feasible
 from lighttouch.validation import positive
 
@@ -174,6 +174,7 @@ def _full_plan(
     )
 
 
+@of_constants
 def plan_full(constants: Constants, epsilon: float, failure_probability: float = 0.05) -> Plan:
     """Plan FullTouch for f(w) - f(w*) <= epsilon (Theorem full).
 
@@ -216,6 +217,7 @@ def plan_full(constants: Constants, epsilon: float, failure_probability: float =
     return _full_plan(constants, epsilon, failure_probability, iterations)
 
 
+@of_constants
 def plan_light(constants: Constants, epsilon: float, failure_probability: float = 0.05) -> Plan:
     """Plan LightTouch for f(w) - f(w*) <= epsilon (Theorem light).
 
@@ -301,6 +303,7 @@ def _light_plan(
     )
 
 
+@of_constants
 def plan_mid(constants: Constants, epsilon: float) -> Plan:
     """Plan MidTouch for E ||w - w*||^2 <= epsilon (Theorem mid).
 

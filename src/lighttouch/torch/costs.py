@@ -39,6 +39,16 @@ class TorchCosts:
     rounding_room: tuple[float, ...] = (1.0, 4.0, 16.0, 64.0, 256.0, 4096.0, 65536.0)
     """By how many rounding errors of its terms a row is tightened, one after the other, until
     rounded parameters satisfy it."""
+    kept_bounds: int = 3
+    """Points and slopes with the best likely bounds, of which proofs are tried at the end."""
+    inverse_iterations: int = 12
+    """For a guess of the least eigenvalue, which a factor then confirms."""
+    eigenvalue_shares: tuple[float, ...] = (0.9, 0.5, 0.1)
+    """Of that guess that are tried, the largest first."""
+    projection_rounds: int = 5
+    """Of a projection onto the rows that a solution broke, where a run ended early."""
+    projection_seconds: float = 10.0
+    """For each of them."""
     audited: int = 10_000
     """Constraints of an audit that is not full: shares are then known to about one percent."""
 

@@ -7,6 +7,9 @@ than starting a kernel per sampled one. `LightTouch` is for constraints that cos
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,19 +17,23 @@ import numpy as np
 import torch
 
 from lighttouch.arrays import Vector
-from lighttouch.checking import look_at_custom_pieces
+from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Ball, Simplex
-from lighttouch.driving import Answer, Budget, Recorder, unprojected
+from lighttouch.driving import Answer, unprojected
+from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import AnySolver
 from lighttouch.interior.costs import COSTS as INTERIOR
-from lighttouch.interior.path import dual_value
+from lighttouch.interior.path import dual_bounds
 from lighttouch.interior.program import Program, bound_rows, with_rows
 from lighttouch.interior.statement import least_bends, program_of
 from lighttouch.problem import Problem
-from lighttouch.result import Result, RunState, Status
-from lighttouch.running import Interrupts, prepared
+from lighttouch.projections import project
+from lighttouch.result import Status
+from lighttouch.running import OutOfTimeError, Stopwatch, prepared
 from lighttouch.solve import _Run
-from lighttouch.solvers.interior import InteriorPoint, InteriorState, Model
+from lighttouch.solvers.interior import InteriorPoint
+from lighttouch.solvers.interior_rounds import InteriorState, Model
+from lighttouch.torch.balance import moves_on, nobody
 from lighttouch.torch.costs import COSTS
 from lighttouch.torch.matrices import DeviceMatrix, DeviceSparse
 from lighttouch.torch.memory import free_memory, in_gib
@@ -36,19 +43,50 @@ from lighttouch.torch.working_rows import DeviceRows
 
 @dataclass(frozen=True, eq=False)
 class DeviceModel(Model):
-    """What does not change from round to round; it remembers what proved the best bound."""
+    """What does not change from round to round; it remembers what gave the best bounds."""
 
-    def bound(self, program: Program, x: Vector, s: Vector) -> float:
-        value = super().bound(program, x, s)
-        best: dict[str, Any] = prepared(self, "best bound", dict)
-        if not best or value > best["value"]:
-            best.update(value=value, program=program, x=x, s=s)
-        return value
+    def renew_bound(self, program: Program, state: InteriorState, x: Vector, s: Vector) -> None:
+        """The likely bound, on the device; `prove` follows at the end."""
+        bounds = (self.lower, self.upper, self.bend)
+        proven, likely = dual_bounds(program, x, s, *bounds, balance=nobody)
+        state.proven, state.bound = max(state.proven, proven), max(state.bound, likely)
+        best: list[Dual] = prepared(self, "best bounds", list)
+        best.append(Dual(likely, program, x, s))
+        best.sort(key=lambda each: -each.likely)
+        del best[COSTS.kept_bounds :]
 
-    def recomputed(self) -> float:
-        """The best bound again, by the core alone: every number on this side, in double."""
-        best: dict[str, Any] = prepared(self, "best bound", dict)
-        program, x, s = best["program"], best["x"], best["s"]
+    @property
+    def equal(self) -> bool:
+        """Whether there are equalities, which no double satisfies exactly."""
+        return bool(self.rows.equalities().size)
+
+    def prove(self) -> float:
+        """The best bound again, by the core: every number on this side, in double precision; only
+        the least eigenvalue is bounded on the device.
+        """
+        best: list[Dual] = prepared(self, "best bounds", list)
+        bounds = (self.lower, self.upper, self.bend)
+        device = self.program.P.tensor.device
+        with np.errstate(all="ignore"):
+            found = [
+                dual_bounds(here.program, here.x, here.s, *bounds, balance=moves_on(device))[0]
+                for here in (each.here() for each in best)
+            ]
+        return max(found, default=-math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """A program, a point and slopes, and the bound that they give."""
+
+    likely: float
+    program: Program
+    x: Vector
+    s: Vector
+
+    def here(self) -> Dual:
+        """Without the device, and without inequalities of slope 0."""
+        program, s = self.program, self.s
         idle = (program.least == 0.0) & (s <= 0.0) & (program.roundness == 0.0)
         kept = ~idle | program.is_smooth
         blocks = []
@@ -71,8 +109,7 @@ class DeviceModel(Model):
             roundness=program.roundness[kept],
             smooth=smooth,
         )
-        with np.errstate(all="ignore"):
-            return dual_value(here, x, s[kept], self.lower, self.upper, self.bend)
+        return Dual(self.likely, here, self.x, s[kept])
 
 
 @dataclass(frozen=True)
@@ -121,14 +158,51 @@ class DeviceInteriorPoint(InteriorPoint):
             f"{self.device}, where {in_gib(free)} are free; leave device=None out"
         )
 
-    def _model(self, problem: Problem) -> Model:
+    def model(self, problem: Problem) -> DeviceModel:
         device = torch.device(self.device)
         return prepared(problem, ("interior point", device), lambda: _new_model(problem, device))
 
-    def _uses_working_set(self, problem: Problem) -> bool:
-        rows = self._model(problem).rows
+    def uses_working_set(self, problem: Problem) -> bool:
+        rows = self.model(problem).rows
         assert isinstance(rows, DeviceRows)
         return not rows.few
+
+    def init(self, problem: Problem, start: Vector) -> InteriorState:
+        with self._memory():
+            return super().init(problem, start)
+
+    @contextmanager
+    def _memory(self) -> Iterator[None]:
+        """One clear error where the card is full."""
+        try:
+            yield
+        except torch.OutOfMemoryError as error:
+            free = in_gib(free_memory(torch.device(self.device)))
+            raise MemoryError(
+                f"{self.device} ran out of memory: {free} are free now; rows in single precision "
+                "(TensorRows) take half, and device=None needs no card "
+                f"({str(error).split('. ')[0]})"
+            ) from error
+
+    def _step(self, problem: Problem, state: InteriorState) -> None:
+        with self._memory():
+            super()._step(problem, state)
+        if state.ended:
+            state.proven = max(state.proven, self.model(problem).prove())
+
+    def _grow(self, *arguments: Any) -> None:
+        """As the core, but every round aims at a smaller gap: on a device a step costs less than
+        rows that were found too early.
+        """
+        state: InteriorState = arguments[3]
+        before = state.goal
+        super()._grow(*arguments)
+        if state.goal == before:
+            state.goal = max(state.goal * INTERIOR.goal_shrink, state.last_goal)
+
+    def _nearest_will_do(self, *_: Any) -> bool:
+        """A projection is work for the CPU."""
+        return False
 
     def notes(self, state: InteriorState) -> list[str]:
         return [*super().notes(state), f"matrices and rows on {self.device}"]
@@ -155,67 +229,49 @@ class DeviceRun(_Run):
     """A run whose solution is exactly feasible as it is, or is projected onto its working set."""
 
     def answer(self, status: Status, project: bool) -> Answer:
+        finite = status not in (Status.DIVERGED, Status.UNBOUNDED)
+        if not project or not finite:
+            return super().answer(status, project)
         assert isinstance(self.solver, DeviceInteriorPoint)
-        model = self.solver._model(self.problem)
-        assert isinstance(model, DeviceModel)
-        state: InteriorState = self.state
-        if np.isfinite(state.bound):
-            state.bound = model.recomputed()
-        point = self.problem.domain.project(self.solver.solution(state))
-        if not project or status in (Status.DIVERGED, Status.UNBOUNDED):
-            return super().answer(status, project)
-        if self.problem.constraints.violation(point) > 0.0 and not model.rows.equalities().size:
-            return super().answer(status, project)
-        self.recorder.close(state, self.seconds, True)
-        return unprojected(self.problem, point, "feasible as it was found")
+        self.recorder.close(self.state, self.seconds, finite)
+        clock, problem = Stopwatch(), self.problem
+        point = np.array(problem.domain.project(self.solver.solution(self.state)))
+        if problem.constraints.violation(point) == 0.0 or self.solver.model(problem).equal:
+            return unprojected(problem, point, "feasible as it was found")
+        nearest, rounds = self._projected(point), "projected onto the rows that it broke"
+        return replace(unprojected(problem, nearest, rounds), seconds=clock.seconds)
+
+    def _projected(self, point: Vector) -> Vector:
+        """The nearest point to satisfy the rows that this one or a later one broke, by the core."""
+        rows, d = self.solver.model(self.problem).rows, self.problem.dimension
+        known, nearest = np.zeros(0, dtype=np.int64), point
+        limit = COSTS.projection_seconds
+        for _ in range(COSTS.projection_rounds):
+            known = np.union1d(known, rows.broken(nearest))
+            taken = rows.take(known)
+            A = np.vstack([np.zeros((0, d)), *(block.host() for block in taken.blocks)])
+            room = COSTS.margin * (np.abs(A) @ np.abs(point) + np.abs(taken.right))
+            family = LinearConstraints(A, taken.right - room)
+            try:
+                nearest = project(point, family, self.problem.domain, time_limit=limit).w
+            except (RuntimeError, OutOfTimeError, InfeasibleConstraintsError):
+                return point
+            if self.problem.constraints.violation(nearest) == 0.0:
+                break
+        return nearest
 
 
-def solve_on(
-    problem: Problem,
-    solver: AnySolver | None,
-    device: Any,
-    *,
-    limits: tuple[int | None, float | None],
-    start: Any,
-    seed: int | None,
-    recorder: tuple[int | None, Any, bool],
-    resume: RunState | None,
-    project: bool,
-) -> Result:
-    """The core's `solve` for a device; its arguments, in groups."""
-    chosen = _solver(solver, _checked_device(device))
-    objection = chosen.objection_to(problem)
-    if objection:
-        raise ValueError(f"{type(chosen).__name__} cannot take this problem: {objection}")
-    looks_convex = look_at_custom_pieces(problem)
-    budget = Budget(problem, chosen, *limits)
-    try:
-        with Interrupts() as interrupts:
-            run = DeviceRun(
-                problem, chosen, budget, Recorder(problem, chosen, *recorder), interrupts
-            )
-            run.begin(start, seed) if resume is None else run.go_on(start, resume)
-            status = run.ending(run.until_it_ends())
-            if status is Status.CONVERGED and not looks_convex:
-                status = Status.STALLED
-            return run.result(status, run.answer(status, project), project)
-    except torch.OutOfMemoryError as error:
-        free = in_gib(free_memory(torch.device(chosen.device)))
-        raise MemoryError(
-            f"{chosen.device} ran out of memory: {free} are free now; rows in single precision "
-            f"(TensorRows) take half, and device=None needs no card ({str(error).split('. ')[0]})"
-        ) from error
-
-
-def _solver(solver: AnySolver | None, device: str) -> DeviceInteriorPoint:
+def solver_for(solver: AnySolver | None, device: Any) -> DeviceInteriorPoint:
+    """The solver of a device for what was asked for."""
+    place = _checked_device(device)
     if solver is None:
-        return DeviceInteriorPoint(device=device)
+        return DeviceInteriorPoint(device=place)
     if type(solver) is not InteriorPoint:
         raise ValueError(
             "with device= the solver must be InteriorPoint or None, got "
             f"{type(solver).__name__}; leave device out"
         )
-    return DeviceInteriorPoint(solver.tolerance, solver.near, device)
+    return DeviceInteriorPoint(solver.tolerance, solver.near, place)
 
 
 def _checked_device(device: Any) -> str:

@@ -9,17 +9,11 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from lighttouch.arrays import Indices, Matrix, Vector
+from lighttouch.arrays import Floats, Indices, Matrix, Vector
 from lighttouch.interior.costs import COSTS as INTERIOR
-from lighttouch.interior.program import (
-    Program,
-    Units,
-    _column_maxima,
-    _power_of_two,
-    _row_maxima,
-)
+from lighttouch.interior.program import Program, Units, power_of_two, row_maxima
 from lighttouch.interior.systems import System
-from lighttouch.solvers.interior import Arithmetic
+from lighttouch.solvers.interior_rounds import Arithmetic
 from lighttouch.solvers.working_set import Taken, with_opposites_merged
 from lighttouch.torch.costs import COSTS
 from lighttouch.torch.matrices import DeviceMatrix, DeviceSparse, on_device, uploaded
@@ -48,6 +42,16 @@ class DeviceArithmetic(Arithmetic):
 
     def scaled(self, program: Program) -> tuple[Program, Units]:
         return scaled_on_device(program)
+
+    def with_rows_scaled(self, program: Program, columns: Vector) -> tuple[Program, Units]:
+        slices = _slices(program)
+        found = [_rows_of(block, np.ones(block.shape[0]), columns) for _, block in slices]
+        sizes = np.concatenate([np.zeros(0), *found])
+        sizes[program.is_smooth | (sizes <= 0.0)] = 1.0
+        return _in_units(program, Units(columns, power_of_two(1.0 / sizes), 1.0))
+
+    def basis(self, program: Program) -> Floats | None:
+        return None
 
     def lifted(self, P: Matrix, lift: float) -> Matrix:
         tensor = P.tensor.clone()
@@ -109,10 +113,7 @@ def _with_blocks(program: Program, blocks: list[Matrix], kept: list[slice]) -> P
 def scaled_on_device(program: Program) -> tuple[Program, Units]:
     """As `interior.program.scaled` (Ruiz 2001)."""
     columns, rows = np.ones(program.dimension), np.ones(program.count)
-    slices = [
-        (slice(first, first + block.shape[0]), block)
-        for first, block in zip(program.starts, program.blocks, strict=False)
-    ]
+    slices = _slices(program)
     for _ in range(INTERIOR.scaling_sweeps):
         sizes = [_rows_of(block, rows[at], columns) for at, block in slices]
         row_size = np.concatenate([np.zeros(0), *sizes])
@@ -122,19 +123,26 @@ def scaled_on_device(program: Program) -> tuple[Program, Units]:
         for at, block in slices:
             column_size = np.maximum(column_size, _columns_of(block, rows[at], columns))
         columns /= np.sqrt(np.where(column_size > 0.0, column_size, 1.0))
-    return _in_units(program, Units(_power_of_two(columns), _power_of_two(rows), 1.0))
+    return _in_units(program, Units(power_of_two(columns), power_of_two(rows), 1.0))
+
+
+def _slices(program: Program) -> list[tuple[slice, Matrix]]:
+    return [
+        (slice(first, first + block.shape[0]), block)
+        for first, block in zip(program.starts, program.blocks, strict=False)
+    ]
 
 
 def _rows_of(block: Matrix, rows: Vector, columns: Vector) -> Vector:
     if isinstance(block, DeviceMatrix | DeviceSparse):
         return block.row_maxima(rows, columns)
-    return _row_maxima(abs(block), rows, columns)
+    return row_maxima(abs(block), rows, columns)
 
 
 def _columns_of(block: Matrix, rows: Vector, columns: Vector) -> Vector:
     if isinstance(block, DeviceMatrix | DeviceSparse):
         return block.column_maxima(rows, columns)
-    return _column_maxima(abs(block), rows, columns)
+    return row_maxima(abs(block).T.tocsr(), columns, rows)
 
 
 def _in_units(program: Program, units: Units) -> tuple[Program, Units]:
@@ -156,7 +164,7 @@ def _in_units(program: Program, units: Units) -> tuple[Program, Units]:
         float(finite.max(initial=0.0)),
         *(float(each.share.max()) for each in program.smooth),
     )
-    factor = float(_power_of_two(np.array([1.0 / size]))[0]) if size > 0.0 else 1.0
+    factor = float(power_of_two(np.array([1.0 / size]))[0]) if size > 0.0 else 1.0
     changed = Program(
         DeviceMatrix(P.tensor.mul_(factor)),
         q * factor,

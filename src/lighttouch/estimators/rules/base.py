@@ -39,6 +39,16 @@ class ShapeConstraint(ABC):
     amounts, or with one unit worth the same amount for both columns."""
 
     @property
+    def kept_below(self) -> bool:
+        """Whether predictions that are cut off below still obey the rule."""
+        return self.about_order
+
+    @property
+    def kept_above(self) -> bool:
+        """Whether predictions that are cut off above still obey the rule."""
+        return self.about_order
+
+    @property
     def columns(self) -> tuple[Name, ...]:
         return tuple(getattr(self, name) for name in self.column_fields)
 
@@ -60,6 +70,12 @@ class ShapeConstraint(ABC):
         rule; `single` where one lattice holds all columns.
         """
         return ()
+
+    def holds_for_exponential(self, places: tuple[int, ...], monotonic: Mapping[int, int]) -> bool:
+        """Whether e^prediction obeys the rule too, so that it holds for a mean whose logarithm is
+        modelled.
+        """
+        return self.about_order
 
     def category_codes(self, column: Column) -> tuple[tuple[int, int], ...]:
         """Pairs of category codes, lower first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -43,6 +43,14 @@ class Convex(ShapeConstraint):
 
     axis_kind: ClassVar[AxisKind] = "straight"
 
+    def holds_for_exponential(self, places: tuple[int, ...], monotonic: Mapping[int, int]) -> bool:
+        """An increasing convex function of a convex function is convex."""
+        return True
+
+    @property
+    def kept_below(self) -> bool:
+        return True
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.curved(model, bound.places[0], lattice.convex, lattice.submodular)
 
@@ -72,6 +80,10 @@ class Concave(ShapeConstraint):
     column: Name
 
     axis_kind: ClassVar[AxisKind] = "straight"
+
+    @property
+    def kept_above(self) -> bool:
+        return True
 
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.curved(model, bound.places[0], lattice.concave, lattice.supermodular)
@@ -179,6 +191,14 @@ class SlopeBound(ShapeConstraint):
 
     def columns_without_curve(self, places: tuple[int, ...], single: bool) -> tuple[int, ...]:
         return places if single else ()
+
+    @property
+    def kept_below(self) -> bool:
+        return True
+
+    @property
+    def kept_above(self) -> bool:
+        return True
 
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.slope_bound(model, bound.places[0], float(self.limit))

@@ -95,6 +95,7 @@ def all_rules(
             bound.lattice_rows(model),
             model.dimension,
             bound.shape.about_order,
+            bound.shape.holds_for_exponential(bound.places, monotonic),
         )
         for bound in shapes
     ]

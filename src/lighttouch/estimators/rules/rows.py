@@ -18,7 +18,8 @@ class RuleRows:
     """A rule, or a part of one: A w <= b, in the user's units.
 
     A rule that is `about_order` only compares predictions, so it holds for every increasing
-    function of the score too: for a classifier's probability, not only for its log-odds.
+    function of the score too: for a classifier's probability, not only for its log-odds. One that
+    holds for the `exponential` of the score holds for a mean that is modelled by its logarithm.
     """
 
     label: str
@@ -26,6 +27,7 @@ class RuleRows:
     b: Floats
     nested: tuple[NestedRows, ...] = ()
     about_order: bool = False
+    exponential: bool = False
 
     @property
     def count(self) -> int:
@@ -33,15 +35,19 @@ class RuleRows:
 
 
 def joined(
-    label: str, parts: Sequence[RuleRows], dimension: int, about_order: bool = False
+    label: str,
+    parts: Sequence[RuleRows],
+    dimension: int,
+    about_order: bool = False,
+    exponential: bool = False,
 ) -> RuleRows:
     """One rule made of all rows of its parts."""
     if not parts:
         empty = sparse.csr_matrix((0, dimension))
-        return RuleRows(label, empty, np.zeros(0), about_order=about_order)
+        return RuleRows(label, empty, np.zeros(0), (), about_order, exponential)
     A = sparse.vstack([part.A for part in parts], format="csr")
     b = np.concatenate([part.b for part in parts])
-    return RuleRows(label, A, b, one_after_another(parts), about_order)
+    return RuleRows(label, A, b, one_after_another(parts), about_order, exponential)
 
 
 def stacked(rules: Sequence[RuleRows], dimension: int) -> LinearConstraints:

@@ -58,6 +58,10 @@ class EdgeworthTrust(ShapeConstraint):
     def __post_init__(self) -> None:
         _check_sign(self.sign)
 
+    def holds_for_exponential(self, places: tuple[int, ...], monotonic: Mapping[int, int]) -> bool:
+        """The mixed slope of e^f is e^f times that of f plus the product of f's two slopes."""
+        return monotonic.get(places[0], 0) * monotonic.get(places[1], 0) == self.sign
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.in_lattices(
             model, bound.places, lambda term, i, j: lattice.edgeworth(term.grid, i, j, self.sign)
@@ -290,6 +294,10 @@ class Supermodular(ShapeConstraint):
 
     together: ClassVar[bool] = True
     column_fields: ClassVar[tuple[str, ...]] = ("first", "second")
+
+    def holds_for_exponential(self, places: tuple[int, ...], monotonic: Mapping[int, int]) -> bool:
+        """The mixed slope of e^f is e^f times that of f plus the product of f's two slopes."""
+        return monotonic.get(places[0], 0) * monotonic.get(places[1], 0) == 1
 
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.in_lattices(

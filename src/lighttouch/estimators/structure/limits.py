@@ -38,6 +38,10 @@ class StructureLimits:
     finest_of_many: int = 4
     """The most vertices per axis of a lattice over three or more columns."""
 
+    largest_axis: int = 1000
+    """The most vertices per axis that a user may ask for: two such axes are a million
+    parameters."""
+
     gain_power: float = 0.25
     """A lattice whose pair explains g times less than the best has g^0.25 times fewer vertices
     per axis."""
@@ -62,3 +66,30 @@ class StructureLimits:
 
 
 LIMITS = StructureLimits()
+
+
+@dataclass(frozen=True)
+class RecordLimits:
+    """What a model's record of its training rows holds, and when new rows are called different."""
+
+    bins: int = 10
+    """Of equal shares of the training rows, per column of numbers: the convention for PSI."""
+
+    least_share: float = 1e-4
+    """What an empty bin counts as, so that the index stays finite. Convention."""
+
+    missing: float = 0.05
+    """By how much the share of missing cells must rise to be told. One row in twenty."""
+
+    rows: int = 20_000
+    """Rows, evenly spread, that distributions are taken from: quantiles within 0.5%, and scoring
+    them takes a tenth of a second."""
+
+    columns: int = 1000
+    """The most columns that are recorded: 100 kB of the model file."""
+
+    large_index: float = 0.25
+    """The PSI from which rows are called different, where nothing else is asked for. Convention."""
+
+
+RECORD = RecordLimits()

@@ -157,6 +157,10 @@ class _CompileClock(event.Listener):
             self._own.total = self.total + time.perf_counter() - self._own.began
 
     @property
+    def running(self) -> bool:
+        return getattr(self._own, "depth", 0) > 0
+
+    @property
     def total(self) -> float:
         return float(getattr(self._own, "total", 0.0))
 
@@ -168,3 +172,8 @@ event.register("numba:compiler_lock", _clock)
 def compile_seconds() -> float:
     """What this thread has spent so far compiling, or reading what was compiled before."""
     return _clock.total
+
+
+def is_compiling() -> bool:
+    """Whether this thread is compiling right now."""
+    return _clock.running

@@ -397,6 +397,16 @@ def smooth_value_and_gradient(objective, examples, l2, width, w, out):
 
 
 @lean_kernel
+def smooth_value(objective, examples, l2, width, w, spare):
+    """The same without the gradient: scaled by 0, examples leave `spare` as it is."""
+    total = 0.0
+    for example in range(examples):
+        total += add_smooth_gradient(objective, example, w, 0.0, width, spare)
+    penalty = add_smooth_penalty(objective, w, 1.0, width, spare)
+    return total / examples + 0.5 * l2 * dot(w, w) + penalty
+
+
+@lean_kernel
 def mean_value(objective, examples, l2, w):
     """The whole objective at w, recomputed from every example."""
     total = 0.0

@@ -1,0 +1,255 @@
+"""Scores and probabilities of any number of classes: two, ordered ones, or one model per class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from lighttouch.arrays import Floats, Indices
+from lighttouch.errors import ConstraintError, DataError
+from lighttouch.estimators.binary import BinaryScores, has_probabilities
+from lighttouch.estimators.fitting import Examples
+from lighttouch.estimators.losses import chance
+from lighttouch.estimators.outputs import OrderedClasses, Outputs
+from lighttouch.estimators.proof import ConstraintReport
+from lighttouch.estimators.tables import Table
+from lighttouch.estimators.training import NORMAL
+
+SMALLEST = float(np.finfo(np.float64).tiny)  # keeps logarithms of probabilities finite
+
+
+def _is_ordinal(estimator: Any) -> bool:
+    if not hasattr(estimator, "thresholds_"):
+        raise AttributeError(
+            "predict_cumulative needs ordered classes: fit with ordinal=True and more than two"
+        )
+    return True
+
+
+class ClassScores(BinaryScores):
+    """Two classes by one score, ordered classes by one score and thresholds, any other classes by
+    one model of each against the rest.
+
+    A class offers `_scores(X)`; `estimators_` where there is one model per class.
+    """
+
+    ordinal: bool | Sequence[Any]
+    thresholds_: Floats
+    estimators_: list[Any]
+
+    @property
+    def _unordered(self) -> bool:
+        return hasattr(self, "estimators_")
+
+    def _labelled(self, report: ConstraintReport) -> ConstraintReport:
+        if hasattr(self, "thresholds_"):
+            return report.on_scores("cumulative log-odds", "cumulative probability")
+        return super()._labelled(report)
+
+    def decision_function(self, X: Table) -> Floats:
+        """Score rows of X.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        array of shape (n,), or (n, classes) for more than two classes
+            With two classes, above 0 means the second class, `classes_[1]`; with the logistic loss
+            it is the log-odds. With more, the class with the largest score is predicted: of
+            ordered classes the logarithms of their probabilities, of others the score of each
+            class against the rest.
+        """
+        if self._unordered:
+            return np.column_stack([each.decision_function(X) for each in self.estimators_])
+        if hasattr(self, "thresholds_"):
+            return np.log(np.maximum(self._shares(X), SMALLEST))
+        return super().decision_function(X)
+
+    def predict(self, X: Table) -> NDArray[Any]:
+        """Classify rows of X.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        array of shape (n,)
+            A member of `classes_` for every row: the most probable one.
+        """
+        check_is_fitted(self, "classes_")
+        if len(self.classes_) == 2:
+            return super().predict(X)
+        return np.asarray(self.classes_[np.argmax(self.decision_function(X), axis=1)])
+
+    @available_if(_is_ordinal)  # type: ignore[untyped-decorator]
+    def predict_cumulative(self, X: Table) -> Floats:
+        """Give the probabilities that ordered classes are exceeded.
+
+        Rules hold for each of them: where a column is increasing, none ever falls.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        array of shape (n, classes - 1)
+            Column k: the probability of a class above `classes_[k]`. Rows never rise.
+
+        Raises
+        ------
+        AttributeError
+            If the classes are not ordered, or there are only two.
+        """
+        return chance(self._scores(X)[:, None] - self.thresholds_)
+
+    def _shares(self, X: Table) -> Floats:
+        """Probabilities of ordered classes."""
+        above = self.predict_cumulative(X)
+        ends = np.ones((above.shape[0], 1)), np.zeros((above.shape[0], 1))
+        return -np.diff(np.hstack([ends[0], above, ends[1]]), axis=1)
+
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Table) -> Floats:
+        """Give the probabilities of the classes.
+
+        Of two classes, that of the second is monotone to the last bit where the score is; of
+        ordered ones those of `predict_cumulative` are. Of other classes they are the probabilities
+        of each class against the rest, divided by their sum.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        array of shape (n, classes)
+            One column per class, in the order of `classes_`.
+
+        Raises
+        ------
+        AttributeError
+            With loss="hinge", which gives no probabilities.
+        """
+        if hasattr(self, "thresholds_"):
+            return self._shares(X)
+        if self._unordered:
+            alone = np.maximum(chance(self.decision_function(X)), SMALLEST)
+            return np.asarray(alone / alone.sum(axis=1, keepdims=True))
+        return np.asarray(super().predict_proba(X))
+
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Table) -> Floats:
+        """Give the logarithms of the probabilities.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+
+        Returns
+        -------
+        array of shape (n, classes)
+            One column per class, in the order of `classes_`; with two classes accurate also near
+            0.
+
+        Raises
+        ------
+        AttributeError
+            With loss="hinge", which gives no probabilities.
+        """
+        check_is_fitted(self, "classes_")
+        if len(self.classes_) == 2:
+            return np.asarray(super().predict_log_proba(X))
+        return np.asarray(np.log(np.maximum(self.predict_proba(X), SMALLEST)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+
+def ordered_classes(ordinal: bool | Sequence[Any], classes: NDArray[Any]) -> NDArray[Any]:
+    """The classes in the order that `ordinal` names, or sorted."""
+    if isinstance(ordinal, bool | np.bool_):
+        return classes
+    given = np.asarray(list(ordinal), dtype=classes.dtype)
+    if given.size != classes.size or not np.array_equal(np.unique(given), np.unique(classes)):
+        raise DataError(
+            "ordinal must be True, False or all classes in ascending order, got "
+            f"{list(ordinal)!r}; y holds {classes.tolist()[:12]!r}"
+        )
+    return given
+
+
+def ordinal_examples(table: Floats, codes: Indices, weights: Floats, classes: int) -> Examples:
+    """Examples of ordered classes; while the structure is chosen, their standardised numbers stand
+    for the log-odds.
+    """
+    numbers = codes.astype(np.float64)
+    mean = float(weights @ numbers)
+    spread = float(np.sqrt(weights @ np.square(numbers - mean))) or 1.0
+    return Examples(
+        [(table, 1.0)],
+        numbers,
+        weights,
+        nearby=((numbers - mean) / spread, weights),
+        outputs=OrderedClasses(classes),
+    )
+
+
+def refuse_rules(estimator: Any, rules: int, classes: int) -> None:
+    """Of unordered classes none can be the one that a rule is about."""
+    if rules:
+        raise ConstraintError(
+            f"rules need two classes or ordered ones, y holds {classes} that are not: "
+            "probabilities of unordered classes add up to 1, so what raises one lowers others, "
+            "and the models in which a rule holds for one of them are not a convex set. Pass "
+            "ordinal=True if the classes have an order, or fit one "
+            f"{type(estimator).__name__} for the class that the rules are about against the rest"
+        )
+
+
+def each_against_the_rest(
+    estimator: Any, codes: Indices, classes: int, fit: Callable[[Any, NDArray[Any]], Any]
+) -> list[Any]:
+    """One fitted copy of the estimator per class; `fit(copy, labels)` trains one."""
+    from sklearn.base import clone
+
+    return [fit(clone(estimator), codes == code) for code in range(classes)]
+
+
+def together(members: list[Any]) -> tuple[ConstraintReport, str, int]:
+    """The report, the status and the iterations of several models."""
+    reports = [each.constraint_report_ for each in members]
+    total = float(sum(report.objective for report in reports))
+    worst = next((each.status_ for each in members if each.status_ not in NORMAL), None)
+    stalled = any(each.status_ == "stalled" for each in members)
+    status = worst or ("stalled" if stalled else "converged")
+    return ConstraintReport((), total, total), status, max(each.n_iter_ for each in members)
+
+
+def mean_importances(members: list[Any]) -> dict[str, float]:
+    """Sizes of effects, averaged over the classes' models, the largest first."""
+    total: dict[str, float] = {}
+    for each in members:
+        for name, size in each.importances_.items():
+            total[name] = total.get(name, 0.0) + size / len(members)
+    return dict(sorted(total.items(), key=lambda item: -item[1]))
+
+
+def thresholds_of(w: Floats, outputs: Outputs, dimension: int) -> Floats | None:
+    """The trained thresholds of ordered classes; None for other outputs."""
+    return w[dimension:] if isinstance(outputs, OrderedClasses) else None

@@ -1,0 +1,258 @@
+"""Why a prediction is what it is: the score as a sum of effects of columns and of interactions.
+
+A lattice holds the effects of its columns beside their interaction, and constants can lie in any
+term. The effects are made unique by the functional analysis of variance (Hoeffding 1948; for trees,
+Lengerich et al. 2020): averaged over the training rows, with columns taken as independent, every
+effect is 0 along each of its columns. What all effects average to is the intercept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lighttouch.arrays import Floats
+from lighttouch.estimators.model import AdditiveModel, Term
+from lighttouch.lattice import Lattice
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Subset = tuple[int, ...]
+Effects = dict[Subset, Floats]
+Background = list[list[Floats]]
+"""Of every term and each of its axes: how much of the training rows each vertex holds."""
+
+SAMPLED_ROWS = 10_000  # of the training rows, from which the background and importances are found
+WHOLE_LATTICE = 4  # columns of a lattice up to which all interactions in it are told apart
+TIMES = " x "
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The score of every row as a sum: an intercept and the effects of columns and interactions.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What each effect is of: a column, or columns joined by " x ".
+    columns : tuple of tuples of int
+        The same, by the positions of the columns.
+    intercept : float, or array of shape (outputs,)
+        The average score of the training rows, as if their columns were independent.
+    contributions : array of shape (n, effects), or (n, effects, outputs)
+        How much each effect moves the score of each row away from the intercept.
+    scale : str
+        What the score is: "prediction", "log-odds", "log-mean", ...
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[Subset, ...]
+    intercept: Any
+    contributions: Floats
+    scale: str
+
+    @property
+    def scores(self) -> Floats:
+        """The intercept plus all contributions of each row: the score, but for rounding."""
+        return np.asarray(self.intercept + self.contributions.sum(axis=1))
+
+    @property
+    def importances(self) -> dict[str, float]:
+        """The mean size of each effect over the rows, the largest first."""
+        sizes = np.abs(self.contributions).mean(
+            axis=tuple(k for k in range(self.contributions.ndim) if k != 1)
+        )
+        order = np.argsort(-sizes, kind="stable")
+        return {self.names[k]: float(sizes[k]) for k in order}
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line per row and one column per effect, the intercept first, as a pandas DataFrame.
+
+        Raises
+        ------
+        ValueError
+            If there are several outputs.
+        """
+        import pandas as pd
+
+        if self.contributions.ndim != 2:
+            raise ValueError(
+                "to_frame needs a single output, got "
+                f"{self.contributions.shape[2]}; take contributions[:, :, k]"
+            )
+        frame = pd.DataFrame(self.contributions, columns=list(self.names))
+        frame.insert(0, "intercept", float(self.intercept), allow_duplicates=True)
+        return frame
+
+    def __str__(self) -> str:
+        lines = [f"{name}: {size:.4g}" for name, size in list(self.importances.items())[:12]]
+        many = f"{len(self.contributions):,} rows, {len(self.names)} effects on the {self.scale}"
+        return "\n".join([f"{many}; mean sizes:", *lines])
+
+
+def background_of(model: AdditiveModel, table: Floats, weights: Floats) -> Background:
+    """The share of the training rows at every vertex of every axis, by interpolation."""
+    return [_shares(term, table, weights) for term in model.terms]
+
+
+def even_background(model: AdditiveModel) -> Background:
+    """For models that were saved without one."""
+    return [[np.full(size, 1.0 / size) for size in term.lattice.sizes] for term in model.terms]
+
+
+def _shares(term: Term, table: Floats, weights: Floats) -> list[Floats]:
+    found = []
+    for position, size in zip(term.positions(table).T, term.lattice.sizes, strict=True):
+        low = np.clip(np.floor(position).astype(np.int64), 0, size - 2)
+        part = np.clip(position - low, 0.0, 1.0)
+        share = np.bincount(low, weights * (1.0 - part), minlength=size)
+        share = share + np.bincount(low + 1, weights * part, minlength=size)
+        found.append(np.asarray(share / share.sum()))
+    return found
+
+
+def effects_of(
+    model: AdditiveModel, background: Background, w: Floats, table: Floats
+) -> tuple[float, Effects]:
+    """The intercept, and the effect of every subset of columns on every row."""
+    intercept, effects = float(w[0]), dict[Subset, Floats]()
+    for place, term in enumerate(model.terms):
+        theta = w[model.part(place)]
+        mean, parts = _term_effects(term, background[place], theta, table)
+        intercept += mean
+        for subset, effect in parts:
+            effects[subset] = effects[subset] + effect if subset in effects else effect
+    return intercept, effects
+
+
+def _term_effects(
+    term: Term, shares: list[Floats], theta: Floats, table: Floats
+) -> tuple[float, list[tuple[Subset, Floats]]]:
+    axes = tuple(range(len(term.columns)))
+    positions = term.positions(table)
+    values = theta.reshape(term.lattice.sizes)
+    left = term.lattice.evaluate(positions, theta)
+    mean = float(_averaged(values, shares, ()))
+    left = left - mean
+    known: dict[Subset, Floats] = {}
+    for chosen in _smaller_subsets(axes):
+        own = _averaged(values, shares, chosen)
+        sizes = tuple(term.lattice.sizes[axis] for axis in chosen)
+        effect = Lattice(sizes, "hypercube").evaluate(positions[:, list(chosen)], own.ravel())
+        effect = effect - mean
+        for part, other in known.items():
+            if set(part) < set(chosen):
+                effect = effect - other
+        known[chosen] = effect
+        left = left - effect
+    known[axes] = left  # what is left over, so that the effects add up whatever the interpolation
+    columns = np.array(term.columns)
+    return mean, [
+        (tuple(sorted(int(c) for c in columns[list(axes)])), effect)
+        for axes, effect in known.items()
+    ]
+
+
+def _smaller_subsets(axes: Subset) -> Iterator[Subset]:
+    """Not empty and not all; of many axes only single ones and pairs."""
+    most = len(axes) - 1 if len(axes) <= WHOLE_LATTICE else 2
+    for size in range(1, most + 1):
+        yield from combinations(axes, size)
+
+
+def _averaged(values: Floats, shares: list[Floats], kept: Subset) -> Floats:
+    """The values averaged along all axes but those that are kept."""
+    for axis in reversed(range(values.ndim)):
+        if axis not in kept:
+            values = np.tensordot(values, shares[axis], axes=([axis], [0]))
+    return values
+
+
+def explanation(
+    parts: list[tuple[float, Effects]], names: list[str], rows: int, scale: str
+) -> Explanation:
+    """One explanation of one or several outputs."""
+    subsets = sorted({key for _, effects in parts for key in effects}, key=lambda s: (len(s), s))
+    nothing = np.zeros(rows)
+    tables = [
+        np.column_stack([effects.get(subset, nothing) for subset in subsets])
+        if subsets
+        else np.zeros((rows, 0))
+        for _, effects in parts
+    ]
+    labels = tuple(TIMES.join(names[column] for column in subset) for subset in subsets)
+    if len(parts) == 1:
+        return Explanation(labels, tuple(subsets), parts[0][0], tables[0], scale)
+    intercepts = np.array([intercept for intercept, _ in parts])
+    return Explanation(labels, tuple(subsets), intercepts, np.stack(tables, axis=2), scale)
+
+
+@dataclass(frozen=True)
+class Band:
+    """A column's own effect, and how far it would vary on other data of the same kind.
+
+    Attributes
+    ----------
+    column : str
+        The column's name.
+    values : array
+        Its values, or the codes of its categories.
+    effect : array
+        The fitted effect there, on the model's score.
+    lower, upper : arrays
+        Between them lie the effects of the given share of the refits.
+    """
+
+    column: str
+    values: Floats
+    effect: Floats
+    lower: Floats
+    upper: Floats
+
+
+def bands_of(model: Any, refits: list[Any], level: float) -> list[Band]:
+    """One band per column with a curve, from its effect in the model and in every refit.
+
+    Effects are compared at the keypoints of the model's own curve, each as its model centres it.
+    """
+    ends = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+    found = []
+    for column, name in enumerate(model.columns_.names):
+        place = model.model_.calibrator_of(column)
+        if place is None:
+            continue
+        values = model.model_.terms[place].maps[0].keypoints
+        table = np.full((values.size, len(model.columns_)), np.nan)
+        table[:, column] = values
+        effect, *others = (own_effect(each, column, table) for each in (model, *refits))
+        low, high = np.quantile(np.array(others), ends, axis=0)
+        found.append(Band(name, values, effect, low, high))
+    return found
+
+
+def read_level(level: Any) -> float:
+    """A share strictly between 0 and 1."""
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie strictly between 0 and 1, got {level!r}")
+    return float(level)
+
+
+def refuse_several_outputs(found: Explanation) -> None:
+    if found.contributions.ndim != 2:
+        raise ValueError(
+            "curve_bands needs a model with a single score, got one with "
+            f"{found.contributions.shape[2]}; fit one model for each"
+        )
+
+
+def own_effect(model: Any, column: int, table: Floats) -> Floats:
+    """The effect of a column by itself; it depends on no other column."""
+    found = model._explained(table)
+    if (column,) not in found.columns:
+        return np.zeros(len(table))
+    return np.asarray(found.contributions[:, found.columns.index((column,))])

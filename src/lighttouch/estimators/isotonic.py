@@ -1,0 +1,209 @@
+"""Isotonic regression in many columns (Barlow, Bartholomew, Bremner and Brunk 1972)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from lighttouch.arrays import Floats, Indices
+from lighttouch.constraints import LinearConstraints
+from lighttouch.estimators.losses import LINEAR_REGRESSION, regression_loss
+from lighttouch.estimators.parameters import COMMON_ATTRIBUTES, documented
+from lighttouch.estimators.points_base import LIMITS, PointsRegressor, checked
+from lighttouch.estimators.proof import ConstraintReport, RuleReport
+from lighttouch.estimators.rules.base import MonotonicCst
+from lighttouch.estimators.tables import Table
+from lighttouch.estimators.targets import centre_and_scale
+from lighttouch.kernels.orders.points import covers, largest_below, smallest_above
+from lighttouch.losses import given_as
+from lighttouch.objectives import EmpiricalRisk
+from lighttouch.projections import project
+from lighttouch.solvers import Automatic
+from lighttouch.validation import one_of, positive, refuse_if_too_large
+
+PARAMETERS = {
+    "loss": (
+        '{"squared", "absolute", "huber", "quantile"}, Quantile or Huber',
+        'What is minimised. The threshold of "huber" is one standard deviation of y.',
+    ),
+    "quantile": ("float", 'The level of loss="quantile", between 0 and 1.'),
+    "monotonic_cst": (
+        "dict or sequence of int",
+        "Column names (or positions) with 1 for increasing, -1 for decreasing; or one such number "
+        "per column. Rows are compared only where columns with 0 are equal. None: increasing in "
+        "every column.",
+    ),
+    "interpolation": (
+        '{"middle", "lower", "upper"}',
+        "What is predicted between the largest fitted value of rows below and the smallest of "
+        "rows above: the middle, or one of the two.",
+    ),
+    "tol": ("float", "The accuracy of the objective, relatively."),
+    "time_limit": ("float", "Seconds after which training ends; None for no limit."),
+}
+ATTRIBUTES = {
+    "points_": ("array", "The different rows of the training table, in ascending order."),
+    "values_": ("array", "The fitted value at each of them."),
+    "signs_": ("array", "1, -1 or 0 for every column."),
+} | COMMON_ATTRIBUTES
+
+
+@documented(PARAMETERS, ATTRIBUTES)
+class MonotoneRegressor(PointsRegressor):
+    """Isotonic regression in many columns: the best fit among all monotone functions.
+
+    Nothing else is assumed of the function. One row is below another if it is so in every column;
+    the fitted values never fall from one to the other. This is one inequality per pair of rows
+    with no third between them. A new row lies between the fitted values of the rows below it and
+    of those above it; between them the prediction is the middle, which is monotone as well. With
+    many columns few rows can be compared, and the fit follows the noise: then `LatticeRegressor`
+    is the better choice.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import lighttouch as lt
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> model = lt.MonotoneRegressor().fit(X, [0.0, 2.0, 1.0, 1.0])
+    >>> model.predict(X).round(6)
+    array([0. , 1.5, 1. , 1.5])
+    >>> model.predict([[0.5, 0.5]]).round(6)
+    array([0.75])
+    """
+
+    arrays = ("points_", "values_", "signs_")
+
+    def __init__(
+        self,
+        *,
+        loss: object = "squared",
+        quantile: float = 0.5,
+        monotonic_cst: MonotonicCst = None,
+        interpolation: str = "middle",
+        tol: float = 1e-6,
+        time_limit: float | None = None,
+    ) -> None:
+        self.loss = loss
+        self.quantile = quantile
+        self.monotonic_cst = monotonic_cst
+        self.interpolation = interpolation
+        self.tol = tol
+        self.time_limit = time_limit
+
+    def fit(
+        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> MonotoneRegressor:
+        """Fit a value to every different row of X.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Finite numbers.
+        y : array of shape (n,)
+            Finite numbers.
+        sample_weight : array of shape (n,), optional
+            The weight of every row; all equal by default.
+
+        Returns
+        -------
+        MonotoneRegressor
+            The estimator itself.
+
+        Raises
+        ------
+        DataError
+            If X, y or the weights cannot be read.
+        ConstraintError
+            If `monotonic_cst` does not fit the columns.
+        """
+        loss = regression_loss(self.loss, self.quantile, LINEAR_REGRESSION)
+        one_of(self.interpolation, ("middle", "lower", "upper"), "interpolation")
+        solver = Automatic(positive(self.tol, "tol"))
+        rows, targets, weights = self._read_examples(X, y, sample_weight)
+        self.signs_ = self._read_signs(default=1)
+        self.points_, group = np.unique(rows, axis=0, return_inverse=True)
+        shift, scale = centre_and_scale(targets, weights)
+        count = self.points_.shape[0]
+        belongs = sparse.csr_matrix(
+            (np.ones(rows.shape[0]), group.ravel(), np.arange(rows.shape[0] + 1)),
+            shape=(rows.shape[0], count),
+        )
+        objective = EmpiricalRisk(
+            belongs, (targets - shift) / scale, given_as(loss), sample_weight=weights
+        )
+        rules = self._rules()
+        mass = np.bincount(group.ravel(), weights)
+        means = np.bincount(group.ravel(), weights * objective.y) / mass
+        start = project(means, rules).w  # the answer for squared errors and equal weights
+        result = self._solved(objective, rules, solver, start)
+        self.values_ = result.w * scale + shift
+        self.constraint_report_ = ConstraintReport(
+            tuple(self._checked_rules()), objective.value(result.w), None
+        )
+        return self
+
+    def _rules(self) -> LinearConstraints:
+        """One row per pair of points with none between them."""
+        lower, upper = comparable(oriented(self.points_, self.signs_))
+        entries = np.tile([1.0, -1.0], lower.size)
+        columns = np.column_stack([lower, upper]).ravel()
+        starts = np.arange(0, columns.size + 1, 2)
+        A = sparse.csr_matrix((entries, columns, starts), shape=(lower.size, self.points_.shape[0]))
+        A.sort_indices()
+        return LinearConstraints(A, np.zeros(lower.size))
+
+    def _checked_rules(self) -> list[RuleReport]:
+        rules = self._rules()
+        label = "increasing" if (self.signs_ >= 0.0).all() else "monotone"
+        names = ", ".join(
+            column.name
+            for column, sign in zip(self._columns.columns, self.signs_, strict=True)
+            if sign
+        )
+        return [checked(f"{label} in {names}", rules.values(self.values_))]
+
+    def _evaluate(self, rows: Floats) -> Floats:
+        points, given = oriented(self.points_, self.signs_), oriented(rows, self.signs_)
+        order = np.argsort(self.values_, kind="stable")
+        low, high = np.empty(rows.shape[0]), np.empty(rows.shape[0])
+        down = order[::-1]
+        least, most = float(self.values_[order[0]]), float(self.values_[down[0]])
+        largest_below(points[down], self.values_[down], given, least, low)
+        smallest_above(points[order], self.values_[order], given, most, high)
+        if self.interpolation == "middle":
+            return 0.5 * low + 0.5 * high
+        return low if self.interpolation == "lower" else high
+
+
+def oriented(points: Floats, signs: Floats) -> Floats:
+    """Points of which one is below another where no coordinate is above: decreasing columns are
+    negated, and columns that must be equal stand with both signs.
+    """
+    equal = signs == 0.0
+    directed = points * np.where(equal, 1.0, signs)
+    return np.ascontiguousarray(np.hstack([directed, -points[:, equal]]))
+
+
+def comparable(points: Floats) -> tuple[Indices, Indices]:
+    """Pairs (lower, upper) of different points with none between them."""
+    ascending = np.lexsort(points.T[::-1])
+    ordered = np.ascontiguousarray(points[ascending])
+    room = min(LIMITS.pairs_per_point * len(points), len(points) ** 2)
+    lower, upper, count = covers(ordered, room)
+    if count > room:
+        refuse_if_too_large(
+            LIMITS.bytes_per_pair * count,
+            f"isotonic regression of {len(points):,} points with {count:,} pairs to compare",
+            "use fewer rows, or LatticeRegressor",
+        )
+        lower, upper, count = covers(ordered, count)
+    return ascending[lower[:count]], ascending[upper[:count]]

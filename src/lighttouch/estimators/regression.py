@@ -1,0 +1,138 @@
+"""From the targets of a regression to examples: in units of their spread or, with a log link, as
+multiples of their mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lighttouch.arrays import Floats
+from lighttouch.errors import DataError
+from lighttouch.estimators.fitting import Examples
+from lighttouch.estimators.losses import POWERS, quantile_levels, regression_loss
+from lighttouch.estimators.outputs import (
+    Levels,
+    Means,
+    OneScore,
+    Outputs,
+    weighted_quantiles,
+)
+from lighttouch.estimators.rules.canonical import Limits
+from lighttouch.estimators.targets import centre_and_scale
+from lighttouch.kernels.verbs.losses import LossRow
+from lighttouch.losses import refuse_targets
+from lighttouch.validation import finite_vector
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is minimised, and which quantiles are predicted together, if several are."""
+
+    loss: LossRow
+    levels: tuple[float, ...] | None = None
+
+    @classmethod
+    def of(cls, loss: Any, quantile: Any) -> Task:
+        """What the parameters `loss` and `quantile` ask for."""
+        levels = quantile_levels(loss, quantile)
+        typical = quantile if levels is None else levels[len(levels) // 2]
+        return cls(regression_loss(loss, typical), levels)
+
+    @property
+    def outputs(self) -> Outputs:
+        if self.levels is not None:
+            return Levels(self.levels)
+        return Means() if self.loss.log_link else OneScore()
+
+    def examples(
+        self, table: Floats, targets: Floats, weights: Floats, exposure: Floats | None
+    ) -> Examples:
+        refuse_targets(self.loss, targets)
+        if self.loss.log_link:
+            return self._with_log_link(table, targets, weights, exposure)
+        if exposure is not None:
+            raise ValueError(
+                f"exposure needs a loss with a log link ({', '.join(POWERS)}), got loss="
+                f"{self.loss.name!r}"
+            )
+        shift, scale = centre_and_scale(targets, weights)
+        standard = (targets - shift) / scale
+        return Examples([(table, 1.0)], standard, weights, scale, shift, outputs=self.outputs)
+
+    def _with_log_link(
+        self, table: Floats, targets: Floats, weights: Floats, exposure: Floats | None
+    ) -> Examples:
+        """Targets as multiples of the mean per exposure.
+
+        At that mean the loss of an example has slope e - y and curvature e^(2 - power), where e is
+        its exposure (of mean 1) and y its target: squared errors of y / e - 1 with such weights
+        have the same second-order expansion.
+        """
+        unit = np.ones(targets.size) if exposure is None else exposure
+        unit = unit / float(weights @ unit)
+        mean = float(weights @ targets)
+        if not mean > 0.0:
+            raise DataError(
+                f"y must be positive somewhere for the {self.loss.name} loss (where its weights "
+                "are), got only zeros"
+            )
+        shares = weights * unit ** (2.0 - POWERS[self.loss.name](self.loss))
+        examples = Examples([(table, 1.0)], targets / mean, weights, outputs=self.outputs)
+        return replace(
+            examples,
+            offset=None if exposure is None else np.log(unit),
+            nearby=(targets / mean / unit - 1.0, shares / shares.sum()),
+            shift=float(np.log(mean / (1.0 if exposure is None else weights @ exposure))),
+        )
+
+
+def read_exposure(exposure: ArrayLike | None, rows: int) -> Floats | None:
+    """Positive numbers, one per row."""
+    if exposure is None:
+        return None
+    given = finite_vector(exposure, "exposure", rows)
+    if (given <= 0.0).any():
+        row = int(np.argmax(given <= 0.0))
+        raise DataError(
+            f"exposure must be positive, got {given[row]} in row {row}; drop rows that were never "
+            "exposed"
+        )
+    return given
+
+
+def within_margin(
+    label: str, table: Floats, wanted: Floats, margin: float, log_link: bool
+) -> Limits:
+    """Predictions of canonical examples within `margin` of their targets, as limits of scores."""
+    low, high = wanted - margin, wanted + margin
+    if log_link:
+        if (high <= 0.0).any():
+            row = int(np.argmax(high <= 0.0))
+            raise DataError(
+                "canonical examples must have targets above minus the margin, because predictions "
+                f"are positive: row {row} asks for at most {high[row]:g}"
+            )
+        with np.errstate(divide="ignore"):
+            low, high = np.log(np.maximum(low, 0.0)), np.log(high)
+    return Limits(label, table, low, high)
+
+
+def explained_pinball(
+    predicted: Floats, targets: Floats, levels: tuple[float, ...], weights: Floats
+) -> float:
+    """1 minus the pinball loss over that of the targets' own quantiles."""
+    constant = weighted_quantiles(targets, weights, levels)
+    worst = _pinball(np.broadcast_to(constant, predicted.shape), targets, levels, weights)
+    own = _pinball(predicted, targets, levels, weights)
+    return 1.0 - own / worst if worst > 0.0 else float(own == 0.0)
+
+
+def _pinball(
+    predicted: Floats, targets: Floats, levels: tuple[float, ...], weights: Floats
+) -> float:
+    errors, level = targets[:, None] - predicted, np.asarray(levels)
+    return float(weights @ np.maximum(level * errors, (level - 1.0) * errors).mean(axis=1))
