@@ -248,7 +248,7 @@ class Round:
         return found if found.finite else None
 
     def _first(self, state: InteriorState) -> Point:
-        if state.earlier is not None:
+        if state.earlier is not None and state.earlier.point.products > 0.0:  # else it had no rows
             return self._again(state.earlier)
         if state.near is None:
             far, again = COSTS.first_slacks[state.attempt], self.units.basis is not None

@@ -27,7 +27,7 @@ def moves_on(device: torch.device) -> Balance:
     """`balancing_moves` by dense matrices on a device, or by the core where parameters are few."""
 
     def moves(program: Program, x: Vector, s: Vector, rest: Vector, free: Booleans) -> Moves | None:
-        if program.dimension <= INTERIOR.small_dimension:
+        if program.dimension <= INTERIOR.small_dimension and program.blocks:
             return balancing_moves(program, x, s, rest, free)
         return _moves(program, x, s, rest, free, device)
 
