@@ -5,7 +5,6 @@ find, and end where one process ends.
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 import torch.multiprocessing as processes
 from torch import distributed
@@ -14,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 import lighttouch as lt
 from lighttouch.torch import LightTouch
 
-STEPS, COUNT = 60, 500
+STEPS, COUNT = 20, 500
 
 
 class Body(torch.nn.Module):
@@ -37,7 +36,9 @@ def trained(rank: int, world: int, looks: int = 8) -> tuple[torch.Tensor, torch.
     """Parameters and p after a fixed schedule, on this rank."""
     body = Body()
     model = DistributedDataParallel(body) if world > 1 else body
-    touch = LightTouch(model, COUNT, checks=looks, pushes=6, penalty=50.0, seed=3)
+    touch = LightTouch(
+        model, COUNT, checks=looks, pushes=6, penalty=50.0, seed=3, weight_step_size=1.0
+    )
     steps = torch.optim.SGD(body.parameters(), lr=0.05)
     for _ in range(STEPS):
         steps.zero_grad()
@@ -54,8 +55,8 @@ def work(rank: int, world: int, folder: str, looks: int) -> None:
     distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize("looks", [8, 7])  # also where they cannot be shared evenly
-def test_one_and_two_processes_agree(tmp_path, looks):
+def test_one_and_two_processes_agree(tmp_path):
+    looks = 7  # which cannot be shared evenly
     processes.spawn(work, args=(2, str(tmp_path), looks), nprocs=2)
     first, second = (torch.load(tmp_path / f"{looks}-{rank}.pt") for rank in range(2))
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))  # the same bits

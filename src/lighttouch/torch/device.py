@@ -246,6 +246,7 @@ class DeviceRun(_Run):
 
     def _projected(self, point: Vector) -> Vector:
         """The nearest point to satisfy the rows that this one or a later one broke, by the core."""
+        assert isinstance(self.solver, DeviceInteriorPoint)
         rows, d = self.solver.model(self.problem).rows, self.problem.dimension
         known, nearest = np.zeros(0, dtype=np.int64), point
         limit = COSTS.projection_seconds

@@ -182,8 +182,8 @@ class Calibrator(Ruled):
     >>> import torch
     >>> from lighttouch.torch import Calibrator
     >>> layer = Calibrator([0.0, 10.0, 100.0], increasing=True, lower=0.0, upper=1.0)
-    >>> layer(torch.tensor([5.0, 200.0]))
-    tensor([0.2500, 1.0000], grad_fn=<AddBackward0>)
+    >>> layer(torch.tensor([5.0, 200.0])).tolist()
+    [0.25, 1.0]
     """
 
     keypoints: Tensor

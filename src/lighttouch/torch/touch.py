@@ -95,8 +95,8 @@ class LightTouch(nn.Module):
     penalty : float, default=1.0
         The paper's gamma, zero or positive: what one unit of the largest violation costs.
     weight_step_size : float, default=None
-        The step eta_p of ln p. None is 1/16, as in the paper, or 64 checks / count where that is
-        less: a violation of 1 that is found adds at most 64 to ln p_j, at penalty 1.
+        The step eta_p of ln p. None is 1/16, as in the paper, or checks / count where that is
+        less: a violation of 1 that is found adds at most 1 to ln p_j, at penalty 1.
     seed : int, default=0
         Of the draws: the same seed and violations give the same draws, on every device.
     pushes : int, default=None
@@ -116,7 +116,7 @@ class LightTouch(nn.Module):
     >>> from lighttouch.torch import LightTouch
     >>> w = torch.tensor([2.0, 1.0, 0.0], requires_grad=True)
     >>> touch = LightTouch(lambda j: w[j] - w[j + 1], count=2, checks=2)
-    >>> float(touch())
+    >>> touch().item()
     1.0
     """
 
