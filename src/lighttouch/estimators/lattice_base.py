@@ -90,12 +90,10 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             columns=columns,
             monotonic=monotonic,
             shapes=shapes,
-            keypoints=positive_int(self.keypoints, "keypoints", least=2),
+            keypoints=_number_or_auto(self.keypoints, "keypoints"),
             lattices=0 if self.lattices is None else self.lattices,
             lattice_size=size,
-            columns_per_lattice=positive_int(
-                self.columns_per_lattice, "columns_per_lattice", least=2
-            ),
+            columns_per_lattice=_number_or_auto(self.columns_per_lattice, "columns_per_lattice"),
             interpolation=one_of(
                 self.interpolation, ("auto", "simplex", "hypercube"), "interpolation"
             ),
@@ -145,7 +143,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         known = getattr(self, "columns_", None)
         if known is None or known.columns != plan.columns.columns or self.parameters_.ndim > 1:
             return None
-        return Earlier(self.model_, self.parameters_, self.smoothing_)
+        return Earlier(self.model_, self.parameters_)
 
     def _keep(self, plan: Plan, fitted: Fitted, canonical: Any, outputs: Outputs) -> None:
         self.columns_, self.model_ = plan.columns, fitted.model
@@ -372,6 +370,13 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _number_or_auto(given: Any, name: str) -> int | None:
+    """A number of at least 2, or None for "auto"."""
+    return (
+        None if isinstance(given, str) and given == "auto" else positive_int(given, name, least=2)
+    )
 
 
 def _warn_about_constant_columns(plan: Plan, table: Floats) -> None:

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.arrays import Floats, Matrix
+from lighttouch.kernels.numerics.lattice_features import fill_all_corners
 from lighttouch.lattice import Lattice
 
 CLOSEST = 1e-9  # of the median gap between keypoints; nearer ones are taken for one
+LARGEST_INT32 = 2**31 - 1
 SMALLEST_GAP = float(np.finfo(np.float64).tiny)  # slopes over a smaller gap would overflow
 
 
@@ -151,6 +154,13 @@ class Term:
     def features(self, table: Floats) -> sparse.csr_matrix:
         return self.lattice.features(self.positions(table))
 
+    def fill(self, table: Floats, first: int, indices: NDArray[Any], weights: Floats) -> None:
+        """The features of every row, with weights of 0, parameters counted from `first`."""
+        sizes = np.array(self.lattice.sizes, dtype=np.int64)
+        strides = np.array(self.lattice.strides, dtype=np.int64)
+        simplex = self.lattice.simplex
+        fill_all_corners(self.positions(table), sizes, strides, simplex, first, indices, weights)
+
     def evaluate(self, table: Floats, theta: Floats) -> Floats:
         return self.lattice.evaluate(self.positions(table), theta)
 
@@ -200,12 +210,24 @@ class AdditiveModel:
         return slice(int(self.starts[place]), int(self.starts[place + 1]))
 
     def features(self, table: Floats) -> sparse.csr_matrix:
-        """One row per example, one column per parameter."""
-        blocks = [sparse.csr_matrix(np.ones((table.shape[0], 1)))] + [
-            term.features(table) for term in self.terms
-        ]
-        matrix = sparse.hstack(blocks, format="csr")
-        matrix.sort_indices()
+        """One row per example, one column per parameter.
+
+        Every row has the same number of entries, weights of 0 included, so that Gram matrices can
+        be formed term by term.
+        """
+        rows, widths = table.shape[0], [1] + [term.lattice.row_width for term in self.terms]
+        ends = np.cumsum(widths)
+        small = rows * int(ends[-1]) <= LARGEST_INT32
+        indices = np.empty((rows, int(ends[-1])), dtype=np.int32 if small else np.int64)
+        weights = np.empty(indices.shape)
+        indices[:, 0], weights[:, 0] = 0, 1.0
+        for place, term in enumerate(self.terms):
+            here = slice(int(ends[place]), int(ends[place + 1]))
+            term.fill(table, int(self.starts[place]), indices[:, here], weights[:, here])
+        indptr = np.arange(0, indices.size + 1, indices.shape[1], dtype=indices.dtype)
+        shape = (rows, self.dimension)
+        matrix = sparse.csr_matrix((weights.ravel(), indices.ravel(), indptr), shape=shape)
+        matrix.has_canonical_format = True
         return matrix
 
     def evaluate(self, table: Floats, w: Floats) -> Floats:

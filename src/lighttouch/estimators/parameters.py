@@ -29,7 +29,11 @@ LATTICE_PARAMETERS: dict[str, Described] = {
         "Names or positions of columns to treat as categories although they hold numbers. "
         "Columns of text always are categories.",
     ),
-    "keypoints": ("int", "The most keypoints of a column's curve; they lie at quantiles."),
+    "keypoints": (
+        'int or "auto"',
+        'The most keypoints of a column\'s curve; they lie at quantiles. "auto" begins with 20 and '
+        "gives more to columns whose curve needs them.",
+    ),
     "lattices": (
         '{"auto", "random", "single"}, int, None or list of column subsets',
         'Which columns share a lattice: those that interact ("auto"), pairs drawn at random, all '
@@ -41,8 +45,9 @@ LATTICE_PARAMETERS: dict[str, Described] = {
         "there are.",
     ),
     "columns_per_lattice": (
-        "int",
-        "How many columns share a lattice, unless subsets are given.",
+        'int or "auto"',
+        "The most columns that share a lattice, unless subsets are given. Which do, and how many, "
+        'is chosen by the data; "auto" looks for up to 4.',
     ),
     "interpolation": (
         '{"auto", "simplex", "hypercube"}',
@@ -51,7 +56,7 @@ LATTICE_PARAMETERS: dict[str, Described] = {
     "smoothing": (
         '"auto", float or pair of floats',
         "How strongly roughness is punished, or a pair for (curves, lattices). "
-        '"auto" chooses by generalised cross-validation.',
+        '"auto" chooses a strength for every curve and lattice, on the loss that is trained.',
     ),
     "random_state": (
         "int, RandomState or None",
@@ -199,7 +204,10 @@ LATTICE_ATTRIBUTES: dict[str, Described] = {
         "The mean size of the effects of columns and interactions on the score, the largest first.",
     ),
     "columns_": ("Columns", "Names and kinds of the columns."),
-    "smoothing_": ("pair of floats", "The smoothing used, for (curves, lattices)."),
+    "smoothing_": (
+        "pair of floats",
+        'The smoothing used, for (curves, lattices); with "auto" the geometric means.',
+    ),
 } | COMMON_ATTRIBUTES
 
 LINEAR_ATTRIBUTES: dict[str, Described] = {

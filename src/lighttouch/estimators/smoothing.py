@@ -1,98 +1,218 @@
-"""How strongly to smooth, chosen by generalised cross-validation (Golub, Heath and Wahba 1979) on
-squared errors: no data are held out.
+"""How strongly to smooth each term, on the loss that is trained: no data are held out.
 
-Roughness is a sum of squares ||D w||^2 / 2; its rows D are differences of neighbouring parameters.
-Models that are small enough are judged by a factor of the Gram matrix. Larger ones are judged on a
-part of the examples by conjugate gradients, with an estimate of the trace (Hutchinson 1989).
+Roughness is a sum of squares ||D w||^2 / 2; its rows D are differences of neighbouring parameters,
+and every term has a strength of its own. Strengths maximise the marginal likelihood (REML) of the
+quadratic model of the loss by the fixed point of MacKay (1992), Fellner (1986) and Schall (1991),
+in the general form of Wood and Fasiolo (2017): a term whose parameters say less than noise would is
+smoothed away, one that the data determine is left alone.
+
+Models too large to factor have one strength for curves and one for lattices, by generalised
+cross-validation (Golub, Heath and Wahba 1979) on a part of the examples, by conjugate gradients and
+an estimate of the trace (Hutchinson 1989).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch import lattice
+from lighttouch import lattice, losses
 from lighttouch.estimators.model import AdditiveModel, Term
+from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.projections.splitting import conjugate_gradients
+from lighttouch.solvers.quadratic_steps import gram
 
 Floats = NDArray[np.float64]
+Pair = tuple[float, float]
+Key = tuple[tuple[int, ...], str]  # a term's columns, and which of its penalties
+
 STRENGTHS = tuple(10.0 ** (power / 2.0) for power in range(-11, 3))
 FIRST_CHOICE = (1e-3, 1e-2)
 CAUTION = 1.2  # factor of the degrees of freedom: above 1, against too little smoothing
 FIRST_DIFFERENCES = 0.1  # weight of a curve's first differences beside its second ones
 SLOPE_SHARE = 0.03  # squared weight of a lattice's slopes beside its bends and twists
 RIDGE = 2.0  # examples' worth of pull towards 0 for parameters without neighbours
-CORNER = 1e-9  # pull on the intercept, which keeps the matrix definite
+PULL = 1e-7  # on every parameter, which keeps the matrix definite
 LEAST_ROOM = 0.02  # of 1 - freedom / examples
+LEAST_STRENGTH, MOST_STRENGTH = 1e-10, 10.0
+BOLDNESS = 1.5  # power of the factor by which a strength changes: fixed points are slow
+LARGEST_CHANGE = 100.0  # of a strength at once
+LEAST_FREEDOM = 1e-3  # of a term, in parameters: below, it counts as smoothed away
+HALVINGS = 20  # of a step that does not lower the objective
 PROBES = 2  # random vectors of the trace estimate; its error is about sqrt(2 / (probes * freedom))
 TRACE_RESIDUAL = 0.01  # of conjugate gradients, relative
 TRACE_STEPS = 100
 JUDGED_ENTRIES = 2e6  # of the feature matrix by which a large model's smoothing is chosen
-JUDGED_PRODUCTS = 2e9  # of entries of the same row in a Gram matrix: about 15 seconds
+JUDGED_PRODUCTS = 2e9  # of entries of the same row in a Gram matrix: about 4 seconds
 LEAST_JUDGED = 1000  # rows
 
 
 @dataclass(frozen=True)
-class Roughness:
-    """Rows of differences: of calibrators, of lattices, and the ridge that is always there."""
+class Penalty:
+    """Rows of differences of one term's parameters, whose strength is chosen."""
 
-    calibrators: Any
-    lattices: Any
-    ridge: Any
-
-    def rows(self, strengths: tuple[float, float]) -> Any:
-        """D: the penalty is ||D w||^2 / 2."""
-        parts = (
-            math.sqrt(strengths[0]) * self.calibrators,
-            math.sqrt(strengths[1]) * self.lattices,
-            self.ridge,
-        )
-        return sparse.vstack(parts, format="csr")
-
-    def total(self, strengths: tuple[float, float]) -> Any:
-        """D'D."""
-        curves, lattices, ridge = self._squares
-        return sparse.csr_matrix(strengths[0] * curves + strengths[1] * lattices + ridge)
+    key: Key
+    start: int  # of the term's parameters
+    rows: Any
+    first: float  # the strength to begin with
+    lattice: bool = False
+    categories: bool = False
 
     @cached_property
-    def _squares(self) -> list[Any]:
-        return [sparse.csr_matrix(D.T @ D) for D in (self.calibrators, self.lattices, self.ridge)]
+    def square(self) -> Any:
+        return sparse.coo_matrix(self.rows.T @ self.rows)
+
+    def size_of(self, w: Floats) -> float:
+        """||D w||^2."""
+        part = self.rows @ w[self.start : self.start + self.rows.shape[1]]
+        return float(part @ part)
+
+
+@dataclass(frozen=True)
+class Roughness:
+    """The penalties of all terms, and the small pull that is always there."""
+
+    penalties: list[Penalty]
+    dimension: int
+    pull: Floats
+
+    def rows(self, strengths: Floats) -> Any:
+        """D: the penalty is ||D w||^2 / 2."""
+        parts = [
+            _wide(math.sqrt(strength) * each.rows, each.start, self.dimension)
+            for each, strength in zip(self.penalties, strengths, strict=True)
+        ]
+        return sparse.vstack([*parts, sparse.diags(np.sqrt(self.pull))], format="csr")
+
+    @cached_property
+    def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, NDArray[np.int64]]:
+        """Rows, columns and values of D'D of every penalty, and where each penalty begins."""
+        squares = [each.square for each in self.penalties]
+        starts = [each.start for each in self.penalties]
+        rows = [square.row + start for square, start in zip(squares, starts, strict=True)]
+        columns = [square.col + start for square, start in zip(squares, starts, strict=True)]
+        begins = np.cumsum([0] + [square.nnz for square in squares])[:-1]
+        return (
+            np.concatenate(rows).astype(np.int64),
+            np.concatenate(columns).astype(np.int64),
+            np.concatenate([square.data for square in squares]),
+            begins.astype(np.int64),
+        )
+
+    def add_to(self, matrix: Floats, strengths: Floats) -> None:
+        """Add D'D."""
+        matrix.flat[:: self.dimension + 1] += self.pull
+        if self.penalties:
+            rows, columns, values, _ = self._entries
+            counts = [each.square.nnz for each in self.penalties]
+            np.add.at(matrix, (rows, columns), np.repeat(strengths, counts) * values)
+
+    def traces(self, inverse: Floats) -> Floats:
+        """tr(inverse D'D) for every penalty; of `inverse` the lower triangle is read."""
+        if not self.penalties:
+            return np.zeros(0)
+        rows, columns, values, begins = self._entries
+        found = inverse[np.maximum(rows, columns), np.minimum(rows, columns)] * values
+        return np.asarray(np.add.reduceat(found, begins))
+
+    def own_traces(self, strengths: Floats) -> Floats:
+        """strength * tr((the term's whole penalty)^-1 D'D): how many parameters each penalty would
+        hold if there were no data.
+
+        Slopes and bends of a curve of n vertices share n - 1 directions; in terms of its slopes,
+        bends are first differences, whose squares have the eigenvalues below.
+        """
+        out = np.empty(len(self.penalties))
+        for place, each in enumerate(self.penalties):
+            if each.key[1] == "bends":
+                count = each.rows.shape[0] + 1  # slopes
+                values = 4.0 * np.square(np.sin(np.pi * np.arange(count) / (2.0 * count)))
+                bends, slopes = strengths[place] * values, strengths[place + 1]
+                out[place] = np.sum(bends / (bends + slopes))
+                out[place + 1] = np.sum(slopes / (bends + slopes))
+            elif each.key[1] != "slopes":
+                out[place] = each.rows.shape[1]
+        return out
+
+    def begin(self, known: dict[Key, float]) -> Floats:
+        """Strengths to begin with: those known already, first choices for others."""
+        return np.array([known.get(each.key, each.first) for each in self.penalties])
+
+    def known(self, strengths: Floats) -> dict[Key, float]:
+        return {each.key: float(s) for each, s in zip(self.penalties, strengths, strict=True)}
+
+    def uniform(self, pair: Pair) -> Floats:
+        """One strength for all curves and one for all lattices; categories keep their own."""
+        return np.array(
+            [
+                each.first
+                if each.categories
+                else pair[1]
+                if each.lattice
+                else pair[0] * (FIRST_DIFFERENCES**2 if each.key[1] == "slopes" else 1.0)
+                for each in self.penalties
+            ]
+        )
+
+    def typical(self, strengths: Floats) -> Pair:
+        """The geometric mean of the strengths of curves' bends, and of lattices."""
+        found = []
+        for kind, none in zip(("bends", "lattice"), FIRST_CHOICE, strict=True):
+            chosen = [
+                s for each, s in zip(self.penalties, strengths, strict=True) if each.key[1] == kind
+            ]
+            found.append(float(np.exp(np.mean(np.log(chosen)))) if chosen else none)
+        return found[0], found[1]
+
+
+def _wide(rows: Any, start: int, dimension: int) -> Any:
+    rows = sparse.csr_matrix(rows)
+    shape = (rows.shape[0], dimension)
+    return sparse.csr_matrix((rows.data, rows.indices + start, rows.indptr), shape=shape)
 
 
 def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float) -> Roughness:
-    blank = sparse.csr_matrix((0, 1))
-    corner = sparse.csr_matrix([[math.sqrt(CORNER)]])
-    curves, lattices, ridge = [blank], [blank], [corner]
-    for piece in model.terms:
-        nothing = sparse.csr_matrix((0, piece.size))
-        loose = piece.calibrator and categorical[piece.columns[0]]
-        curves.append(_curve_rows(piece) if piece.calibrator and not loose else nothing)
-        lattices.append(nothing if piece.calibrator else _lattice_rows(piece))
-        pull = np.full(piece.size, RIDGE / examples if loose else 0.1 * RIDGE / examples)
-        if piece.calibrator:
-            pull[-1] = RIDGE / examples
-        ridge.append(sparse.diags(np.sqrt(pull), format="csr"))
-    return Roughness(
-        *(sparse.block_diag(parts, format="csr") for parts in (curves, lattices, ridge))
-    )
+    pull = np.full(model.dimension, PULL)
+    penalties = []
+    for place, term in enumerate(model.terms):
+        start = int(model.starts[place])
+        if term.calibrator:
+            pull[start + term.size - 1] = RIDGE / examples  # the vertex of missing cells
+        if term.calibrator and categorical[term.columns[0]]:
+            rows = sparse.identity(term.size - 1, format="csr")
+            rows.resize((term.size - 1, term.size))
+            key = (term.columns, "levels")
+            penalties.append(Penalty(key, start, rows, RIDGE / examples, categories=True))
+        elif term.calibrator:
+            penalties += _curve_penalties(term, start)
+        else:
+            key = (term.columns, "lattice")
+            first = FIRST_CHOICE[1]
+            penalties.append(Penalty(key, start, _lattice_rows(term), first, lattice=True))
+    return Roughness(penalties, model.dimension, pull)
 
 
-def _curve_rows(piece: Term) -> Any:
-    """Second differences, and a little of the first, over the vertices that are not for missing
-    cells.
-    """
-    count = piece.grid[0]
-    rows = np.zeros((2 * count - 3 if count > 1 else 0, piece.size))
-    rows[: count - 1, :count] = FIRST_DIFFERENCES * np.diff(np.eye(count), axis=0)
-    rows[count - 1 :, :count] = np.diff(np.eye(count), n=2, axis=0)
-    return sparse.csr_matrix(rows)
+def _curve_penalties(term: Term, start: int) -> list[Penalty]:
+    """Second and first differences over the vertices that are not for missing cells."""
+    count = term.grid[0]
+    parts = {}
+    for name, order in (("bends", 2), ("slopes", 1)):
+        rows = np.zeros((max(0, count - order), term.size))
+        rows[:, :count] = np.diff(np.eye(count), n=order, axis=0)
+        parts[name] = sparse.csr_matrix(rows)
+    slopes = FIRST_CHOICE[0] * FIRST_DIFFERENCES**2
+    return [
+        Penalty((term.columns, name), start, parts[name], first)
+        for name, first in (("bends", FIRST_CHOICE[0]), ("slopes", slopes))
+        if count > 2
+    ] or [Penalty((term.columns, "line"), start, parts["slopes"], slopes)] * (count == 2)
 
 
 def _lattice_rows(piece: Term) -> Any:
@@ -114,37 +234,150 @@ def _lattice_rows(piece: Term) -> Any:
     return sparse.vstack(parts, format="csr")
 
 
-class SquaredErrors(Protocol):
-    """Least squares whose smoothing can be judged."""
+@dataclass(frozen=True)
+class Examples:
+    """Rows of features with targets and weights that add up to 1, for one loss.
 
-    def fit(self, roughness: Roughness, strengths: tuple[float, float]) -> tuple[Floats, float]:
-        """Parameters without rules, and their generalised cross-validation error."""
+    `row` is the loss that is trained where it is smooth; None for squared errors.
+    """
+
+    features: Any
+    y: Floats
+    weights: Floats
+    row: LossRow | None
+    count: float  # how many examples they are worth
+    differences: bool = False  # of two rows each: without an intercept
+
+    @cached_property
+    def _squared(self) -> tuple[Floats, Floats, float]:
+        moment = np.asarray(self.features.T @ (self.weights * self.y))
+        return self._gram(self.weights), moment, float(self.weights @ np.square(self.y))
+
+    def _gram(self, weights: Floats) -> Floats:
+        found = gram(self.features, weights)
+        if self.differences:
+            found[0, 0] = 1.0  # the intercept of differences is nothing; keep the matrix definite
+        return found
+
+    def quadratic(self, w: Floats) -> tuple[Floats, Floats]:
+        """H and c of the quadratic model w'Hw / 2 - c.w of the mean loss at w."""
+        if self.row is None:
+            return self._squared[:2]
+        z = np.asarray(self.features @ w)
+        slopes, curvatures = losses.quadratic(self.row, z, self.y, 0.0)
+        curved = self.weights * curvatures
+        return self._gram(curved), np.asarray(
+            self.features.T @ (curved * z - self.weights * slopes)
+        )
+
+    def value(self, w: Floats) -> float:
+        """The mean loss, of losses other than squared errors."""
+        assert self.row is not None
+        z = np.asarray(self.features @ w)
+        return float(self.weights @ losses.values(self.row, z, self.y, 0.0))
+
+    def noise(self, w: Floats, freedom: float) -> float:
+        """The variance of an example's noise, in units of the loss; 1 for the logistic loss, whose
+        variance is known.
+        """
+        room = max(1.0 - freedom / self.count, LEAST_ROOM)
+        if self.row is None:
+            H, c, energy = self._squared
+            error = energy - 2.0 * float(w @ c) + float(w @ (H @ w))
+            return max(error, 1e-12 * energy) / room
+        if self.row.name == "logistic":
+            return 1.0
+        residual, weights = self.residual(w)
+        return float(weights @ np.square(residual)) / room
+
+    def residual(self, w: Floats) -> tuple[Floats, Floats]:
+        """What the quadratic model at w leaves over for every example, and its weight there."""
+        z = np.asarray(self.features @ w)
+        if self.row is None:
+            return self.y - z, self.weights
+        slopes, curvatures = losses.quadratic(self.row, z, self.y, 0.0)
+        return -slopes / curvatures, self.weights * curvatures
 
 
 @dataclass(frozen=True)
-class GramErrors:
-    """In Gram form: the weighted means of x x', x y and y^2."""
+class Smoothed:
+    """Parameters without rules, their roughness, how strongly it counts, and degrees of freedom."""
 
-    gram: Floats
-    moment: Floats
-    energy: float
-    examples: float
-    share: float = 1.0  # of the examples that the means are over: see `SampledErrors`
+    w: Floats
+    roughness: Roughness
+    strengths: Floats
+    freedom: float = 0.0
+    terms: Floats | None = None  # degrees of freedom of each penalty
 
-    def fit(self, roughness: Roughness, strengths: tuple[float, float]) -> tuple[Floats, float]:
-        penalty = roughness.total(strengths) / self.share
-        total = self.gram + np.asarray(penalty.todense())
-        factor = _factor(total)
-        w = scipy.linalg.cho_solve(factor, self.moment, check_finite=False)
-        error = max(
-            self.energy - 2.0 * float(w @ self.moment) + float(w @ (self.gram @ w)),
-            1e-12 * self.energy,
-        )
+    @property
+    def rows(self) -> Any:
+        return self.roughness.rows(self.strengths)
+
+    def scaled(self, factor: float) -> Smoothed:
+        """With other strengths: what strength s does to all examples is judged on a part of them
+        with s / share.
+        """
+        return replace(self, strengths=factor * self.strengths)
+
+
+def smooth(
+    examples: Examples,
+    roughness: Roughness,
+    strengths: Floats,
+    start: Floats,
+    sweeps: int,
+    choose: bool = True,
+) -> Smoothed:
+    """Newton steps without rules, each followed by a step of the strengths, where they are
+    chosen.
+    """
+    w, strengths = start, strengths.copy()
+    freedom, held = 0.0, None
+    for _ in range(sweeps):
+        H, c = examples.quadratic(w)
+        H = H.copy()
+        roughness.add_to(H, strengths)
+        factor = _factor(H)
+        proposed = scipy.linalg.cho_solve(factor, c, check_finite=False)
+        w = _accepted(examples, roughness, strengths, w, proposed)
+        if not choose:
+            continue
         inverse = scipy.linalg.lapack.dpotri(factor[0], lower=1)[0]
-        entries = penalty.tocoo()
-        low, high = np.maximum(entries.row, entries.col), np.minimum(entries.row, entries.col)
-        freedom = w.size - float(inverse[low, high] @ entries.data)  # tr(gram total^-1)
-        return w, cross_validation_error(error, freedom, self.share * self.examples)
+        lost = strengths * roughness.traces(inverse)
+        pulled = float(roughness.pull @ inverse.diagonal())
+        freedom = w.size - float(lost.sum()) - pulled
+        held = np.maximum(roughness.own_traces(strengths) - lost, LEAST_FREEDOM)
+        sizes = np.array([each.size_of(w) for each in roughness.penalties])
+        wanted = examples.noise(w, freedom) / examples.count * held / np.maximum(sizes, 1e-300)
+        change = np.clip((wanted / strengths) ** BOLDNESS, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE)
+        strengths = np.clip(strengths * change, LEAST_STRENGTH, MOST_STRENGTH)
+    if examples.row is None and choose:
+        H, c = examples.quadratic(w)
+        H = H.copy()
+        roughness.add_to(H, strengths)
+        w = scipy.linalg.cho_solve(_factor(H), c, check_finite=False)
+    return Smoothed(w, roughness, strengths, freedom, held)
+
+
+def _accepted(
+    examples: Examples, roughness: Roughness, strengths: Floats, w: Floats, proposed: Floats
+) -> Floats:
+    """The proposed point, or part of the way to it where the objective would rise."""
+    if examples.row is None:
+        return proposed
+    D = roughness.rows(strengths)
+
+    def value(at: Floats) -> float:
+        rough = D @ at
+        return examples.value(at) + 0.5 * float(rough @ rough)
+
+    here, share = value(w), 1.0
+    for _ in range(HALVINGS):
+        there = w + share * (proposed - w)
+        if value(there) <= here:
+            return there
+        share *= 0.5
+    return w
 
 
 @dataclass(frozen=True)
@@ -161,8 +394,8 @@ class SampledErrors:
     examples: float
     share: float  # of the examples that the sample holds
 
-    def fit(self, roughness: Roughness, strengths: tuple[float, float]) -> tuple[Floats, float]:
-        D = roughness.rows(strengths)
+    def fit(self, roughness: Roughness, pair: Pair) -> tuple[Floats, float]:
+        D = roughness.rows(roughness.uniform(pair))
         X, transposed = self.features, self.features.T.tocsr()
         smoothing, back = D / math.sqrt(self.share), D.T.tocsr() / math.sqrt(self.share)
 
@@ -211,7 +444,7 @@ def _factor(H: Floats) -> Any:
             lift = max(10.0 * lift, 1e-300)
 
 
-def read_strengths(wanted: Any) -> tuple[float, float] | None:
+def read_strengths(wanted: Any) -> Pair | None:
     """The pair of strengths that the user gave; None for "auto"."""
     if isinstance(wanted, str):
         if wanted != "auto":
@@ -226,27 +459,28 @@ def read_strengths(wanted: Any) -> tuple[float, float] | None:
     return float(pair[0]), float(pair[1])
 
 
-def choose(
-    problem: SquaredErrors, roughness: Roughness, known: float | None = None
-) -> tuple[float, float]:
-    """Strengths for calibrators and lattices with the smallest error: downhill on a grid of half
-    powers of ten.
-
-    With `known`, the strength for calibrators, only the one for lattices is looked for; without it,
-    only the one for calibrators.
+def choose(problem: SampledErrors, roughness: Roughness, lattices: bool) -> Pair:
+    """Strengths for curves and lattices with the smallest error: downhill on a grid of half powers
+    of ten, for curves first.
     """
+    pair = FIRST_CHOICE
+    for kind in range(2 if lattices else 1):
+        pair = _downhill(problem, roughness, pair, kind)
+    return pair
+
+
+def _downhill(problem: SampledErrors, roughness: Roughness, pair: Pair, kind: int) -> Pair:
     errors: dict[int, float] = {}
 
-    def pair(place: int) -> tuple[float, float]:
-        return (STRENGTHS[place], FIRST_CHOICE[1]) if known is None else (known, STRENGTHS[place])
+    def changed(place: int) -> Pair:
+        return (pair[0], STRENGTHS[place]) if kind else (STRENGTHS[place], pair[1])
 
     def error(place: int) -> float:
         if place not in errors:
-            errors[place] = problem.fit(roughness, pair(place))[1]
+            errors[place] = problem.fit(roughness, changed(place))[1]
         return errors[place]
 
-    first = FIRST_CHOICE[0] if known is None else FIRST_CHOICE[1]
-    place = int(np.argmin([abs(np.log(each / first)) for each in STRENGTHS]))
+    place = int(np.argmin([abs(np.log(each / pair[kind])) for each in STRENGTHS]))
     stride = 2
     while stride:
         best = min(
@@ -255,4 +489,4 @@ def choose(
         )
         stride -= best == place
         place = best
-    return pair(place)
+    return changed(place)

@@ -13,6 +13,7 @@ are rounded over a width that narrows whenever the steps have stopped gaining.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable
@@ -26,8 +27,9 @@ from scipy import sparse
 
 from lighttouch import losses
 from lighttouch.arrays import Vector
+from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
-from lighttouch.kernels.numerics.gram import weighted_gram
+from lighttouch.kernels.numerics.gram import add_block, weighted_gram
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
@@ -46,6 +48,7 @@ from lighttouch.running import one_blas_thread, prepared, seconds_left
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.bounds import fenchel_bound
 from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.quadratic_interior import interior_minimum
 from lighttouch.validation import positive
 
 
@@ -135,8 +138,41 @@ def gram(X: Any, weights: Vector) -> Vector:
     if not sparse.issparse(X):
         return np.asarray(X.T @ (weights[:, None] * X))
     out = np.zeros((X.shape[1], X.shape[1]))
-    weighted_gram(X.data, X.indices, X.indptr, weights, out)
-    return np.asarray(out + np.tril(out, -1).T)
+    groups = _column_groups(X)
+    if groups is None:
+        weighted_gram(X.data, X.indices, X.indptr, weights, out)
+        return np.asarray(out + np.tril(out, -1).T)
+    for a, (here, places, values) in enumerate(groups):
+        for there, other_places, other_values in groups[: a + 1]:
+            block = np.zeros((here.stop - here.start, there.stop - there.start))
+            add_block(places, values, other_places, other_values, weights, block)
+            out[here, there] = block
+            out[there, here] = block.T
+    return out
+
+
+def _column_groups(X: Any) -> list[tuple[slice, Any, Vector]] | None:
+    """The columns cut into ranges such that every row has the same number of entries in each: the
+    range, and the entries of each row in it. None where rows differ, or there is one range only.
+
+    Features of curves and lattices are of this kind: a term has a range of columns of its own.
+    """
+    rows = X.shape[0]
+    width = X.nnz // rows if rows else 0
+    if width < 2 or X.nnz != width * rows or (np.diff(X.indptr) != width).any():
+        return None
+    places, values = X.indices.reshape(rows, width), X.data.reshape(rows, width)
+    first, last = places.min(axis=0), places.max(axis=0)
+    cuts = np.flatnonzero(first[1:] > np.maximum.accumulate(last)[:-1]) + 1
+    if cuts.size == 0:
+        return None
+    ends = [0, *cuts.tolist(), width]
+    groups = []
+    for low, high in itertools.pairwise(ends):
+        start, stop = int(first[low:high].min()), int(last[low:high].max()) + 1
+        here = np.ascontiguousarray(places[:, low:high] - start, dtype=np.int64)
+        groups.append((slice(start, stop), here, np.ascontiguousarray(values[:, low:high])))
+    return groups
 
 
 def _transposed(X: Any) -> Any:
@@ -341,6 +377,9 @@ def minimum_under_rules(
             state.splitting.z, state.splitting.settled = free, True
             state.splitting.multipliers = np.zeros(free.size)
             return free
+        found = _by_interior(problem, model, state, free, tolerance)
+        if found is not None:
+            return found
     elif unconstrained(problem):
         state.splitting.settled = True
         return conjugate_gradients(
@@ -354,6 +393,30 @@ def minimum_under_rules(
     else:
         tolerance *= COSTS.model_large_tolerance
     return _alternated(problem, model, state, tolerance)
+
+
+def _by_interior(
+    problem: Problem, model: QuadraticModel, state: QuadraticState, free: Vector, tolerance: float
+) -> Vector | None:
+    """The minimum by an interior point; None where there are too many rows, or it fails."""
+    rows, matrix = problem.constraints, model.matrix
+    if not isinstance(rows, LinearConstraints) or not isinstance(problem.domain, Everywhere):
+        return None
+    if not isinstance(matrix, np.ndarray) or rows.count > COSTS.interior_rows:
+        return None
+    if not np.isfinite(free).all():
+        return None
+    A = sparse.csr_matrix(rows.A)
+    found = interior_minimum(matrix, model.c, A, rows.b, free, tolerance**2)
+    if found is None:
+        return None
+    at = state.splitting
+    normal = np.asarray(A.T @ found.multipliers)
+    length = float(normal @ normal)
+    at.multipliers, at.settled = normal, True
+    at.z = found.w + (found.gap / length if length > 0.0 else 0.0) * normal
+    state.counters[CHECKS] += rows.count
+    return found.w
 
 
 def _alternated(

@@ -1,17 +1,22 @@
 """Which terms a model has: a curve for every column, and lattices over columns that interact."""
 
 from lighttouch.estimators.structure.axes import calibrators, lattice_term
+from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.structure.plan import Plan
-from lighttouch.estimators.structure.screening import interaction_gains
-from lighttouch.estimators.structure.sizes import lattice_sizes, promises
-from lighttouch.estimators.structure.subsets import subsets
+from lighttouch.estimators.structure.screening import Gain, Screen
+from lighttouch.estimators.structure.sizes import lattice_sizes, room_for
+from lighttouch.estimators.structure.subsets import candidates, most_subsets, named_subsets
 
 __all__ = [
+    "LIMITS",
+    "Gain",
     "Plan",
+    "Screen",
     "calibrators",
-    "interaction_gains",
+    "candidates",
     "lattice_sizes",
     "lattice_term",
-    "promises",
-    "subsets",
+    "most_subsets",
+    "named_subsets",
+    "room_for",
 ]

@@ -6,24 +6,27 @@ import numpy as np
 
 from lighttouch.arrays import Floats
 from lighttouch.estimators.model import InputMap, Term, quantile_keypoints, whole_positions
+from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.structure.plan import Plan
 from lighttouch.lattice import Lattice
 
 
-def calibrators(plan: Plan, table: Floats, weights: Floats) -> list[Term]:
+def calibrators(plan: Plan, table: Floats, weights: Floats, keypoints: list[int]) -> list[Term]:
+    """A curve for every column, of at most so many keypoints each."""
     return [
-        _calibrator(plan, column, table[:, column], weights) for column in range(len(plan.columns))
+        _calibrator(plan, column, table[:, column], weights, keypoints[column])
+        for column in range(len(plan.columns))
     ]
 
 
-def _calibrator(plan: Plan, column: int, values: Floats, weights: Floats) -> Term:
+def _calibrator(plan: Plan, column: int, values: Floats, weights: Floats, count: int) -> Term:
     categories = plan.columns[column].categories
     if categories is not None:
         keypoints = np.arange(max(1, len(categories)), dtype=np.float64)
     elif plan.without_curve(column):
         keypoints = quantile_keypoints(values, weights, 2)[:1]
     else:
-        keypoints = _keypoints(plan, column, values, weights, plan.affordable_keypoints)
+        keypoints = _keypoints(plan, column, values, weights, plan.affordable(count))
     return Term((column,), (whole_positions(keypoints),), Lattice((keypoints.size + 1,)))
 
 
@@ -37,25 +40,31 @@ def _keypoints(plan: Plan, column: int, values: Floats, weights: Floats, count: 
 def lattice_term(
     plan: Plan,
     subset: tuple[int, ...],
-    size: int,
+    sizes: tuple[int, ...],
     table: Floats,
     weights: Floats,
-    curves: dict[int, Floats],
+    curves: dict[int, tuple[Term, Floats]],
 ) -> Term:
-    """A lattice over some columns; `curves` holds each column's own calibrator at its vertices."""
-    maps, sizes = [], []
-    for column in subset:
-        axis, count = _axis(plan, column, size, table, weights, curves[column])
-        maps.append(axis)
-        sizes.append(count)
+    """A lattice over some columns; `curves` holds each column's own curve and its parameters."""
+    axes = [
+        _axis(plan, column, size, table, weights, *curves[column])
+        for column, size in zip(subset, sizes, strict=True)
+    ]
     interpolation = plan.interpolation
     if interpolation == "auto":
-        interpolation = "hypercube" if len(subset) <= 3 else "simplex"
-    return Term(subset, tuple(maps), Lattice(tuple(sizes), interpolation))
+        interpolation = "hypercube" if len(subset) <= LIMITS.columns_together else "simplex"
+    counts = tuple(count for _, count in axes)
+    return Term(subset, tuple(each for each, _ in axes), Lattice(counts, interpolation))
 
 
 def _axis(
-    plan: Plan, column: int, size: int, table: Floats, weights: Floats, curve: Floats
+    plan: Plan,
+    column: int,
+    size: int,
+    table: Floats,
+    weights: Floats,
+    own: Term,
+    curve: Floats,
 ) -> tuple[InputMap, int]:
     values = table[:, column]
     if plan.columns[column].categorical:
@@ -64,11 +73,27 @@ def _axis(
         return _common_unit_axis(plan, column, size, table), size
     turns = bool(plan.fixed_vertices(column))
     if plan.single and size == 2 and not turns:
-        return _one_cell_axis(plan, column, values, weights, curve), 2
-    keypoints = _keypoints(plan, column, values, weights, max(size, 3) if turns else size)
+        return _one_cell_axis(plan, column, values, weights, own, curve), 2
+    if turns or plan.without_curve(column):
+        keypoints = _keypoints(plan, column, values, weights, max(size, 3) if turns else size)
+    else:
+        keypoints = _some_of(own.maps[0].keypoints, size)
     if keypoints.size < 2:
         return InputMap(keypoints, np.zeros(1), 0.0), 2
     return whole_positions(keypoints, missing=0.5 * (keypoints.size - 1)), int(keypoints.size)
+
+
+def _some_of(keypoints: Floats, count: int) -> Floats:
+    """Evenly chosen ones of a curve's keypoints, the ends included.
+
+    Because a lattice bends only where the column's curve does, a part of the lattice that depends
+    on this column alone can move into the curve. A rule about the sum of both is then no stricter
+    when it is asked of each.
+    """
+    if keypoints.size <= count:
+        return keypoints
+    places = np.round(np.linspace(0.0, keypoints.size - 1.0, count)).astype(np.int64)
+    return keypoints[places]
 
 
 def _categories_axis(curve: Floats, size: int) -> tuple[InputMap, int]:
@@ -117,7 +142,7 @@ def _range(values: Floats) -> tuple[float, float]:
 
 
 def _one_cell_axis(
-    plan: Plan, column: int, values: Floats, weights: Floats, curve: Floats
+    plan: Plan, column: int, values: Floats, weights: Floats, own: Term, curve: Floats
 ) -> InputMap:
     """From 0 to 1 along a whole column: straight where a rule is about amounts, otherwise bent as
     the column's own effect bends.
@@ -127,7 +152,9 @@ def _one_cell_axis(
         return InputMap(
             np.array([low, high if high > low else low + 1.0]), np.array([0.0, 1.0]), 0.5
         )
-    keypoints = _keypoints(plan, column, values, weights, plan.affordable_keypoints)
+    keypoints = own.maps[0].keypoints
+    if plan.without_curve(column):
+        keypoints = _keypoints(plan, column, values, weights, plan.affordable(LIMITS.keypoints))
     if keypoints.size < 2:
         return InputMap(keypoints, np.zeros(1), 0.0)
     rank = np.linspace(0.0, 1.0, keypoints.size)

@@ -16,53 +16,85 @@ class StructureLimits:
     all_keypoints: int = 1500
     """Keypoints of all curves together, so that their least-squares problem can be factored."""
 
+    keypoints: int = 20
+    """Keypoints of a curve to begin with."""
+
+    fine_keypoints: int = 64
+    """Keypoints of a curve whose residual asks for more than it began with."""
+
+    rows_per_keypoint: float = 40.0
+    """Examples per keypoint of such a curve, so that steps are told from noise."""
+
+    searched: int = 20_000
+    """Rows on which interactions are looked for: models are fitted to them again and again."""
+
+    screened_cells: float = 4e8
+    """Examples times subsets of one screening: about a second."""
+
+    rounds: int = 4
+    """Times that pairs are looked for in what the model leaves over, each time fitted together;
+    subsets of more columns have half as many rounds."""
+
     lattices: int = 24
     """The most lattices chosen by the model itself; subsets that the user names are not limited."""
+
+    columns_together: int = 4
+    """The most columns of a lattice that the model chooses itself: 2^4 corners per cell."""
 
     columns_in_one: int = 12
     """Columns of lattices="single": at 2 vertices per axis 4,096 parameters, doubled by each
     further column."""
 
-    lattice_parameters: int = 1600
+    most_parameters: int = 1600
     """Parameters of all lattices together, so that with the curves they can be factored."""
 
-    examples_per_cell: float = 40.0
-    """Examples per cell of the finest lattice over two columns, so that noise averages out."""
+    least_parameters: int = 300
+    """Room that lattices have in any case."""
 
-    coarsest_pair: int = 3
-    """The fewest vertices per axis of a lattice over two columns: 2 cannot bend."""
+    parameters_per_row: float = 0.2
+    """Parameters of all lattices together per example: roughness holds back those that the
+    examples do not determine."""
 
-    finest_pair: int = 20
-    """The most vertices per axis of a lattice over two columns, as many as a curve has."""
+    searched_parameters: int = 600
+    """Room of all lattices while interactions are looked for."""
 
-    finest_of_many: int = 4
-    """The most vertices per axis of a lattice over three or more columns."""
+    examples_per_cell: float = 20.0
+    """Examples per cell of the finest lattice, so that noise averages out."""
 
     largest_axis: int = 1000
     """The most vertices per axis that a user may ask for: two such axes are a million
     parameters."""
 
-    gain_power: float = 0.25
-    """A lattice whose pair explains g times less than the best has g^0.25 times fewer vertices
-    per axis."""
+    least_cells: int = 9
+    """Cells of a lattice in any case."""
+
+    finest: int = 24
+    """The most vertices along an axis of a lattice: as many as a day has hours."""
 
     narrowing: float = 0.9
     """The factor by which all lattices are made coarser until they have room."""
 
-    bins: tuple[int, ...] = (3, 8)
-    """Cells per column of the grids that look for interactions: few cells find weak smooth ones,
-    many cells find strong local ones."""
+    grids: tuple[tuple[int, ...], ...] = ((), (), (3, 8), (2, 5), (2, 3))
+    """Cells per column of the grids that look for interactions of 0, 1, 2, 3 and 4 columns: few
+    cells find weak smooth ones, many cells find strong local ones."""
 
-    screened: int = 40
-    """Columns among which all pairs are looked at: 780 pairs. Of more columns those whose residuals
-    vary most are taken."""
+    all_triples: int = 3000
+    """Subsets of three columns that are all looked at (27 columns); of more columns those that
+    extend a chosen pair."""
 
     noise_deviations: float = 3.0
     """Standard deviations of chi-squared noise that an interaction must exceed."""
 
+    akaike: float = 2.0
+    """What a degree of freedom must explain for an interaction to be worth it, in units of noise
+    (Akaike 1974)."""
+
     shrinkage: float = 4.0
     """Examples' worth of pull towards 0 on the mean of a cell, so that cells with few examples do
     not look like interactions."""
+
+    held: float = 0.5
+    """Degrees of freedom below which a lattice has been smoothed away, and goes."""
 
 
 LIMITS = StructureLimits()

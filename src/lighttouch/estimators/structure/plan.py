@@ -17,10 +17,10 @@ class Plan:
     columns: Columns
     monotonic: dict[int, int]
     shapes: list[BoundShape]
-    keypoints: int
+    keypoints: int | None  # None: chosen by the data
     lattices: str | int | Sequence[Sequence[Name]]  # "auto", "single", a number, or subsets
     lattice_size: int | str  # "auto" or a number
-    columns_per_lattice: int
+    columns_per_lattice: int | None  # None: chosen by the data
     interpolation: str
 
     @property
@@ -50,9 +50,14 @@ class Plan:
             for bound in self.shapes
         )
 
-    @property
-    def affordable_keypoints(self) -> int:
+    def affordable(self, keypoints: int) -> int:
         """Fewer keypoints per column where columns are many, so that all curves together stay of a
         size that can be factored.
         """
-        return max(2, min(self.keypoints, LIMITS.all_keypoints // max(1, len(self.columns))))
+        return max(2, min(keypoints, LIMITS.all_keypoints // max(1, len(self.columns))))
+
+    @property
+    def columns_together(self) -> int:
+        """The most columns of a lattice that is chosen by the data."""
+        most = self.columns_per_lattice or LIMITS.columns_together
+        return min(most, len(self.columns))

@@ -2,47 +2,56 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 
 from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.structure.plan import Plan
 
+Subset = tuple[int, ...]
 
-def promises(
-    chosen: list[tuple[int, ...]], gains: dict[tuple[int, int], float]
-) -> list[tuple[tuple[int, ...], float]]:
-    """Each subset with the largest gain of its pairs (1 where nothing was measured)."""
-    return [
-        (subset, max([gains.get((a, b), 0.0) for a, b in combinations(subset, 2)] + [1.0]))
-        for subset in chosen
-    ]
+
+def room_for(examples: float) -> int:
+    """Parameters of all lattices together: the more, the more examples there are."""
+    wanted = LIMITS.parameters_per_row * examples
+    return int(np.clip(wanted, LIMITS.least_parameters, LIMITS.most_parameters))
 
 
 def lattice_sizes(
-    plan: Plan, examples: int, chosen: list[tuple[tuple[int, ...], float]]
-) -> list[tuple[tuple[int, ...], int]]:
-    """How fine each lattice is: finer with more examples and where it promises more, as long as all
-    of them have room.
+    plan: Plan,
+    examples: float,
+    chosen: dict[Subset, float],
+    levels: list[int],
+    room: int,
+) -> list[tuple[Subset, tuple[int, ...]]]:
+    """Vertices along each axis: finer with more examples and where a subset is worth more, as long
+    as all of them have room; never more than a column has levels.
     """
     if plan.lattice_size != "auto" or plan.single:
         size = 2 if plan.lattice_size == "auto" else int(plan.lattice_size)
-        return [(subset, size) for subset, _ in chosen]
-    affordable = np.sqrt(examples / LIMITS.examples_per_cell)
-    finest = float(np.clip(affordable, LIMITS.coarsest_pair, LIMITS.finest_pair))
-    best = max((gain for _, gain in chosen), default=1.0)
-    shares = [(subset, (gain / best) ** LIMITS.gain_power) for subset, gain in chosen]
+        return [(subset, (size,) * len(subset)) for subset in chosen]
+    cells = max(examples / LIMITS.examples_per_cell, float(LIMITS.least_cells))
+    best = max([*chosen.values(), 1.0])
     while True:
-        sizes = [(subset, _size(subset, finest * share)) for subset, share in shares]
-        parameters = sum(size ** len(subset) for subset, size in sizes)
-        if parameters <= LIMITS.lattice_parameters or finest <= 2.0:
+        sizes = [
+            (subset, _sizes(plan, subset, cells * (max(worth, 1.0) / best) ** 0.5, levels))
+            for subset, worth in chosen.items()
+        ]
+        parameters = sum(int(np.prod(size)) for _, size in sizes)
+        if parameters <= room or cells <= 1.0:
             return sizes
-        finest *= LIMITS.narrowing
+        cells *= LIMITS.narrowing
 
 
-def _size(subset: tuple[int, ...], wanted: float) -> int:
-    """Vertices per axis, as a whole number that suits the number of columns."""
-    if len(subset) == 2:
-        return int(np.clip(round(wanted), LIMITS.coarsest_pair, LIMITS.finest_pair))
-    return int(max(2, min(LIMITS.finest_of_many, wanted / 2.0)))
+def _sizes(plan: Plan, subset: Subset, cells: float, levels: list[int]) -> tuple[int, ...]:
+    """Axes of equal size, but for columns of few levels, which leave room to the others."""
+    cells = max(cells, 1.0)
+    if any(plan.has_axis_kind(column, "common unit") for column in subset):
+        size = int(np.clip(round(cells ** (1.0 / len(subset))), 2, LIMITS.finest))
+        return (size,) * len(subset)
+    sizes: dict[int, int] = {}
+    for place, column in enumerate(sorted(subset, key=lambda c: (levels[c], c))):
+        even = cells ** (1.0 / (len(subset) - place))
+        most = min(levels[column], LIMITS.finest)
+        sizes[column] = max(2, min(most, round(even)))
+        cells = max(1.0, cells / sizes[column])
+    return tuple(sizes[column] for column in subset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from itertools import combinations
 
@@ -14,19 +15,18 @@ from lighttouch.estimators.structure.plan import Plan
 from lighttouch.validation import positive_int
 
 Subset = tuple[int, ...]
-Gains = dict[tuple[int, int], float]
 
 
-def subsets(plan: Plan, gains: Gains, rng: np.random.Generator) -> list[Subset]:
-    """Column subsets, one per lattice: what rules need first, then where columns interact most (or
-    at random).
+def named_subsets(plan: Plan, rng: np.random.Generator) -> list[Subset]:
+    """Column subsets that do not depend on what the data show: what rules need first, then what the
+    user names, or pairs at random.
     """
     if plan.single:
         return _one_subset(len(plan.columns))
     needed = [_closed(plan, bound.places) for bound in plan.shapes if bound.shape.together]
     for subset in needed:
         _refuse_column_alone(plan, subset)
-    wanted = _wanted(plan, gains, rng)
+    wanted = _wanted(plan, rng)
     sorted_subsets = (tuple(sorted(subset)) for subset in (*needed, *wanted) if len(subset) > 1)
     return list(dict.fromkeys(sorted_subsets))
 
@@ -40,7 +40,7 @@ def _one_subset(count: int) -> list[Subset]:
     return [tuple(range(count))] if count > 1 else []
 
 
-def _wanted(plan: Plan, gains: Gains, rng: np.random.Generator) -> list[Subset]:
+def _wanted(plan: Plan, rng: np.random.Generator) -> list[Subset]:
     """What the parameter `lattices` asks for: a way to choose, subsets, or a number of pairs."""
     if isinstance(plan.lattices, str):
         if plan.lattices not in ("auto", "random"):
@@ -48,59 +48,58 @@ def _wanted(plan: Plan, gains: Gains, rng: np.random.Generator) -> list[Subset]:
                 "lattices must be 'auto', 'random', 'single', a number or a list of "
                 f"column subsets, got {plan.lattices!r}"
             )
-        return _chosen(plan, gains, rng)[: LIMITS.lattices]
+        return _at_random(plan, rng) if plan.lattices == "random" else []
     if isinstance(plan.lattices, Iterable):
         return [
             _closed(plan, tuple(plan.columns.place(column, "lattices") for column in subset))
             for subset in plan.lattices
         ]
-    count = positive_int(plan.lattices, "lattices", least=0)
-    return [*(pair for pair, _ in _ranked(plan, gains)[:count])]
+    positive_int(plan.lattices, "lattices", least=0)
+    return []
 
 
-def _chosen(plan: Plan, gains: Gains, rng: np.random.Generator) -> list[Subset]:
-    if plan.lattices == "random":
-        every = [pair for pair in combinations(range(len(plan.columns)), 2) if _allowed(plan, pair)]
-        chosen: list[Subset] = [every[k] for k in rng.permutation(len(every))]
+def most_subsets(plan: Plan) -> int:
+    """How many subsets the data may choose; 0 where the user has named them."""
+    if isinstance(plan.lattices, str):
+        return LIMITS.lattices if plan.lattices == "auto" else 0
+    return 0 if isinstance(plan.lattices, Iterable) else int(plan.lattices)
+
+
+def candidates(plan: Plan, size: int, chosen: Iterable[Subset]) -> list[Subset]:
+    """Subsets of so many columns that may share a lattice: all of them, or, where they are too
+    many, those that extend a chosen one.
+    """
+    columns = range(len(plan.columns))
+    if size == 2 or math.comb(len(columns), size) <= LIMITS.all_triples:
+        found: Iterable[Subset] = combinations(columns, size)
     else:
-        chosen = [pair for pair, gain in _ranked(plan, gains) if gain > 1.0]
-    return (
-        [_widened(plan, subset, gains) for subset in chosen]
-        if plan.columns_per_lattice > 2
-        else chosen
-    )
-
-
-def _ranked(plan: Plan, gains: Gains) -> list[tuple[tuple[int, int], float]]:
-    allowed = [(pair, gain) for pair, gain in gains.items() if _allowed(plan, pair)]
-    return sorted(allowed, key=lambda each: (-each[1], each[0]))
-
-
-def _widened(plan: Plan, subset: Subset, gains: Gains) -> Subset:
-    """More columns, those that interact most with the ones there."""
-    chosen = tuple(subset)
-    while len(chosen) < min(plan.columns_per_lattice, len(plan.columns)):
-        candidates = [
-            column
-            for column in range(len(plan.columns))
-            if column not in chosen and _allowed(plan, (*chosen, column))
-        ]
-        if not candidates:
-            break
-        chosen += (
-            max(
-                candidates,
-                key=lambda column: sum(gains.get(_pair(column, other), 0.0) for other in chosen),
-            ),
+        smaller = [subset for subset in chosen if len(subset) == size - 1]
+        found = sorted(
+            {tuple(sorted((*subset, c))) for subset in smaller for c in columns if c not in subset}
         )
+    taken = set(chosen)
+    return [subset for subset in found if subset not in taken and allowed(plan, subset)]
+
+
+def _at_random(plan: Plan, rng: np.random.Generator) -> list[Subset]:
+    every = [pair for pair in combinations(range(len(plan.columns)), 2) if allowed(plan, pair)]
+    chosen: list[Subset] = [every[k] for k in rng.permutation(len(every))]
+    if plan.columns_per_lattice is not None and plan.columns_per_lattice > 2:
+        chosen = [_widened(plan, subset, rng) for subset in chosen]
+    return chosen[: LIMITS.lattices]
+
+
+def _widened(plan: Plan, subset: Subset, rng: np.random.Generator) -> Subset:
+    """More columns, at random."""
+    chosen = tuple(subset)
+    for column in rng.permutation(len(plan.columns)):
+        wider = (*chosen, int(column))
+        if len(chosen) < plan.columns_together and column not in chosen and allowed(plan, wider):
+            chosen = wider
     return chosen
 
 
-def _pair(a: int, b: int) -> tuple[int, int]:
-    return (a, b) if a < b else (b, a)
-
-
-def _allowed(plan: Plan, subset: Subset) -> bool:
+def allowed(plan: Plan, subset: Subset) -> bool:
     return not any(
         bound.missing_companion(subset, plan.monotonic) is not None or _alone(bound, subset)
         for bound in plan.shapes

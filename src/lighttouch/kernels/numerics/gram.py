@@ -20,3 +20,26 @@ def weighted_gram(
             row = indices[a]
             for b in range(indptr[i], a + 1):
                 out[row, indices[b]] += scaled * data[b]
+
+
+@lean_kernel
+def add_block(
+    rows: np.ndarray,
+    row_values: np.ndarray,
+    columns: np.ndarray,
+    column_values: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Add sum_i weights[i] x_i y_i' to `out`: x_i and y_i are the parts of row i that lie in two
+    groups of columns, each with as many entries in every row.
+
+    `out` is small, so that it stays in the cache; every entry is added up in the order of the rows,
+    as `weighted_gram` adds it up.
+    """
+    for i in range(rows.shape[0]):
+        for a in range(rows.shape[1]):
+            scaled = weights[i] * row_values[i, a]
+            row = rows[i, a]
+            for b in range(columns.shape[1]):
+                out[row, columns[i, b]] += scaled * column_values[i, b]

@@ -1,0 +1,224 @@
+"""Which terms a model has, found by fitting: curves first, then lattices where the fit leaves
+something over, each time fitted together with all others (forward selection; Friedman 1991).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from lighttouch.constraints import LinearConstraints
+from lighttouch.estimators import smoothing, structure
+from lighttouch.estimators.examples import Examples
+from lighttouch.estimators.model import AdditiveModel, Term
+from lighttouch.estimators.smoothing import Key, Pair, Smoothed
+from lighttouch.estimators.structure import LIMITS, Plan, Screen
+from lighttouch.kernels.verbs.losses import LossRow
+from lighttouch.projections import project
+
+Floats = NDArray[np.float64]
+Subset = tuple[int, ...]
+
+CURVE_SWEEPS = 6  # steps of the strengths of curves alone
+ROUND_SWEEPS = 2  # after lattices were added
+LAST_SWEEPS = 4  # of all terms together
+
+
+@dataclass
+class Growth:
+    """What is known while a model grows."""
+
+    plan: Plan
+    examples: Examples  # those that it is looked for in
+    row: LossRow | None
+    given: Pair | None
+    largest_gram: int
+    rng: np.random.Generator
+    own: list[Term] = field(default_factory=list)
+    chosen: dict[Subset, float] = field(default_factory=dict)  # each with its worth
+    strengths: dict[Key, float] = field(default_factory=dict)
+    parameters: dict[Subset, Floats] = field(default_factory=dict)
+    """The last fit of every term, by its columns."""
+
+    def fit(self, model: AdditiveModel, examples: Examples, sweeps: int) -> Smoothed:
+        """Without rules; what it finds is where the next fit begins."""
+        roughness = smoothing.roughness_of(model, self.plan.categorical, examples.count)
+        if model.dimension > self.largest_gram:
+            found = self._fit_large(model, examples, roughness)
+        else:
+            problem, share = examples.judged(model, self.row, self.rng)
+            given = None if self.given is None else roughness.uniform(self.given)
+            begin = roughness.begin(self.strengths) if given is None else given
+            start = self._start(model)
+            found = smoothing.smooth(
+                problem, roughness, begin / share, start, sweeps, given is None
+            ).scaled(share)
+        self.strengths |= roughness.known(found.strengths)
+        self.begin_with(model, found.w)
+        return found
+
+    def _fit_large(
+        self, model: AdditiveModel, examples: Examples, roughness: smoothing.Roughness
+    ) -> Smoothed:
+        problem = examples.sampled_errors(model, self.rng)
+        pair = self.given or smoothing.choose(
+            problem, roughness, any(not term.calibrator for term in model.terms)
+        )
+        strengths = roughness.uniform(pair)
+        return Smoothed(problem.fit(roughness, pair)[0], roughness, strengths)
+
+    def begin_with(self, model: AdditiveModel, w: Floats) -> None:
+        """Fits begin with these parameters."""
+        self.parameters = {(): w[:1]} | {
+            term.columns: w[model.part(place)] for place, term in enumerate(model.terms)
+        }
+
+    def _start(self, model: AdditiveModel) -> Floats:
+        w = np.zeros(model.dimension)
+        w[:1] = self.parameters.get((), 0.0)
+        for place, term in enumerate(model.terms):
+            known = self.parameters.get(term.columns)
+            if known is not None and known.size == term.size:
+                w[model.part(place)] = known
+        return w
+
+    def curves(self) -> dict[int, tuple[Term, Floats]]:
+        """Every column's own curve and its parameters, categories in the order that rules ask."""
+        found = {term.columns[0]: (term, self.parameters[term.columns]) for term in self.own}
+        for bound in self.plan.shapes:
+            if bound.kind == "CategoryOrder" and bound.pairs:
+                term, curve = found[bound.places[0]]
+                found[bound.places[0]] = term, _ordered(curve, bound.pairs)
+        return found
+
+    def model(self, examples: Examples, room: int) -> AdditiveModel:
+        """Curves, and lattices over the chosen subsets that have room."""
+        if not self.chosen:
+            return AdditiveModel(self.own)
+        curves = self.curves()
+        levels = [self._levels(column, *curves[column]) for column in range(len(self.own))]
+        sizes = structure.lattice_sizes(self.plan, examples.count, self.chosen, levels, room)
+        table, weights = examples.table, examples.table_weights
+        return AdditiveModel(
+            self.own
+            + [
+                structure.lattice_term(self.plan, subset, size, table, weights, curves)
+                for subset, size in sizes
+            ]
+        )
+
+    def _levels(self, column: int, own: Term, curve: Floats) -> int:
+        if self.plan.columns[column].categorical:
+            return int(np.unique(curve[:-1]).size)
+        return LIMITS.finest if self.plan.without_curve(column) else own.grid[0]
+
+
+def _ordered(curve: Floats, pairs: Sequence[tuple[int, int]]) -> Floats:
+    """Effects of categories that obey the declared order, so that a lattice axis built from them
+    can too.
+    """
+    A = sparse.lil_matrix((len(pairs), curve.size))
+    for row, (low, high) in enumerate(pairs):
+        A[row, low], A[row, high] = 1.0, -1.0
+    return np.asarray(project(curve, LinearConstraints(A.tocsr(), np.zeros(len(pairs)))).w)
+
+
+def grow(growth: Growth) -> None:
+    """Curves as fine as the data ask, then lattices."""
+    fitted = _grow_curves(growth)
+    plan = growth.plan
+    growth.chosen = dict.fromkeys(structure.named_subsets(plan, growth.rng), 0.0)
+    limit = structure.most_subsets(plan)
+    if limit == 0 or len(plan.columns) < 2:
+        return
+    screen = Screen(growth.examples.signed_tables, growth.examples.count)
+    model = AdditiveModel(growth.own)
+    counted = not isinstance(plan.lattices, str)
+    for size in range(2, 3 if counted else plan.columns_together + 1):
+        rounds = 1 if counted else LIMITS.rounds if size == 2 else LIMITS.rounds // 2
+        for _ in range(rounds):
+            more = _worth_adding(growth, screen, model, fitted, size, limit, counted)
+            if not more:
+                break
+            growth.chosen |= more
+            model = growth.model(growth.examples, _search_room(growth))
+            fitted = growth.fit(model, growth.examples, ROUND_SWEEPS)
+    _drop_smoothed_away(growth, model, fitted)
+
+
+def _search_room(growth: Growth) -> int:
+    return min(structure.room_for(growth.examples.count), LIMITS.searched_parameters)
+
+
+def _grow_curves(growth: Growth) -> Smoothed:
+    plan, examples = growth.plan, growth.examples
+    table, weights = examples.table, examples.table_weights
+    wanted = [plan.keypoints or LIMITS.keypoints] * len(plan.columns)
+    growth.own = structure.calibrators(plan, table, weights, wanted)
+    model = AdditiveModel(growth.own)
+    fitted = growth.fit(model, examples, CURVE_SWEEPS)
+    fine = int(min(LIMITS.fine_keypoints, examples.count / LIMITS.rows_per_keypoint))
+    if plan.keypoints is not None or fine <= LIMITS.keypoints:
+        return fitted
+    left = examples.leftover(model, growth.row, fitted.w)
+    screen = Screen(examples.signed_tables, examples.count)
+    gains = screen.curve_gains(fine, left, LIMITS.keypoints)
+    finer = [
+        fine if gain.significance > 1.0 else count
+        for gain, count in zip(gains, wanted, strict=True)
+    ]
+    if finer == wanted:
+        return fitted
+    growth.own = structure.calibrators(plan, table, weights, finer)
+    return growth.fit(AdditiveModel(growth.own), examples, ROUND_SWEEPS)
+
+
+def _worth_adding(
+    growth: Growth,
+    screen: Screen,
+    model: AdditiveModel,
+    fitted: Smoothed,
+    size: int,
+    limit: int,
+    counted: bool,
+) -> dict[Subset, float]:
+    """Subsets of so many columns that explain most of what is left over, each column once, so that
+    the same interaction is not bought twice under the names of columns that go together.
+    """
+    room = limit - len(growth.chosen)
+    if room <= 0:
+        return {}
+    candidates = structure.candidates(growth.plan, size, growth.chosen)
+    left = growth.examples.leftover(model, growth.row, fitted.w)
+    gains = screen.gains(candidates, LIMITS.grids[min(size, 4)], left)
+    ranked = sorted(gains.items(), key=lambda each: (-each[1].worth, each[0]))
+    if counted:
+        return {subset: max(gain.worth, 1.0) for subset, gain in ranked[:room]}
+    found: dict[Subset, float] = {}
+    for subset, gain in ranked:
+        significant = gain.significance > 1.0 and gain.worth > 0.0
+        if significant and not _shares(subset, found) and len(found) < room:
+            found[subset] = gain.worth
+    return found
+
+
+def _shares(subset: Subset, others: Iterable[Subset]) -> bool:
+    """Whether the subset has more than one column in common with one of the others, or any where
+    it has two.
+    """
+    common = len(subset) - 1
+    return any(len(set(subset) & set(other)) >= common for other in others)
+
+
+def _drop_smoothed_away(growth: Growth, model: AdditiveModel, fitted: Smoothed) -> None:
+    if fitted.terms is None:
+        return
+    needed = set(structure.named_subsets(growth.plan, growth.rng))
+    for penalty, held in zip(fitted.roughness.penalties, fitted.terms, strict=True):
+        subset = penalty.key[0]
+        if penalty.lattice and held < LIMITS.held and subset not in needed:
+            growth.chosen.pop(subset, None)
