@@ -11,6 +11,7 @@ Journal on Optimization 14, 2004, encloses such multipliers by interval arithmet
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,7 @@ def balanced_value(
     error: Vector,
     bounds: tuple[Vector, Vector],
     bend: Vector,
+    balance: Balance,
     room: Vector | None = None,
 ) -> float:
     """The bound of `path.dual_bounds` without an assumption; -inf where it would need one.
@@ -54,7 +56,7 @@ def balanced_value(
         if not lost.any():
             return _value(program, x, s, moves) + float(least.sum())
         free = free | lost
-        found = balancing_moves(program, x, room, np.abs(rest) + error, free)
+        found = balance(program, x, room, np.abs(rest) + error, free)
         if found is None:
             break
         moves = found
@@ -96,6 +98,9 @@ class Moves:
     slopes: Vector
     rest: Vector  # of rho, for the parameters that are not free
     bent: float  # of x'Px / 2
+
+
+Balance = Callable[[Program, Vector, Vector, Vector, Booleans], Moves | None]
 
 
 def balancing_moves(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lighttouch.arrays import Indices, Vector
-from lighttouch.interior.balance import EPSILON, balanced_value
+from lighttouch.interior.balance import EPSILON, Balance, balanced_value, balancing_moves
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program, Units
 from lighttouch.interior.systems import Factor, System, refined
@@ -279,7 +279,13 @@ def moved(at: Point, move: Point, length: float) -> Point:
 
 
 def dual_bounds(
-    program: Program, x: Vector, s: Vector, lower: Vector, upper: Vector, bend: Vector
+    program: Program,
+    x: Vector,
+    s: Vector,
+    lower: Vector,
+    upper: Vector,
+    bend: Vector,
+    balance: Balance = balancing_moves,
 ) -> tuple[float, float]:
     """Lower bounds on the objective of every v with lower <= v <= upper: proven, and likely; -inf
     where none is known.
@@ -316,7 +322,7 @@ def dual_bounds(
     if likely == -np.inf:
         return likely, likely
     error = COSTS.rest_rounding * EPSILON * size
-    proven = balanced_value(program, x, s, rest, error, (lower, upper), bend) - outward
+    proven = balanced_value(program, x, s, rest, error, (lower, upper), bend, balance) - outward
     return min(proven, likely), likely
 
 

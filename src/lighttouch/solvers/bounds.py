@@ -30,7 +30,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from lighttouch.arrays import Floats, Vector, dense
 from lighttouch.domains import Ball, Everywhere, Simplex
 from lighttouch.interfaces import Objective
-from lighttouch.interior.balance import balanced_value
+from lighttouch.interior.balance import balanced_value, balancing_moves
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.program import Program, Smooth
 from lighttouch.losses import conjugate_values, quadratic
@@ -307,7 +307,7 @@ def _balanced(
     rooms = np.concatenate([room[counted], risk.l1 - np.abs(slopes[1])])
     ends = (np.full(d, -np.inf), np.full(d, np.inf))
     bend = np.full(d, float(risk.l2))
-    value = balanced_value(program, u, s, *left, ends, bend, rooms)
+    value = balanced_value(program, u, s, *left, ends, bend, balancing_moves, rooms)
     terms = abs(program.constant) + program.conjugate_size(s) + abs(float(u @ (program.P @ u)))
     return value - INTERIOR.sum_rounding * EPSILON * terms
 
