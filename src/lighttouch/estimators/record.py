@@ -23,8 +23,9 @@ from lighttouch.errors import DataError
 from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.tables import Columns
 from lighttouch.fingerprints import fingerprint
+from lighttouch.persistence import own_version
 
-LIBRARIES = ("lighttouch", "numpy", "scipy", "numba", "scikit-learn", "pandas")
+LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,7 @@ def _now() -> str:
 
 
 def _libraries() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "lighttouch": own_version()}
     for name in LIBRARIES:
         try:
             found[name] = version(name)
