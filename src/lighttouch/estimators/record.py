@@ -153,7 +153,7 @@ class TrainingRecord:
             created=_now(),
             libraries=_libraries(),
             columns=described,
-            scores=None if some is None else ColumnRecord.of("score", score(some), None),
+            scores=None if some is None else ColumnRecord.of("score", _one(score(some)), None),
         )
 
     def state(self) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class Tally:
     def add(self, table: Floats, unseen: Sequence[int], scores: Floats) -> None:
         """More rows, as plain numbers, with how many cells per column hold unknown categories."""
         self._rows += int(table.shape[0])
-        parts = [*(table[:, place] for place in range(table.shape[1])), scores]
+        parts = [*(table[:, place] for place in range(table.shape[1])), _one(scores)]
         for place, (column, values) in enumerate(zip(self._columns, parts, strict=False)):
             known = int(unseen[place]) if place < len(unseen) else 0
             self._counts[place] = self._counts[place] + column.counted(values, known)
@@ -197,6 +197,11 @@ class Tally:
         )
         own = len(self._record.columns)
         return Drift(self._rows, found[:own], found[own] if len(found) > own else None)
+
+
+def _one(scores: Floats) -> Floats:
+    """Of several outputs (levels, classes) the first stands for all."""
+    return scores if scores.ndim == 1 else scores[:, 0]
 
 
 def _with_ranges(columns: tuple[ColumnRecord, ...], table: Any) -> tuple[ColumnRecord, ...]:
