@@ -10,9 +10,15 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats, Matrix
 from lighttouch.constraints import GeneratedRows, LinearConstraints, stack
-from lighttouch.estimators.parameters import COMMON_ATTRIBUTES, documented
+from lighttouch.estimators.parameters import (
+    COMMON_ATTRIBUTES,
+    COMMON_PARAMETERS,
+    Checkpoint,
+    documented,
+)
 from lighttouch.estimators.points_base import LIMITS, PointsRegressor, checked
 from lighttouch.estimators.proof import ConstraintReport, RuleReport
+from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules.base import MonotonicCst
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import centre_and_scale
@@ -42,6 +48,7 @@ PARAMETERS = {
     ),
     "tol": ("float", "The accuracy of the objective, relatively."),
     "time_limit": ("float", "Seconds after which training ends; None for no limit."),
+    "checkpoint": COMMON_PARAMETERS["checkpoint"],
 }
 ATTRIBUTES = {
     "points_": ("array", "The rows, or averages of rows, where planes touch the function."),
@@ -94,6 +101,7 @@ class ConvexRegressor(PointsRegressor):
         most_points: int = 200,
         tol: float = 1e-6,
         time_limit: float | None = None,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.concave = concave
         self.monotonic_cst = monotonic_cst
@@ -101,6 +109,7 @@ class ConvexRegressor(PointsRegressor):
         self.most_points = most_points
         self.tol = tol
         self.time_limit = time_limit
+        self.checkpoint = checkpoint
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -151,6 +160,7 @@ class ConvexRegressor(PointsRegressor):
         self.constraint_report_ = ConstraintReport(
             tuple(self._checked_rules()), objective.value(result.w), None
         )
+        self.training_record_ = TrainingRecord.of(self._columns, rows, targets, self.scores_of)
         return self
 
     @property

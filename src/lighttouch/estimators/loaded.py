@@ -87,8 +87,8 @@ def _check_classes(model: Any) -> None:
     _must((classes is not None) == is_classifier(model), "its classes are not what its kind needs")
     if classes is not None:
         _must(
-            classes.shape == (2,) and bool(classes[0] != classes[1]),
-            "it has other than two classes",
+            classes.ndim == 1 and classes.size == len(set(classes.tolist())) > 1,
+            "its classes repeat, or there are fewer than two",
         )
 
 
@@ -96,7 +96,7 @@ def _rehearse(model: Any, count: int) -> None:
     """Predict, check and compare rows that the model's own columns suggest."""
     table = _own_rows(model, count)
     scores = np.asarray(model.scores_of(table if _takes_gaps(model) else table[:-1]))
-    _must(scores.dtype == np.float64 and scores.ndim == 1, "its scores are no numbers")
+    _must(scores.dtype == np.float64 and scores.ndim in (1, 2), "its scores are no numbers")
     _must(bool(np.isfinite(scores).all()), "it predicts numbers that are not finite")
     report = model.check_constraints()
     told = {rule.rule: rule.rows for rule in report.rules}

@@ -11,14 +11,16 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lighttouch.arrays import Floats
+from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import ModelFileError
+from lighttouch.estimators.parameters import Checkpoint
 from lighttouch.estimators.proof import ConstraintReport, RuleReport
 from lighttouch.estimators.rules import read_monotonic
 from lighttouch.estimators.rules.reading import monotone_label
 from lighttouch.estimators.saving import SavedEstimator
 from lighttouch.estimators.tables import Column, Columns, Table
 from lighttouch.estimators.targets import read_weights
-from lighttouch.estimators.training import ending, warn_about
+from lighttouch.estimators.training import ending, has_ended, warn_about
 from lighttouch.interfaces import AnySolver
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
@@ -60,6 +62,7 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
     constraint_report_: ConstraintReport
     monotonic_cst: Any
     time_limit: float | None
+    checkpoint: Checkpoint
 
     def _read_examples(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None
@@ -91,7 +94,11 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         self, objective: EmpiricalRisk, rules: Any, solver: AnySolver, start: Floats
     ) -> Result:
         limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
-        with Interrupts(deliver=True) as interrupts, one_blas_thread():
+        with (
+            Interrupts(deliver=True) as interrupts,
+            one_blas_thread(),
+            checkpointing(self.checkpoint) as file,
+        ):
 
             def interrupted(progress: Progress) -> bool:
                 return interrupts.raised
@@ -106,6 +113,8 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
             self.n_iter_ = max(1, result.iterations)
             self.status_ = ending(result)
             self.history_ = result.history
+            if self.checkpoint is not None and file is not None and has_ended(self.status_):
+                file.remove()
         warn_about(self.status_)
         return result
 
@@ -128,6 +137,20 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
 
     def _evaluate(self, rows: Floats) -> Floats:
         raise NotImplementedError
+
+    @property
+    def fitted_columns(self) -> Columns:
+        """Names of the columns of the training table."""
+        return self._columns
+
+    def read_rows(self, X: Table) -> Floats:
+        """Rows of X as plain numbers."""
+        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        return np.ascontiguousarray(rows)
+
+    def scores_of(self, table: Floats) -> Floats:
+        """Predictions for rows of plain numbers."""
+        return self._evaluate(np.ascontiguousarray(table))
 
     def _swept(self, rows: Floats) -> list[RuleReport]:
         """Every row against the same row with one monotone column raised to its largest value."""
