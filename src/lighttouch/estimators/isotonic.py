@@ -10,8 +10,8 @@ from lighttouch.arrays import Floats, Indices
 from lighttouch.constraints import LinearConstraints
 from lighttouch.estimators.losses import LINEAR_REGRESSION, regression_loss
 from lighttouch.estimators.parameters import COMMON_ATTRIBUTES, documented
-from lighttouch.estimators.points_base import LIMITS, PointsRegressor, checked
-from lighttouch.estimators.proof import ConstraintReport, RuleReport
+from lighttouch.estimators.points_base import LIMITS, PointsRegressor
+from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
 from lighttouch.estimators.rules.base import MonotonicCst
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import centre_and_scale
@@ -169,7 +169,7 @@ class MonotoneRegressor(PointsRegressor):
             for column, sign in zip(self._columns.columns, self.signs_, strict=True)
             if sign
         )
-        return [checked(f"{label} in {names}", rules.values(self.values_))]
+        return [checked_excess(f"{label} in {names}", rules.values(self.values_))]
 
     def _evaluate(self, rows: Floats) -> Floats:
         points, given = oriented(self.points_, self.signs_), oriented(rows, self.signs_)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -30,9 +30,15 @@ from lighttouch.estimators.explaining import (
 from lighttouch.estimators.fitting import Earlier, Examples, Fitted, fit
 from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.estimators.outputs import Outputs, outputs_from
-from lighttouch.estimators.proof import ConstraintReport, check_rule
+from lighttouch.estimators.proof import (
+    ConstraintReport,
+    RuleReport,
+    check_rule,
+    checked_excess,
+)
 from lighttouch.estimators.record import TrainingRecord
-from lighttouch.estimators.rules import RuleRows, all_rules
+from lighttouch.estimators.rules import BoundShape, RuleRows, all_rules, probing
+from lighttouch.estimators.rules.probing import Probe
 from lighttouch.estimators.rules.reading import read_monotonic, read_shapes
 from lighttouch.estimators.saving import (
     SavedEstimator,
@@ -286,13 +292,15 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : table, optional
-            Rows whose predictions are checked for monotonicity as well: each row is compared with
-            the same row, one monotonic column raised to the column's largest value in X.
+            Rows around which predictions are checked as well, for every kind of rule: the columns
+            of a rule are moved within their ranges, all others stay as they are. Monotone
+            columns, Unimodal, TrapezoidTrust and CategoryOrder are checked on the predictions
+            themselves, to the last bit; all others on the score, to rounding.
 
         Returns
         -------
         ConstraintReport
-            One line per rule, and one per monotonic column of X.
+            One line per rule, and with X another for its predictions.
         """
         check_is_fitted(self, "parameters_")
         monotonic, shapes, canonical = self._rules
@@ -302,26 +310,42 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         )
         checked = [check_rule(rule, self._trained()) for rule in rules]
         if X is not None:
-            checked += self._swept(read_table(self, X, self.columns_), monotonic)
+            checked += self._probed(read_table(self, X, self.columns_), monotonic, shapes)
         known = self.constraint_report_
         return ConstraintReport(tuple(checked), known.objective, known.objective_without_rules)
 
-    def _swept(self, table: Floats, monotonic: dict[int, int]) -> list[Any]:
-        rows = []
-        before = self.scores_of(table)
-        for column, sign in monotonic.items():
-            raised = table.copy()
-            present = ~np.isnan(table[:, column])
-            raised[present, column] = table[present, column].max(initial=-np.inf)
-            falls = sign * (before - self.scores_of(raised)).ravel()
-            label = f"predictions on X monotone in {self.columns_[column].name}"
-            rows.append(
-                check_rule(
-                    RuleRows(label, sparse.csr_matrix(falls.reshape(-1, 1)), np.zeros(falls.size)),
-                    np.ones(1),
-                )
+    def _probed(
+        self, table: Floats, monotonic: dict[int, int], shapes: list[BoundShape]
+    ) -> list[RuleReport]:
+        """Every rule tested on predictions for rows like those of the table, on its scale."""
+        on_scores = self._probe(table, self.scores_of)
+        on_predictions = self._probe(table, lambda rows: self._image(self.scores_of(rows)))
+        names = self.columns_.names
+        found = [
+            checked_excess(
+                f"predictions on X monotone in {names[column]}",
+                probing.monotone(on_predictions, column, sign),
+                about_order=True,
             )
-        return rows
+            for column, sign in monotonic.items()
+        ]
+        for bound in shapes:
+            probe = on_predictions if bound.shape.exact_on_predictions else on_scores
+            label = f"predictions on X: {bound.label(names)}"
+            excess = bound.shape.excess_on(probe, bound)
+            found.append(checked_excess(label, excess, bound.shape.about_order))
+        return found
+
+    def _probe(self, table: Floats, scores: Callable[[Floats], Floats]) -> Probe:
+        low, high = np.zeros(len(self.columns_)), np.zeros(len(self.columns_))
+        for term in self.model_.terms:
+            for column, each in zip(term.columns, term.maps, strict=True):
+                low[column], high[column] = each.keypoints[0], each.keypoints[-1]
+        return Probe(scores, table, low, high)
+
+    def _image(self, scores: Floats) -> Floats:
+        """What users see of the scores: an increasing function of them."""
+        return scores
 
     def _canonical_rows(self, plan: Plan, X: Any, label: str) -> tuple[Floats, str]:
         table = as_table(X)

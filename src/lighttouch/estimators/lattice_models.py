@@ -26,7 +26,7 @@ from lighttouch.estimators.explaining import Explanation, effects_of, explanatio
 from lighttouch.estimators.fitting import Examples
 from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.limits import OutputLimits
-from lighttouch.estimators.losses import POWERS, margin_loss
+from lighttouch.estimators.losses import POWERS, chance, margin_loss
 from lighttouch.estimators.outputs import Levels, Means, Outputs
 from lighttouch.estimators.pairs import RandomState
 from lighttouch.estimators.parameters import (
@@ -251,6 +251,9 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         weights = read_weights(sample_weight, X, targets.size)
         return explained_pinball(self.predict(X), targets, self._outputs.levels, weights)
 
+    def _image(self, scores: Floats) -> Floats:
+        return self._limits.predictions(scores)
+
     def _score_name(self) -> str:
         return "log-mean" if isinstance(self._outputs, Means) else "prediction"
 
@@ -431,6 +434,11 @@ class LatticeClassifier(ClassScores, LatticeBase):
         examples = ordinal_examples(table, place[codes], weights, count)
         self._train(plan, examples, margin_loss(self.loss))
         return self
+
+    def _image(self, scores: Floats) -> Floats:
+        if hasattr(self, "thresholds_"):
+            return chance(scores[:, None] - self.thresholds_)
+        return chance(scores) if self.loss == "logistic" else scores
 
     def _score_name(self) -> str:
         if hasattr(self, "thresholds_"):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lighttouch.arrays import Floats
 from lighttouch.errors import ModelFileError
-from lighttouch.estimators.proof import ConstraintReport, RuleReport
+from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
 from lighttouch.estimators.rules import read_monotonic
 from lighttouch.estimators.rules.reading import monotone_label
 from lighttouch.estimators.saving import SavedEstimator
@@ -140,7 +140,7 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
             raised[:, place] = rows[:, place].max(initial=-np.inf)
             falls = sign * (before - self._evaluate(raised))
             name = monotone_label(self._columns[place].name, int(sign))
-            found.append(checked(f"predictions on X {name}", falls))
+            found.append(checked_excess(f"predictions on X {name}", falls))
         return found
 
     def check_constraints(self, X: Table | None = None) -> ConstraintReport:
@@ -182,9 +182,3 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         points = self.points_
         if points.ndim != 2 or points.shape[1] != self.n_features_in_:
             raise ModelFileError("the points do not belong to the model")
-
-
-def checked(label: str, excess: Floats, slack: float = 0.0) -> RuleReport:
-    """A rule whose inequalities are broken by `excess`, where that is positive."""
-    worst = max(0.0, float(excess.max(initial=0.0)))
-    return RuleReport(label, int(excess.size), worst, np.flatnonzero(excess >= -slack))

@@ -12,7 +12,9 @@ from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.rules import lattice_rows as rows
+from lighttouch.estimators.rules import probing
 from lighttouch.estimators.rules.base import AxisKind, BoundShape, LinearRow, ShapeConstraint
+from lighttouch.estimators.rules.probing import Probe
 from lighttouch.estimators.rules.rows import RuleRows
 from lighttouch.estimators.tables import Column, Name
 
@@ -51,6 +53,9 @@ class Convex(ShapeConstraint):
     def kept_below(self) -> bool:
         return True
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.curvature(probe, bound.places[0], 1.0)
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.curved(model, bound.places[0], lattice.convex, lattice.submodular)
 
@@ -84,6 +89,9 @@ class Concave(ShapeConstraint):
     @property
     def kept_above(self) -> bool:
         return True
+
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.curvature(probe, bound.places[0], -1.0)
 
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.curved(model, bound.places[0], lattice.concave, lattice.supermodular)
@@ -124,6 +132,7 @@ class Unimodal(ShapeConstraint):
     mode: float
     shape: str = "valley"
 
+    exact_on_predictions: ClassVar[bool] = True
     about_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -139,6 +148,11 @@ class Unimodal(ShapeConstraint):
     @property
     def vertices(self) -> tuple[float, ...]:
         return (float(self.mode),)
+
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.one_turn(
+            probe, bound.places[0], float(self.mode), 1.0 if self.shape == "valley" else -1.0
+        )
 
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.unimodal(model, bound.places[0], self.mode, self.shape)
@@ -200,6 +214,9 @@ class SlopeBound(ShapeConstraint):
     def kept_above(self) -> bool:
         return True
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.slope(probe, bound.places[0], float(self.limit))
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.slope_bound(model, bound.places[0], float(self.limit))
 
@@ -242,6 +259,7 @@ class CategoryOrder(ShapeConstraint):
     column: Name
     pairs: Sequence[tuple[Any, Any]] = field(default=())
 
+    exact_on_predictions: ClassVar[bool] = True
     about_order: ClassVar[bool] = True
     of_categories: ClassVar[bool] = True
 
@@ -265,6 +283,9 @@ class CategoryOrder(ShapeConstraint):
                     f"seen were {list(codes)[:8]}"
                 )
         return tuple((codes[low], codes[high]) for low, high in self.pairs)
+
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.category_order(probe, bound.places[0], bound.pairs)
 
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.category_order(model, bound.places[0], bound.pairs)

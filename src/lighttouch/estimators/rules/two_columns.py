@@ -11,7 +11,9 @@ from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.rules import lattice_rows as rows
+from lighttouch.estimators.rules import probing
 from lighttouch.estimators.rules.base import AxisKind, BoundShape, LinearRow, ShapeConstraint
+from lighttouch.estimators.rules.probing import Probe
 from lighttouch.estimators.rules.rows import RuleRows
 from lighttouch.estimators.tables import Name
 
@@ -62,6 +64,9 @@ class EdgeworthTrust(ShapeConstraint):
         """The mixed slope of e^f is e^f times that of f plus the product of f's two slopes."""
         return monotonic.get(places[0], 0) * monotonic.get(places[1], 0) == self.sign
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.mixed(probe, *bound.places, sign=float(self.sign))
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.in_lattices(
             model, bound.places, lambda term, i, j: lattice.edgeworth(term.grid, i, j, self.sign)
@@ -105,6 +110,7 @@ class TrapezoidTrust(ShapeConstraint):
     sign: int = 1
 
     together: ClassVar[bool] = True
+    exact_on_predictions: ClassVar[bool] = True
     about_order: ClassVar[bool] = True
     column_fields: ClassVar[tuple[str, ...]] = ("main", "conditional")
 
@@ -118,6 +124,9 @@ class TrapezoidTrust(ShapeConstraint):
 
     def columns_without_curve(self, places: tuple[int, ...], single: bool) -> tuple[int, ...]:
         return places[1:]
+
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.trapezoid(probe, *bound.places, sign=float(self.sign))
 
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.in_lattices(
@@ -164,6 +173,9 @@ class Dominates(ShapeConstraint):
     ) -> tuple[tuple[int, int], ...]:
         return _second_needs_first(places)
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.dominance(probe, *bound.places)
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.dominance(model, *bound.places)
 
@@ -208,6 +220,9 @@ class RangeDominates(ShapeConstraint):
         self, places: tuple[int, ...], monotonic: Mapping[int, int]
     ) -> tuple[tuple[int, int], ...]:
         return _second_needs_first(places)
+
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.range_dominance(probe, *bound.places)
 
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.range_dominance(model, *bound.places)
@@ -258,6 +273,9 @@ class JointlyMonotonic(ShapeConstraint):
             if monotonic.get(here, 0) <= 0  # an increasing column needs no companion
         )
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.joint_rise(probe, *bound.places)
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.joint_monotonicity(model, *bound.places)
 
@@ -299,6 +317,9 @@ class Supermodular(ShapeConstraint):
         """The mixed slope of e^f is e^f times that of f plus the product of f's two slopes."""
         return monotonic.get(places[0], 0) * monotonic.get(places[1], 0) == 1
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.mixed(probe, *bound.places, sign=1.0)
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.in_lattices(
             model, bound.places, lambda term, i, j: lattice.supermodular(term.grid, [(i, j)])
@@ -334,6 +355,9 @@ class Submodular(ShapeConstraint):
 
     together: ClassVar[bool] = True
     column_fields: ClassVar[tuple[str, ...]] = ("first", "second")
+
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.mixed(probe, *bound.places, sign=-1.0)
 
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.in_lattices(
