@@ -151,6 +151,7 @@ class ConvexRegressor(PointsRegressor):
         self.constraint_report_ = ConstraintReport(
             tuple(self._checked_rules()), objective.value(result.w), None
         )
+        self._record(rows, targets)
         return self
 
     @property

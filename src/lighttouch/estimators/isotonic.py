@@ -149,6 +149,7 @@ class MonotoneRegressor(PointsRegressor):
         self.constraint_report_ = ConstraintReport(
             tuple(self._checked_rules()), objective.value(result.w), None
         )
+        self._record(rows, targets)
         return self
 
     def _rules(self) -> LinearConstraints:

@@ -138,7 +138,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             self._learn_importances(examples)
             LOG.info("%s: %s; %s", type(self).__name__, self.status_, self.constraint_report_)
             self.training_record_ = TrainingRecord.of(
-                plan.columns, examples.table, examples.y, self.scores_of
+                plan.columns, examples.table, examples.y, self.recorded_scores
             )
             warn_about(self.status_)
             if self.checkpoint is not None and file is not None and has_ended(self.status_):
@@ -147,9 +147,13 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _earlier(self, plan: Plan) -> Earlier | None:
         """The fitted model, where it is about the same columns and has one output."""
         known = getattr(self, "columns_", None)
-        if known is None or known.columns != plan.columns.columns or self.parameters_.ndim > 1:
+        if known is None or known.columns != plan.columns.columns or not self._has_one_score:
             return None
         return Earlier(self.model_, self.parameters_)
+
+    @property
+    def _has_one_score(self) -> bool:
+        return getattr(self, "parameters_", np.zeros((0, 0))).ndim == 1
 
     def _keep(self, plan: Plan, fitted: Fitted, canonical: Any, outputs: Outputs) -> None:
         self.columns_, self.model_ = plan.columns, fitted.model

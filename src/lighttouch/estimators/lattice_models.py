@@ -43,6 +43,7 @@ from lighttouch.estimators.parameters import (
     documented,
 )
 from lighttouch.estimators.proof import ConstraintReport
+from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.regression import Task, explained_pinball, read_exposure, within_margin
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
@@ -421,6 +422,10 @@ class LatticeClassifier(ClassScores, LatticeBase):
             )
             self.constraint_report_, self.status_, self.n_iter_ = together(self.estimators_)
             self.importances_ = mean_importances(self.estimators_)
+            table = plan.columns.read(as_table(X))
+            self.training_record_ = TrainingRecord.of(
+                plan.columns, table, codes, self.recorded_scores
+            )
             return self
         if self.loss != "logistic" or self.canonical_examples is not None:
             raise ValueError(
@@ -434,6 +439,14 @@ class LatticeClassifier(ClassScores, LatticeBase):
         examples = ordinal_examples(table, place[codes], weights, count)
         self._train(plan, examples, margin_loss(self.loss))
         return self
+
+    def scores_of(self, table: Floats) -> Floats:
+        """Scores of rows of plain numbers, as `read_rows` gives them; of unordered classes, one
+        column each.
+        """
+        if not hasattr(self, "estimators_"):
+            return super().scores_of(table)
+        return np.column_stack([each.scores_of(table) for each in self.estimators_])
 
     def _image(self, scores: Floats) -> Floats:
         if hasattr(self, "thresholds_"):

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from lighttouch.arrays import Floats
 from lighttouch.errors import ModelFileError
 from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
+from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules import read_monotonic
 from lighttouch.estimators.rules.reading import monotone_label
 from lighttouch.estimators.saving import SavedEstimator
@@ -109,6 +110,20 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         warn_about(self.status_)
         return result
 
+    @property
+    def fitted_columns(self) -> Columns:
+        """Names of the columns of the training table."""
+        return self._columns
+
+    def read_rows(self, X: Table) -> Floats:
+        """Rows of X as numbers."""
+        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        return np.ascontiguousarray(rows)
+
+    def scores_of(self, table: Floats) -> Floats:
+        """Predictions for rows of numbers, as `read_rows` gives them."""
+        return self._evaluate(np.ascontiguousarray(table))
+
     def predict(self, X: Table) -> Floats:
         """Predict for rows of X.
 
@@ -123,8 +138,10 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
             Predictions, monotone to the last bit where the model is.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=np.float64)
-        return self._evaluate(np.ascontiguousarray(rows))
+        return self._evaluate(self.read_rows(X))
+
+    def _record(self, rows: Floats, targets: Floats) -> None:
+        self.training_record_ = TrainingRecord.of(self._columns, rows, targets, self.scores_of)
 
     def _evaluate(self, rows: Floats) -> Floats:
         raise NotImplementedError
@@ -160,8 +177,7 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         known = self.constraint_report_
         rules = self._checked_rules()
         if X is not None:
-            rows = np.ascontiguousarray(validate_data(self, X, reset=False, dtype=np.float64))
-            rules += self._checked_predictions(rows)
+            rules += self._checked_predictions(self.read_rows(X))
         return ConstraintReport(tuple(rules), known.objective, known.objective_without_rules)
 
     def _checked_rules(self) -> list[RuleReport]:
