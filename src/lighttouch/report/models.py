@@ -84,9 +84,9 @@ def column_names(model: Model) -> list[str]:
 
 
 SCORES = {
-    "log-odds": "probability",
-    "cumulative log-odds": "cumulative probabilities",
-    "log-mean": "mean",
+    "log-odds": "its probability",
+    "cumulative log-odds": "the cumulative probabilities",
+    "log-mean": "the mean",
 }
 """Scales on which some rules hold, each with what users see, where those need not hold."""
 
@@ -105,6 +105,6 @@ def scale_note(model: Model) -> str:
     scale = next(iter(found.values()))
     whose = f" of {model.classes_[1]}" if scale == "log-odds" and is_classifier(model) else ""
     return (
-        f"{', '.join(found)}: on the {scale}{whose}, not on the {SCORES[scale]}; "
+        f"{', '.join(found)}: on the {scale}{whose}, not on {SCORES[scale]}; "
         "all other rules hold on both"
     )
