@@ -121,7 +121,7 @@ def test_rules_with_a_log_link_name_their_scale():
 def test_convex_logarithms_are_convex_means_and_concave_ones_are_not():
     rng = np.random.default_rng(0)
     x = np.sort(rng.uniform(0.0, 4.0, 800))
-    line = np.linspace(0.0, 4.0, 300)[:, None]
+    line = np.linspace(x[0], x[-1], 300)[:, None]
     y = rng.poisson(np.exp(1.2 * x)).astype(float)
     convex = lt.LatticeRegressor(loss="poisson", shape_constraints=[lt.Convex(0)]).fit(
         x[:, None], y
@@ -202,7 +202,9 @@ def test_limits_that_would_break_a_rule_are_refused(rule, limit, refused):
         return
     predict = model.fit(X, y).predict
     if isinstance(rule, lt.Convex | lt.Concave):
-        line = np.column_stack([np.linspace(0.0, 1.0, 300)] + [np.full(300, 0.5)] * 2)
+        line = np.column_stack(
+            [np.linspace(X[:, 0].min(), X[:, 0].max(), 300)] + [np.full(300, 0.5)] * 2
+        )
         bends = np.diff(predict(line), 2) * (1.0 if isinstance(rule, lt.Convex) else -1.0)
         assert bends.min() > -1e-9
 
