@@ -24,7 +24,7 @@ class Convex(ShapeConstraint):
     """The prediction bends upwards along a column, within the range seen in training.
 
     In a classifier the log-odds are convex. The probability need not be: the logistic curve is
-    concave above one half.
+    concave above one half. With a log link the log-mean is convex, and so is the mean.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Concave(ShapeConstraint):
     """The prediction bends downwards along a column, within the range seen in training.
 
     In a classifier the log-odds are concave. The probability need not be: the logistic curve is
-    convex below one half.
+    convex below one half. With a log link the log-mean is concave, the mean need not be.
 
     Parameters
     ----------
@@ -101,7 +101,8 @@ class Concave(ShapeConstraint):
 class Unimodal(ShapeConstraint):
     """The prediction falls until the column reaches `mode` and rises after it, or the reverse.
 
-    In a classifier the rule holds for the log-odds and for the probability.
+    In a classifier the rule holds for the log-odds and for the probability, with a log link for the
+    mean.
 
     Parameters
     ----------
@@ -163,7 +164,8 @@ class SlopeBound(ShapeConstraint):
     """The prediction changes by at most `limit` per unit of the column.
 
     In a classifier the limit holds for the log-odds. The slope of the probability is then at most
-    a quarter of it.
+    a quarter of it. With a log link it holds for the log-mean: the mean changes by at most a factor
+    e^limit per unit.
 
     Parameters
     ----------
@@ -230,7 +232,7 @@ class CategoryOrder(ShapeConstraint):
     """Predictions never fall from the first to the second category of each pair.
 
     Everything else is equal. In a classifier the rule holds for the log-odds and for the
-    probability.
+    probability, with a log link for the mean.
 
     Parameters
     ----------

@@ -23,7 +23,8 @@ class EdgeworthTrust(ShapeConstraint):
     """The higher `conditional`, the more the prediction rises with `main`.
 
     In a classifier the rule holds for the log-odds. The probability levels off towards 0 and 1, so
-    there it need not hold.
+    there it need not hold. With a log link it holds for the log-mean, and for the mean where both
+    columns are monotone and the product of their signs is `sign`.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ class RangeDominates(ShapeConstraint):
     """The whole range of `dominant` is worth at least the whole range of `weak`, from everywhere.
 
     Both columns are increasing. In a classifier the rule compares rises of the log-odds. Rises of
-    the probability need not compare the same way.
+    the probability need not compare the same way. With a log link the rule is about the log-mean.
 
     Parameters
     ----------
@@ -236,7 +237,8 @@ class RangeDominates(ShapeConstraint):
 class JointlyMonotonic(ShapeConstraint):
     """The prediction never falls when both columns rise by the same amount, in their own units.
 
-    In a classifier the rule holds for the log-odds and for the probability.
+    In a classifier the rule holds for the log-odds and for the probability, with a log link for the
+    mean.
 
     Parameters
     ----------
@@ -287,7 +289,8 @@ class JointlyMonotonic(ShapeConstraint):
 class Supermodular(ShapeConstraint):
     """The two columns are complements: each raises the other's effect.
 
-    In a classifier the rule holds for the log-odds, not for the probability.
+    In a classifier the rule holds for the log-odds, not for the probability; with a log link for
+    the log-mean.
 
     Parameters
     ----------
@@ -330,7 +333,8 @@ class Supermodular(ShapeConstraint):
 class Submodular(ShapeConstraint):
     """The two columns are substitutes: each lowers the other's effect.
 
-    In a classifier the rule holds for the log-odds, not for the probability.
+    In a classifier the rule holds for the log-odds, not for the probability; with a log link for
+    the log-mean.
 
     Parameters
     ----------
