@@ -16,9 +16,8 @@ from lighttouch.estimators.parameters import (
     Checkpoint,
     documented,
 )
-from lighttouch.estimators.points_base import LIMITS, PointsRegressor, checked
-from lighttouch.estimators.proof import ConstraintReport, RuleReport
-from lighttouch.estimators.record import TrainingRecord
+from lighttouch.estimators.points_base import LIMITS, PointsRegressor
+from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
 from lighttouch.estimators.rules.base import MonotonicCst
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import centre_and_scale
@@ -160,7 +159,7 @@ class ConvexRegressor(PointsRegressor):
         self.constraint_report_ = ConstraintReport(
             tuple(self._checked_rules()), objective.value(result.w), None
         )
-        self.training_record_ = TrainingRecord.of(self._columns, rows, targets, self.scores_of)
+        self._record(rows, targets)
         return self
 
     @property
@@ -178,12 +177,16 @@ class ConvexRegressor(PointsRegressor):
 
     def _checked_rules(self) -> list[RuleReport]:
         """A largest plane is convex whatever the planes; its slopes must have the right signs."""
-        found = [checked(f"{self._kind}: the largest of {len(self.points_)} planes", np.zeros(1))]
+        found = [
+            checked_excess(f"{self._kind}: the largest of {len(self.points_)} planes", np.zeros(1))
+        ]
         for place, sign in enumerate(self.signs_):
             if sign:
                 falls = -sign * self._turn * self.slopes_[:, place]
                 name = self._columns[place].name
-                found.append(checked(f"{'in' if sign > 0 else 'de'}creasing in {name}", falls))
+                found.append(
+                    checked_excess(f"{'in' if sign > 0 else 'de'}creasing in {name}", falls)
+                )
         return found
 
     def _checked_predictions(self, rows: Floats) -> list[RuleReport]:
@@ -194,7 +197,7 @@ class ConvexRegressor(PointsRegressor):
         ends, middle = (self._evaluate(rows), self._evaluate(other)), 0.5 * (rows + other)
         excess = self._turn * (self._evaluate(middle) - 0.5 * (ends[0] + ends[1]))
         excess -= ROUNDING * (np.abs(ends[0]) + np.abs(ends[1]))
-        return [checked(f"predictions on X {self._kind}", excess), *self._swept(rows)]
+        return [checked_excess(f"predictions on X {self._kind}", excess), *self._swept(rows)]
 
 
 def averaged(

@@ -15,9 +15,8 @@ from lighttouch.estimators.parameters import (
     Checkpoint,
     documented,
 )
-from lighttouch.estimators.points_base import LIMITS, PointsRegressor, checked
-from lighttouch.estimators.proof import ConstraintReport, RuleReport
-from lighttouch.estimators.record import TrainingRecord
+from lighttouch.estimators.points_base import LIMITS, PointsRegressor
+from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
 from lighttouch.estimators.rules.base import MonotonicCst
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import centre_and_scale
@@ -158,7 +157,7 @@ class MonotoneRegressor(PointsRegressor):
         self.constraint_report_ = ConstraintReport(
             tuple(self._checked_rules()), objective.value(result.w), None
         )
-        self.training_record_ = TrainingRecord.of(self._columns, rows, targets, self.scores_of)
+        self._record(rows, targets)
         return self
 
     def _rules(self) -> LinearConstraints:
@@ -179,7 +178,7 @@ class MonotoneRegressor(PointsRegressor):
             for column, sign in zip(self._columns.columns, self.signs_, strict=True)
             if sign
         )
-        return [checked(f"{label} in {names}", rules.values(self.values_))]
+        return [checked_excess(f"{label} in {names}", rules.values(self.values_))]
 
     def _evaluate(self, rows: Floats) -> Floats:
         points, given = oriented(self.points_, self.signs_), oriented(rows, self.signs_)

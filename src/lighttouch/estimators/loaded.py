@@ -90,6 +90,11 @@ def _check_classes(model: Any) -> None:
             classes.ndim == 1 and classes.size == len(set(classes.tolist())) > 1,
             "its classes repeat, or there are fewer than two",
         )
+        thresholds = getattr(model, "thresholds_", None)
+        several = thresholds is not None or hasattr(model, "estimators_")
+        _must((classes.size > 2) == several, "it has other than two classes")
+        if thresholds is not None:
+            _must(thresholds.size == classes.size - 1, "its thresholds are not between its classes")
 
 
 def _rehearse(model: Any, count: int) -> None:
