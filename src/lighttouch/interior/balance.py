@@ -102,9 +102,10 @@ def balancing_moves(
     """Moves that leave nothing over for the free parameters; None where none are known."""
     if not program.blocks:
         return None
-    rows = sparse.vstack([sparse.csr_matrix(b) for b in program.blocks], format="csr")
+    rows = program.rows
     room, places = _room(program, x, s), np.flatnonzero(free)
-    mine, curved = sparse.csc_matrix(rows)[:, places], sparse.csc_matrix(program.P)[:, places]
+    mine = rows if free.all() else rows[:, places]
+    curved = sparse.csc_matrix(program.P)[:, places]
     bent = sparse.csr_matrix(curved)[places]
     moves = []
     for solve in (_by_eigenvalues, _by_singular_values):
@@ -154,7 +155,7 @@ def _by_eigenvalues(mine: Matrix, room: Vector, bent: Matrix, left: Vector) -> S
     """For each entry of the solution of H h = left an upper bound on its size: the length of its
     connected component by the least eigenvalue.
     """
-    H = sparse.csr_matrix(bent + mine.T @ sparse.diags(room) @ mine)
+    H = sparse.csr_matrix(bent + _gram(mine, room))
     scale = np.sqrt(np.maximum(H.diagonal(), TINY))
     inverse = sparse.diags(1.0 / scale)
     H, left = sparse.csr_matrix(inverse @ H @ inverse), left / scale
@@ -173,6 +174,14 @@ def _by_eigenvalues(mine: Matrix, room: Vector, bent: Matrix, left: Vector) -> S
     found = np.where(needed, lengths / np.where(needed, least, 1.0), 0.0)
     h = found[labels] / scale
     return Solution(h, float(h @ (abs(bent) @ h)))
+
+
+def _gram(rows: Matrix, weights: Vector) -> Matrix:
+    """rows' diag(weights) rows."""
+    if rows.nnz <= COSTS.dense_share * rows.shape[0] * rows.shape[1]:
+        return rows.T @ sparse.diags(weights) @ rows
+    entries = rows.toarray()
+    return sparse.csr_matrix(entries.T @ (weights[:, None] * entries))
 
 
 def _dense_parts(H: Matrix, labels: Indices, chosen: Indices, size: int) -> Floats:
