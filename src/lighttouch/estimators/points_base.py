@@ -155,20 +155,6 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
     def _evaluate(self, rows: Floats) -> Floats:
         raise NotImplementedError
 
-    @property
-    def fitted_columns(self) -> Columns:
-        """Names of the columns of the training table."""
-        return self._columns
-
-    def read_rows(self, X: Table) -> Floats:
-        """Rows of X as plain numbers."""
-        rows = validate_data(self, X, reset=False, dtype=np.float64)
-        return np.ascontiguousarray(rows)
-
-    def scores_of(self, table: Floats) -> Floats:
-        """Predictions for rows of plain numbers."""
-        return self._evaluate(np.ascontiguousarray(table))
-
     def _swept(self, rows: Floats) -> list[RuleReport]:
         """Every row against the same row with one monotone column raised to its largest value."""
         found = []
