@@ -202,9 +202,7 @@ def _least_eigenvalues(parts: Floats) -> Vector:
     return np.asarray(found - COSTS.eigenvalue_rounding * EPSILON * parts.shape[1] * traces)
 
 
-def _by_singular_values(
-    mine: Matrix, room: Vector, bent: Matrix, left: Vector
-) -> Solution | None:
+def _by_singular_values(mine: Matrix, room: Vector, bent: Matrix, left: Vector) -> Solution | None:
     """The same in a basis V of right singular vectors, divided by their singular values, of the
     rows M of H = M'M: there H is nearly the identity, also where it is ill-conditioned.
 

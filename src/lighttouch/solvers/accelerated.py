@@ -326,6 +326,4 @@ def _tangent(
 ) -> Tangent:
     length, scale = steps / state.curvature, state.scale
     found = _projected(problem, state.x - length * gradient, state)
-    return Tangent(
-        state.w, value, gradient / scale, found.w, length, scale, found.certificate
-    )
+    return Tangent(state.w, value, gradient / scale, found.w, length, scale, found.certificate)

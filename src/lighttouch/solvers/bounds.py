@@ -88,7 +88,9 @@ def lower_bound(problem: Problem, at: Tangent) -> float:
     if not (math.isfinite(drift) and math.isfinite(lost)):
         return -math.inf
     found = max(
-        _by_domain(problem, at, drift), _by_l2(problem, at, drift), _by_curvature(problem, at, drift)
+        _by_domain(problem, at, drift),
+        _by_l2(problem, at, drift),
+        _by_curvature(problem, at, drift),
     )
     return found - lost - _rounding(at)
 

@@ -36,7 +36,15 @@ from lighttouch.interior.path import (
     step,
     worst_excess,
 )
-from lighttouch.interior.program import Program, Units, bound_rows, in_units, power_of_two, row_maxima, with_rows
+from lighttouch.interior.program import (
+    Program,
+    Units,
+    bound_rows,
+    in_units,
+    power_of_two,
+    row_maxima,
+    with_rows,
+)
 from lighttouch.interior.statement import least_bends, objection_to, program_of
 from lighttouch.interior.systems import System
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
@@ -301,7 +309,9 @@ def _visit(problem: Problem, model: _Model, state: CuttingPlanesState, w: Vector
     rounding = _rounding(inside, objective, slope) + EPSILON * model.size(inside)
     state.whole = state.whole.with_more(_tangent(inside, objective, slope))
     state.tangents = state.tangents.with_more(model.tangent(inside))
-    if objective + rounding < state.best_objective + state.rounding:  # far out it is mostly rounding
+    if (
+        objective + rounding < state.best_objective + state.rounding
+    ):  # far out it is mostly rounding
         state.best, state.best_objective, state.rounding = inside, objective, rounding
     state.cuts = state.cuts.with_more(cuts_at(model.curved, w, INTERIOR.cuts_per_round))
     broken = np.setdiff1d(model.rows.broken(w), state.rows)

@@ -447,7 +447,12 @@ def _round(problem: Problem, state: InteriorState) -> _Round:
     and numbers, and whoever resumes it makes the round again.
     """
     kept: dict[int, _Round] = prepared(problem, "latest round", dict)
-    parts = (state.rows, state.cuts.slopes, state.cuts.right, np.array([state.searching, state.attempt]))
+    parts = (
+        state.rows,
+        state.cuts.slopes,
+        state.cuts.right,
+        np.array([state.searching, state.attempt]),
+    )
     key = hash(tuple(part.tobytes() for part in parts))
     if key not in kept:
         kept.clear()
