@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from lighttouch import lattice, losses
 from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.projections.splitting import conjugate_gradients
+from lighttouch.running import prepared
 from lighttouch.solvers.quadratic_steps import gram
 
 Floats = NDArray[np.float64]
@@ -65,9 +66,10 @@ class Penalty:
     lattice: bool = False
     categories: bool = False
 
-    @cached_property
+    @property
     def square(self) -> Any:
-        return sparse.coo_matrix(self.rows.T @ self.rows)
+        """D'D."""
+        return prepared(self.rows, "square", lambda: sparse.coo_matrix(self.rows.T @ self.rows))
 
     def size_of(self, w: Floats) -> float:
         """||D w||^2."""
@@ -105,6 +107,11 @@ class Roughness:
             np.concatenate([square.data for square in squares]),
             begins.astype(np.int64),
         )
+
+    def value(self, w: Floats, strengths: Floats) -> float:
+        """||D w||^2 / 2."""
+        sizes = [each.size_of(w) for each in self.penalties]
+        return 0.5 * (float(strengths @ np.array(sizes)) + float(self.pull @ np.square(w)))
 
     def add_to(self, matrix: Floats, strengths: Floats) -> None:
         """Add D'D."""
@@ -168,7 +175,8 @@ class Roughness:
             chosen = [
                 s for each, s in zip(self.penalties, strengths, strict=True) if each.key[1] == kind
             ]
-            found.append(float(np.exp(np.mean(np.log(chosen)))) if chosen else none)
+            logs = np.log(np.maximum(chosen, LEAST_STRENGTH))
+            found.append(float(np.exp(np.mean(logs))) if chosen else none)
         return found[0], found[1]
 
 
@@ -186,8 +194,7 @@ def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float)
         if term.calibrator:
             pull[start + term.size - 1] = RIDGE / examples  # the vertex of missing cells
         if term.calibrator and categorical[term.columns[0]]:
-            rows = sparse.identity(term.size - 1, format="csr")
-            rows.resize((term.size - 1, term.size))
+            rows = sparse.eye(term.size - 1, term.size, format="csr")
             key = (term.columns, "levels")
             penalties.append(Penalty(key, start, rows, RIDGE / examples, categories=True))
         elif term.calibrator:
@@ -195,36 +202,42 @@ def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float)
         else:
             key = (term.columns, "lattice")
             first = FIRST_CHOICE[1]
-            penalties.append(Penalty(key, start, _lattice_rows(term), first, lattice=True))
+            penalties.append(Penalty(key, start, _lattice_rows(term.grid), first, lattice=True))
     return Roughness(penalties, model.dimension, pull)
 
 
 def _curve_penalties(term: Term, start: int) -> list[Penalty]:
     """Second and first differences over the vertices that are not for missing cells."""
     count = term.grid[0]
-    parts = {}
-    for name, order in (("bends", 2), ("slopes", 1)):
-        rows = np.zeros((max(0, count - order), term.size))
-        rows[:, :count] = np.diff(np.eye(count), n=order, axis=0)
-        parts[name] = sparse.csr_matrix(rows)
     slopes = FIRST_CHOICE[0] * FIRST_DIFFERENCES**2
+    if count < 2:
+        return []
+    if count == 2:
+        return [Penalty((term.columns, "line"), start, _differences(2, 1), slopes)]
     return [
-        Penalty((term.columns, name), start, parts[name], first)
-        for name, first in (("bends", FIRST_CHOICE[0]), ("slopes", slopes))
-        if count > 2
-    ] or [Penalty((term.columns, "line"), start, parts["slopes"], slopes)] * (count == 2)
+        Penalty((term.columns, "bends"), start, _differences(count, 2), FIRST_CHOICE[0]),
+        Penalty((term.columns, "slopes"), start, _differences(count, 1), slopes),
+    ]
 
 
-def _lattice_rows(piece: Term) -> Any:
+@lru_cache(maxsize=256)
+def _differences(count: int, order: int) -> Any:
+    """Of neighbours among the first `count` of one more parameters."""
+    rows = np.zeros((count - order, count + 1))
+    rows[:, :count] = np.diff(np.eye(count), n=order, axis=0)
+    return sparse.csr_matrix(rows)
+
+
+@lru_cache(maxsize=256)
+def _lattice_rows(grid: tuple[int, ...]) -> Any:
     """How far the lattice is from a sum of straight lines: its bends along each axis, its twists
     over each pair of axes, a little of its slopes.
     """
-    grid = piece.grid
     little = math.sqrt(SLOPE_SHARE)
     parts = [
         lattice.supermodular(grid).A,
         little * lattice.increasing(grid).A,
-        little * sparse.identity(piece.size, format="csr"),
+        little * sparse.identity(math.prod(grid), format="csr"),
     ]
     parts += [
         lattice.convex(grid, axis, interpolation="hypercube").A
@@ -308,6 +321,8 @@ class Smoothed:
     strengths: Floats
     freedom: float = 0.0
     terms: Floats | None = None  # degrees of freedom of each penalty
+    squares: Floats | None = None  # the Gram matrix of squared errors
+    share: float = 1.0  # of the examples that it was fitted to
 
     @property
     def rows(self) -> Any:
@@ -317,7 +332,7 @@ class Smoothed:
         """With other strengths: what strength s does to all examples is judged on a part of them
         with s / share.
         """
-        return replace(self, strengths=factor * self.strengths)
+        return replace(self, strengths=factor * self.strengths, share=factor)
 
 
 def smooth(
@@ -327,9 +342,10 @@ def smooth(
     start: Floats,
     sweeps: int,
     choose: bool = True,
+    last: bool = True,
 ) -> Smoothed:
-    """Newton steps without rules, each followed by a step of the strengths, where they are
-    chosen.
+    """Newton steps without rules, each followed by a step of the strengths, where they are chosen;
+    with `last` one more with the last strengths.
     """
     w, strengths = start, strengths.copy()
     freedom, held = 0.0, None
@@ -351,12 +367,14 @@ def smooth(
         wanted = examples.noise(w, freedom) / examples.count * held / np.maximum(sizes, 1e-300)
         change = np.clip((wanted / strengths) ** BOLDNESS, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE)
         strengths = np.clip(strengths * change, LEAST_STRENGTH, MOST_STRENGTH)
-    if examples.row is None and choose:
+    if choose and last:
         H, c = examples.quadratic(w)
         H = H.copy()
         roughness.add_to(H, strengths)
-        w = scipy.linalg.cho_solve(_factor(H), c, check_finite=False)
-    return Smoothed(w, roughness, strengths, freedom, held)
+        proposed = scipy.linalg.cho_solve(_factor(H), c, check_finite=False)
+        w = _accepted(examples, roughness, strengths, w, proposed)
+    squares = examples.quadratic(w)[0] if examples.row is None and last else None
+    return Smoothed(w, roughness, strengths, freedom, held, squares)
 
 
 def _accepted(
@@ -365,11 +383,9 @@ def _accepted(
     """The proposed point, or part of the way to it where the objective would rise."""
     if examples.row is None:
         return proposed
-    D = roughness.rows(strengths)
 
     def value(at: Floats) -> float:
-        rough = D @ at
-        return examples.value(at) + 0.5 * float(rough @ rough)
+        return examples.value(at) + roughness.value(at, strengths)
 
     here, share = value(w), 1.0
     for _ in range(HALVINGS):
