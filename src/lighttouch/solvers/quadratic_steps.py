@@ -13,6 +13,7 @@ are rounded over a width that narrows whenever the steps have stopped gaining.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable
@@ -49,7 +50,6 @@ from lighttouch.solvers.bounds import Normal, fenchel_bound
 from lighttouch.solvers.costs import COSTS, EPSILON
 from lighttouch.solvers.quadratic_interior import interior_minimum
 from lighttouch.validation import positive
-
 
 SQUARES = "X' diag(shares) X"  # what is prepared for squared errors: the same in every model
 
@@ -155,7 +155,7 @@ def gram(X: Any, weights: Vector) -> Vector:
         return np.asarray(out + np.tril(out, -1).T)
     rows, width = X.shape[0], int(groups[-1])
     places, values = X.indices.reshape(rows, width), X.data.reshape(rows, width)
-    parts = [slice(low, high) for low, high in zip(groups[:-1], groups[1:], strict=True)]
+    parts = [slice(low, high) for low, high in itertools.pairwise(groups.tolist())]
     grouped_gram(
         np.concatenate([places[:, part].ravel() for part in parts]),
         np.concatenate([values[:, part].ravel() for part in parts]),
