@@ -116,6 +116,7 @@ def _fit_under_rules(
         settings.loss,
         smoothed.rows,
         smoothed.w,
+        smoothing.PULL,
     )
     objective, start = examples.outputs.problem(one)
     own = type(examples.outputs) is OneScore and smoothed.share == 1.0

@@ -86,12 +86,12 @@ class Roughness:
     pull: Floats
 
     def rows(self, strengths: Floats) -> Any:
-        """D: the penalty is ||D w||^2 / 2."""
+        """D: the penalty is ||D w||^2 / 2, and PULL / 2 ||w||^2 besides."""
         parts = [
             _wide(math.sqrt(strength) * each.rows, each.start, self.dimension)
             for each, strength in zip(self.penalties, strengths, strict=True)
         ]
-        return sparse.vstack([*parts, sparse.diags(np.sqrt(self.pull))], format="csr")
+        return sparse.vstack([*parts, sparse.diags(np.sqrt(self.pull - PULL))], format="csr")
 
     @cached_property
     def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, NDArray[np.int64]]:
@@ -412,6 +412,7 @@ class SampledErrors:
 
     def fit(self, roughness: Roughness, pair: Pair) -> tuple[Floats, float]:
         D = roughness.rows(roughness.uniform(pair))
+        D = sparse.vstack([D, math.sqrt(PULL) * sparse.identity(D.shape[1])], format="csr")
         X, transposed = self.features, self.features.T.tocsr()
         smoothing, back = D / math.sqrt(self.share), D.T.tocsr() / math.sqrt(self.share)
 
