@@ -25,6 +25,7 @@ Subset = tuple[int, ...]
 
 CURVE_SWEEPS = 6  # steps of the strengths of curves alone
 ROUND_SWEEPS = 2  # after lattices were added
+LOOSER_SWEEPS = 8  # Newton steps with less smoothing
 LAST_SWEEPS = 4  # of all terms together
 
 
@@ -60,7 +61,10 @@ class Growth:
             start = self._start(model)
             found = smoothing.smooth(
                 problem, roughness, begin / share, start, sweeps, given is None, last
-            ).scaled(share)
+            )
+            if last and given is None and self.row is not None and self.row.name == "logistic":
+                found = smoothing.loosened(problem, found, LOOSER_SWEEPS)
+            found = found.scaled(share)
         self.strengths |= roughness.known(found.strengths)
         self.begin_with(model, found.w)
         return found

@@ -47,6 +47,11 @@ BOLDNESS = 1.5  # power of the factor by which a strength changes: fixed points 
 LARGEST_CHANGE = 100.0  # of a strength at once
 LEAST_FREEDOM = 1e-3  # of a term, in parameters: below, it counts as smoothed away
 HALVINGS = 20  # of a step that does not lower the objective
+CROWDED = 0.5  # degrees of freedom per example, above which strengths begin larger
+STIFFER = 10.0  # the factor by which they do
+DETERMINED = 0.3  # mean squared residual in standard deviations, below which labels are not random
+FOLDS = 3  # of cross-validation
+LOOSER, LOOSEST = 0.1, 1e-4  # a factor of all strengths, and the least that is tried
 PROBES = 2  # random vectors of the trace estimate; its error is about sqrt(2 / (probes * freedom))
 TRACE_RESIDUAL = 0.01  # of conjugate gradients, relative
 TRACE_STEPS = 100
@@ -303,6 +308,19 @@ class Examples:
         residual, weights = self.residual(w)
         return float(weights @ np.square(residual)) / room
 
+    def part(self, rows: NDArray[np.int64]) -> Examples | None:
+        """Some of the examples; None where they have no weight."""
+        total = float(self.weights[rows].sum())
+        if total == 0.0:
+            return None
+        return replace(
+            self,
+            features=self.features[rows],
+            y=self.y[rows],
+            weights=self.weights[rows] / total,
+            count=self.count * rows.size / self.y.size,
+        )
+
     def residual(self, w: Floats) -> tuple[Floats, Floats]:
         """What the quadratic model at w leaves over for every example, and its weight there."""
         z = np.asarray(self.features @ w)
@@ -349,6 +367,8 @@ def smooth(
     """
     w, strengths = start, strengths.copy()
     freedom, held = 0.0, None
+    if choose and w.size > CROWDED * examples.count:
+        strengths = _stiffened(examples, roughness, strengths, w)
     for _ in range(sweeps):
         H, c = examples.quadratic(w)
         H = H.copy()
@@ -375,6 +395,77 @@ def smooth(
         w = _accepted(examples, roughness, strengths, w, proposed)
     squares = examples.quadratic(w)[0] if examples.row is None and last else None
     return Smoothed(w, roughness, strengths, freedom, held, squares)
+
+
+def _stiffened(
+    examples: Examples, roughness: Roughness, strengths: Floats, w: Floats
+) -> Floats:
+    """Strengths under which the model cannot follow every example: where parameters are many, the
+    fixed point that is reached from below is the one without noise.
+    """
+    squares = examples.quadratic(w)[0]
+    while strengths.min(initial=MOST_STRENGTH) < MOST_STRENGTH:
+        H = squares.copy()
+        roughness.add_to(H, strengths)
+        inverse = scipy.linalg.lapack.dpotri(_factor(H)[0], lower=1)[0]
+        lost = float(strengths @ roughness.traces(inverse))
+        lost += float(roughness.pull @ inverse.diagonal())
+        if w.size - lost <= CROWDED * examples.count:
+            break
+        strengths = np.minimum(STIFFER * strengths, MOST_STRENGTH)
+    return strengths
+
+
+def loosened(examples: Examples, smoothed: Smoothed, sweeps: int) -> Smoothed:
+    """Smoothed less where labels are determined by the columns: a marginal likelihood that takes
+    them for drawn at random keeps the log-odds too small. By how much is cross-validated.
+    """
+    residual, weights = examples.residual(smoothed.w)
+    if float(weights @ np.square(residual)) > DETERMINED:
+        return smoothed
+    rows = np.random.default_rng(0).permutation(examples.y.size)
+    parts = [np.sort(rows[fold::FOLDS]) for fold in range(FOLDS)]
+
+    def error(factor: float) -> float:
+        return sum(
+            _held_out(examples, smoothed, factor, np.setdiff1d(rows, part), part, sweeps)
+            for part in parts
+        )
+
+    best, least = 1.0, error(1.0)
+    while best > LOOSEST:
+        found = error(LOOSER * best)
+        if found >= least:
+            break
+        best, least = LOOSER * best, found
+    if best == 1.0:
+        return smoothed
+    strengths = np.maximum(best * smoothed.strengths, LEAST_STRENGTH)
+    return replace(
+        smooth(examples, smoothed.roughness, strengths, smoothed.w, sweeps, choose=False),
+        freedom=smoothed.freedom,
+        terms=smoothed.terms,
+    )
+
+
+def _held_out(
+    examples: Examples,
+    smoothed: Smoothed,
+    factor: float,
+    rows: NDArray[np.int64],
+    others: NDArray[np.int64],
+    sweeps: int,
+) -> float:
+    """The loss on other rows of a fit to some of them."""
+    strengths = np.maximum(factor * smoothed.strengths, LEAST_STRENGTH)
+    some = examples.part(rows)
+    if some is None:
+        return math.inf
+    w = smooth(some, smoothed.roughness, strengths, smoothed.w, sweeps, choose=False).w
+    z = np.asarray(examples.features[others] @ w)
+    assert examples.row is not None
+    lost = losses.values(examples.row, z, examples.y[others], 0.0)
+    return float(examples.weights[others] @ lost)
 
 
 def _accepted(
