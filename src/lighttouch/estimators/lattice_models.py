@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.arrays import Floats, Indices
+from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import ModelFileError
 from lighttouch.estimators.classes import (
     ClassScores,
@@ -43,6 +44,7 @@ from lighttouch.estimators.parameters import (
     documented,
 )
 from lighttouch.estimators.proof import ConstraintReport
+from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.regression import Task, explained_pinball, read_exposure, within_margin
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
@@ -64,6 +66,7 @@ from lighttouch.estimators.targets import (
     read_weights,
     same_length,
 )
+from lighttouch.estimators.training import has_ended
 from lighttouch.objectives import Huber, Quantile, Tweedie
 
 
@@ -413,11 +416,20 @@ class LatticeClassifier(ClassScores, LatticeBase):
             rules = len(plan.monotonic) + len(plan.shapes) + (self.canonical_examples is not None)
             refuse_rules(self, rules, count)
             self.columns_ = plan.columns
-            self.estimators_ = each_against_the_rest(
-                self, codes, count, lambda copy, labels: copy.fit(X, labels, sample_weight)
-            )
+
+            def fitted(copy: LatticeClassifier, labels: Any) -> LatticeClassifier:
+                copy.checkpoint = None  # all models are runs of one file
+                return copy.fit(X, labels, sample_weight)
+
+            with checkpointing(self.checkpoint) as file:
+                self.estimators_ = each_against_the_rest(self, codes, count, fitted)
             self.constraint_report_, self.status_, self.n_iter_ = together(self.estimators_)
             self.importances_ = mean_importances(self.estimators_)
+            self.training_record_ = TrainingRecord.of(
+                plan.columns, plan.columns.read(as_table(X)), codes, self.scores_of
+            )
+            if self.checkpoint is not None and file is not None and has_ended(self.status_):
+                file.remove()
             return self
         if self.loss != "logistic" or self.canonical_examples is not None:
             raise ValueError(
