@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # without bytecode every start would take two seconds longer
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo-ranking test lint bench bench-projection bench-models bench-rates clean
+.PHONY: help run demo-ranking test test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -58,10 +58,28 @@ demo-ranking: .venv/installed  ## the paper's kind of model under 24,576 constra
 test: .venv/installed-test  ## set up everything and run the tests
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
+# The build for the CPU: the plain one brings gigabytes for cards.
+.venv/installed-torch: .venv/installed-test
+	@echo "Installing PyTorch for the CPU into .venv (once)"
+	@$(BIN)/python -m pip install -qq --no-compile 'torch==2.13.0+cpu' 2>/dev/null || \
+		$(BIN)/python -m pip install -qq --no-compile torch --index-url https://download.pytorch.org/whl/cpu || \
+		$(BIN)/python -m pip install -qq --no-compile torch
+	@touch $@
+
+test-torch: .venv/installed-torch  ## the tests of lighttouch.torch; installs PyTorch for the CPU
+	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/torch
+
+bench-torch: .venv/installed-torch  ## what LightTouch costs in PyTorch, and Cooper beside it
+	@$(BIN)/python -m pip install -qq --no-compile cooper-optim || echo "Cooper could not be installed; it is left out"
+	@$(BIN)/python -m benchmarks.torch
+
 lint: .venv/installed-test  ## style, types and import rules
 	@$(BIN)/python -m ruff check src tests benchmarks examples
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
+
+reliability: .venv/installed-test  ## the scorecard: kills, signals, mutated files, bad inputs; about an hour
+	@$(BIN)/python -m benchmarks.reliability
 
 bench: .venv/installed-test  ## speed against the paper's C++, unconstrained SGD and other libraries
 	@$(BIN)/python -m benchmarks.speed

@@ -7,6 +7,7 @@ it is asked only through `interfaces.Solver`.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import math
 import os
@@ -67,6 +68,7 @@ def solve(
     project: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = EVERY,
+    device: Any = None,
 ) -> Result:
     """Minimise the problem's objective under its constraints.
 
@@ -102,6 +104,9 @@ def solve(
         same bits as if it had never been interrupted. It stays when the run has ended.
     checkpoint_every : float, default=30.0
         Seconds between two writings of the file.
+    device : str, default=None
+        Where PyTorch solves it, "cuda" say: `InteriorPoint` with all rows and matrices there. None
+        is here, without PyTorch, unless the rows are a tensor (`lighttouch.torch.TensorRows`).
 
     Returns
     -------
@@ -122,7 +127,12 @@ def solve(
     >>> lt.solve(problem).w.round(4)
     array([2., 2., 2.])
     """
+    place = _device(problem, device)
     with Interrupts() as interrupts, checkpointing(checkpoint, checkpoint_every) as file:
+        run_on = _Run
+        if place is not None:
+            on_device = importlib.import_module("lighttouch.torch.device")
+            solver, run_on = on_device.solver_for(solver, place), on_device.DeviceRun
         solver = Automatic() if solver is None else solver
         refuse_bad_arguments(problem, solver, callback, resume, seed, project, progress)
         if resume is not None and (start is not None or checkpoint is not None):
@@ -137,7 +147,7 @@ def solve(
         budget = Budget(problem, solver, iterations, time_limit)
         looks_convex = look_at_custom_pieces(problem)
         recorder = Recorder(problem, solver, record_every, callback, progress)
-        run = _Run(problem, solver, budget, recorder, interrupts)
+        run = run_on(problem, solver, budget, recorder, interrupts)
         run.open(start, seed, resume, None if resume is not None else file)
         LOG.info("solving %r with %s", problem, solver)
         status = run.ending(run.until_it_ends())
@@ -146,6 +156,12 @@ def solve(
         result = run.result(status, run.answer(status, project), project)
         LOG.log(logging.INFO if status in GOOD_ENDINGS else logging.WARNING, "%s", told_end(result))
         return result
+
+
+def _device(problem: Any, device: Any) -> Any:
+    """Where to solve: what was asked for, or where rows are that only PyTorch can read."""
+    own = problem.constraints.device if isinstance(problem, Problem) else None
+    return own if device is None else device
 
 
 GOOD_ENDINGS = (Status.CONVERGED, Status.STALLED, Status.ITERATION_LIMIT)

@@ -67,6 +67,7 @@ class RecordConstraints:
     is_linear: bool = False  # whether `linear_rows`, `rows_at` and `worst` answer
     generated: bool = False  # whether rows are made from their numbers and better not stored
     nested: tuple[NestedRows, ...] = ()  # rows that builders know how to say with fewer
+    device: Any = None  # where rows are that only PyTorch can read (`lighttouch.torch`)
     conic: bool = False  # whether `cone` writes every constraint as a second-order cone
 
     @property

@@ -83,6 +83,7 @@ class Stacked(RecordConstraints):
         self.cost = sum(part.cost * part.count for part in parts) / max(1, self.count)
         self.is_linear = all(part.is_linear for part in parts)
         self.generated = any(part.generated for part in parts)
+        self.device = next((part.device for part in parts if part.device is not None), None)
         self._ends = list(np.cumsum([part.count for part in parts]))
         self.record = self._join(list(parts))
 

@@ -10,7 +10,12 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats, Matrix
 from lighttouch.constraints import GeneratedRows, LinearConstraints, stack
-from lighttouch.estimators.parameters import COMMON_ATTRIBUTES, documented
+from lighttouch.estimators.parameters import (
+    COMMON_ATTRIBUTES,
+    COMMON_PARAMETERS,
+    Checkpoint,
+    documented,
+)
 from lighttouch.estimators.points_base import LIMITS, PointsRegressor
 from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
 from lighttouch.estimators.rules.base import MonotonicCst
@@ -42,6 +47,7 @@ PARAMETERS = {
     ),
     "tol": ("float", "The accuracy of the objective, relatively."),
     "time_limit": ("float", "Seconds after which training ends; None for no limit."),
+    "checkpoint": COMMON_PARAMETERS["checkpoint"],
 }
 ATTRIBUTES = {
     "points_": ("array", "The rows, or averages of rows, where planes touch the function."),
@@ -94,6 +100,7 @@ class ConvexRegressor(PointsRegressor):
         most_points: int = 200,
         tol: float = 1e-6,
         time_limit: float | None = None,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.concave = concave
         self.monotonic_cst = monotonic_cst
@@ -101,6 +108,7 @@ class ConvexRegressor(PointsRegressor):
         self.most_points = most_points
         self.tol = tol
         self.time_limit = time_limit
+        self.checkpoint = checkpoint
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None

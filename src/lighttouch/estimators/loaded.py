@@ -87,8 +87,8 @@ def _check_classes(model: Any) -> None:
     _must((classes is not None) == is_classifier(model), "its classes are not what its kind needs")
     if classes is not None:
         _must(
-            classes.ndim == 1 and classes.size > 1 and len(set(classes.tolist())) == classes.size,
-            "its classes are not different from each other",
+            classes.ndim == 1 and classes.size == len(set(classes.tolist())) > 1,
+            "its classes repeat, or there are fewer than two",
         )
         thresholds = getattr(model, "thresholds_", None)
         several = thresholds is not None or hasattr(model, "estimators_")

@@ -11,7 +11,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lighttouch.arrays import Floats
+from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import ModelFileError
+from lighttouch.estimators.parameters import Checkpoint
 from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
 from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules import read_monotonic
@@ -19,7 +21,7 @@ from lighttouch.estimators.rules.reading import monotone_label
 from lighttouch.estimators.saving import SavedEstimator
 from lighttouch.estimators.tables import Column, Columns, Table
 from lighttouch.estimators.targets import read_weights
-from lighttouch.estimators.training import ending, warn_about
+from lighttouch.estimators.training import ending, has_ended, warn_about
 from lighttouch.interfaces import AnySolver
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
@@ -61,6 +63,7 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
     constraint_report_: ConstraintReport
     monotonic_cst: Any
     time_limit: float | None
+    checkpoint: Checkpoint
 
     def _read_examples(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None
@@ -92,7 +95,11 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         self, objective: EmpiricalRisk, rules: Any, solver: AnySolver, start: Floats
     ) -> Result:
         limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
-        with Interrupts(deliver=True) as interrupts, one_blas_thread():
+        with (
+            Interrupts(deliver=True) as interrupts,
+            one_blas_thread(),
+            checkpointing(self.checkpoint) as file,
+        ):
 
             def interrupted(progress: Progress) -> bool:
                 return interrupts.raised
@@ -107,6 +114,8 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
             self.n_iter_ = max(1, result.iterations)
             self.status_ = ending(result)
             self.history_ = result.history
+            if self.checkpoint is not None and file is not None and has_ended(self.status_):
+                file.remove()
         warn_about(self.status_)
         return result
 

@@ -11,6 +11,7 @@ Journal on Optimization 14, 2004, encloses such multipliers by interval arithmet
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,12 +35,15 @@ def balanced_value(
     error: Vector,
     bounds: tuple[Vector, Vector],
     bend: Vector,
+    balance: Balance,
+    room: Vector | None = None,
 ) -> float:
     """The bound of `path.dual_bounds` without an assumption; -inf where it would need one.
 
     `error` says how far the exact rho is from the computed `rest`, which belongs to slopes within
-    their bounds.
+    their bounds; `room`, if given, says how far each may be moved.
     """
+    room = _room(program, x, s) if room is None else np.maximum(room, 0.0)
     none = Moves(np.zeros(s.size), np.zeros(x.size), 0.0)
     moves, free = none, np.zeros(x.size, dtype=bool)
     for _ in range(COSTS.balance_rounds):
@@ -52,7 +56,7 @@ def balanced_value(
         if not lost.any():
             return _value(program, x, s, moves) + float(least.sum())
         free = free | lost
-        found = balancing_moves(program, x, s, np.abs(rest) + error, free)
+        found = balance(program, x, room, np.abs(rest) + error, free)
         if found is None:
             break
         moves = found
@@ -96,14 +100,17 @@ class Moves:
     bent: float  # of x'Px / 2
 
 
+Balance = Callable[[Program, Vector, Vector, Vector, Booleans], Moves | None]
+
+
 def balancing_moves(
-    program: Program, x: Vector, s: Vector, rest: Vector, free: Booleans
+    program: Program, x: Vector, room: Vector, rest: Vector, free: Booleans
 ) -> Moves | None:
     """Moves that leave nothing over for the free parameters; None where none are known."""
     if not program.blocks:
         return None
     rows = sparse.vstack([sparse.csr_matrix(b) for b in program.blocks], format="csr")
-    room, places = _room(program, x, s), np.flatnonzero(free)
+    places = np.flatnonzero(free)
     mine, curved = sparse.csc_matrix(rows)[:, places], sparse.csc_matrix(program.P)[:, places]
     bent = sparse.csr_matrix(curved)[places]
     moves = []

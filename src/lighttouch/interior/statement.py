@@ -28,16 +28,20 @@ def objection_to(objective: Objective) -> str | None:
     )
 
 
-def program_of(objective: Objective) -> Program:
-    """The objective alone, without constraints."""
+def program_of(objective: Objective, fold: bool = True) -> Program:
+    """The objective alone, without constraints; with `fold`, squared losses become part of P where
+    that is cheaper than their rows.
+    """
     if isinstance(objective, WeightedSum):
         pairs = zip(objective.weights, objective.objectives, strict=True)
-        parts = [times(float(weight), program_of(part)) for weight, part in pairs if weight > 0.0]
+        parts = [
+            times(float(weight), program_of(part, fold)) for weight, part in pairs if weight > 0
+        ]
         return stacked([_plain(_zero(objective.dimension), np.zeros(objective.dimension)), *parts])
     if isinstance(objective, Quadratic):
         return _plain(sparse.csr_matrix(objective.P), objective.q)
     assert isinstance(objective, EmpiricalRisk)
-    return stacked([_penalty(objective), *_losses(objective)])
+    return stacked([_penalty(objective), *_losses(objective, fold)])
 
 
 def _zero(d: int) -> Matrix:
@@ -76,7 +80,7 @@ def _penalty(risk: EmpiricalRisk) -> Program:
     return stacked([penalty, _rows(identity, np.zeros(risk.dimension), -most, most, 0.0)])
 
 
-def _losses(risk: EmpiricalRisk) -> Sequence[Program]:
+def _losses(risk: EmpiricalRisk, fold: bool) -> Sequence[Program]:
     counted = np.flatnonzero(risk.shares > 0.0)
     whole = counted.size == risk.examples
     X = risk.X if whole else risk.X[counted]
@@ -96,7 +100,7 @@ def _losses(risk: EmpiricalRisk) -> Sequence[Program]:
             _rows(X, centre - row.dead_zone, share * least, none, 0.0),
         ]
     unbounded = bool(np.isinf(least).all() and np.isinf(most).all())
-    if unbounded and row.roundness > 0.0 and _fold(X):
+    if fold and unbounded and row.roundness > 0.0 and _fold(X):
         return [_folded(X, centre, share / row.roundness)]
     return [_rows(X, centre, share * least, share * most, row.roundness / share)]
 

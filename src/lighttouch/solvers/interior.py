@@ -73,7 +73,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         return objection_to(problem.objective)
 
     def init(self, problem: Problem, start: Vector) -> InteriorState:
-        model, everything = model_of(problem), not uses_working_set(problem)
+        model, everything = self.model(problem), not self.uses_working_set(problem)
         first = model.rows.all if everything else model.rows.sample()
         cuts = cuts_at(model.curved, start, INTERIOR.cuts_per_round)
         state = InteriorState(new_counters(), start.copy(), first, cuts)
@@ -89,6 +89,13 @@ class InteriorPoint(BaseSolver[InteriorState]):
         none = np.zeros(model.program.count)
         model.renew_bound(model.program, state, np.zeros(start.size), none)
         return state
+
+    def model(self, problem: Problem) -> Model:
+        """What the rounds have in common; on a device another one (`lighttouch.torch`)."""
+        return model_of(problem)
+
+    def uses_working_set(self, problem: Problem) -> bool:
+        return uses_working_set(problem)
 
     def _begin_free(self, problem: Problem, model: Model, state: InteriorState) -> None:
         """Dense rows are too expensive to begin with any: those count that the best point without
@@ -116,7 +123,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
                     return
 
     def _step(self, problem: Problem, state: InteriorState) -> None:
-        model, current = model_of(problem), round_of(problem, state)
+        model = self.model(problem)
+        current = round_of(problem, model, state)
         state.point = current.next(state)
         state.steps += 1
         if state.point is None:

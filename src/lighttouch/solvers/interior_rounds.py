@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Indices, Vector
+from lighttouch.arrays import Floats, Indices, Matrix, Vector
 from lighttouch.domains import Simplex
 from lighttouch.interior.again import point_again
 from lighttouch.interior.basis import in_basis, orthonormal_basis
@@ -81,7 +81,6 @@ class InteriorState(SolverState):
     proven: float = -math.inf
     best: Vector | None = None
     best_objective: float = math.inf
-    first_objective: float = math.inf
     slopes: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows, at the best point
     slope_rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     ended: bool = False
@@ -107,6 +106,33 @@ class InteriorState(SolverState):
         return claim_unit(self.best_objective, self.first_objective)
 
 
+class Arithmetic:
+    """Where the heavy parts of a round are computed: here, by NumPy and SciPy."""
+
+    margin: float = 0.0  # by which inequalities are tightened, in scaled units
+
+    def merged(self, taken: Taken) -> Taken:
+        return with_opposites_merged(taken)
+
+    def scaled(self, program: Program) -> tuple[Program, Units]:
+        return scaled(program, COSTS.scaling_sweeps)
+
+    def with_rows_scaled(self, program: Program, columns: Vector) -> tuple[Program, Units]:
+        return with_rows_scaled(program, columns)
+
+    def basis(self, program: Program) -> Floats | None:
+        return orthonormal_basis(program)
+
+    def lifted(self, P: Matrix, lift: float) -> Matrix:
+        return P + lift * sparse.identity(P.shape[0])
+
+    def system(self, program: Program) -> System:
+        return choose_system(program)[0]
+
+
+HERE = Arithmetic()
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """What does not change from round to round."""
@@ -117,6 +143,7 @@ class Model:
     lower: Vector
     upper: Vector
     bend: Vector
+    arithmetic: Arithmetic = HERE
 
     @cached_property
     def columns(self) -> Vector:
@@ -125,7 +152,7 @@ class Model:
         """
         taken = self.rows.take(self.rows.sample())
         program = with_rows(self.program, taken.blocks, taken.right, taken.equal)
-        return scaled(program, COSTS.scaling_sweeps)[1].columns
+        return self.arithmetic.scaled(program)[1].columns
 
     @property
     def is_quadratic(self) -> bool:
@@ -136,9 +163,9 @@ class Model:
 
     def without_rows(self) -> Vector:
         """The best point of a quadratic objective, moved into the bounds."""
-        inner, units = with_rows_scaled(self.program, self.columns)
+        inner, units = self.arithmetic.with_rows_scaled(self.program, self.columns)
         none = np.full(inner.count, COSTS.immovable)
-        factor = choose_system(inner)[0].factor(none, COSTS.lift)
+        factor = self.arithmetic.system(inner).factor(none, COSTS.lift)
         x, _ = factor.solve(-inner.q, inner.centre)
         return np.clip(units.parameters(x), self.lower, self.upper)
 
@@ -189,24 +216,26 @@ class Round:
 
     @classmethod
     def of(cls, model: Model, state: InteriorState) -> Round:
-        taken = model.rows.take(state.rows)
+        taken, by = model.rows.take(state.rows), model.arithmetic
         if state.rows.size == model.rows.count:
-            taken = with_opposites_merged(taken)
+            taken = by.merged(taken)
         program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
         cuts = state.cuts
         program = with_rows(program, (cuts.slopes,), cuts.right, np.zeros(cuts.count, dtype=bool))
-        basis = orthonormal_basis(program) if state.attempt else None  # another way, once more
+        basis = by.basis(program) if state.attempt else None  # another way, once more
         turned = program if basis is None else in_basis(program, basis)
         some = bool(state.rows.size < model.rows.count or model.curved)
         if some and basis is None:
-            inner, units = with_rows_scaled(program, model.columns)
+            inner, units = by.with_rows_scaled(program, model.columns)
         else:
-            inner, units = scaled(turned, COSTS.scaling_sweeps)
+            inner, units = by.scaled(turned)
         units, lift = replace(units, basis=basis), 0.0
+        if by.margin:
+            inner = tightened(inner, by.margin)
         if some:
             lift = COSTS.searching_lift if state.searching else COSTS.last_lift
-            inner = replace(inner, P=inner.P + lift * sparse.identity(program.dimension))
-        return cls(program, taken, inner, units, choose_system(inner)[0], lift, cuts.count)
+            inner = replace(inner, P=by.lifted(inner.P, lift))
+        return cls(program, taken, inner, units, by.system(inner), lift, cuts.count)
 
     def next(self, state: InteriorState) -> Point | None:
         """The point after the present one; None where the path cannot go on."""
@@ -218,7 +247,7 @@ class Round:
         return found if found.finite else None
 
     def _first(self, state: InteriorState) -> Point:
-        if state.earlier is not None:
+        if state.earlier is not None and state.earlier.point.products > 0.0:  # else it had no rows
             return self._again(state.earlier)
         if state.near is None:
             far, again = COSTS.first_slacks[state.attempt], self.units.basis is not None
@@ -270,17 +299,24 @@ class Round:
                 continue
 
 
-def round_of(problem: Problem, state: InteriorState) -> Round:
+def tightened(program: Program, margin: float) -> Program:
+    """With inequalities that hold with room to spare, so that rounding leaves them satisfied."""
+    rules = (program.least == 0.0) & np.isinf(program.most) & (program.roundness == 0.0)
+    room = margin * (1.0 + np.abs(program.centre))
+    return replace(program, centre=program.centre - np.where(rules, room, 0.0))
+
+
+def round_of(problem: Problem, model: Model, state: InteriorState) -> Round:
     """The round that the state is in. Only the latest is kept, with the problem: a state is arrays
     and numbers, and whoever resumes it makes the round again.
     """
-    kept: dict[int, Round] = prepared(problem, "latest round", dict)
+    kept: dict[int, Round] = prepared(problem, ("latest round", id(model)), dict)
     way = [state.searching, state.attempt]
     parts = (state.rows, state.cuts.slopes, state.cuts.right, np.array(way))
     key = hash(tuple(part.tobytes() for part in parts))
     if key not in kept:
         kept.clear()
-        kept[key] = Round.of(model_of(problem), state)
+        kept[key] = Round.of(model, state)
     return kept[key]
 
 

@@ -1,0 +1,58 @@
+"""Every number that decides in `lighttouch.torch`, with its unit and its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TorchCosts:
+    """Defaults, budgets and tolerances."""
+
+    weight_step: float = 1.0
+    """By how much ln p_j grows at most when a violation of 1 is found, at penalty 1. In
+    examples/pytorch_ranking.py, one seed: 64 and 8 put all of p on single pairs, and the network
+    became constant at penalties 3 and 10; with 1 it did not."""
+    most_weight_step: float = 1 / 16
+    """The paper's eta_p (Section 5)."""
+    chunk_entries: int = 2**26
+    """Entries of a chunk of rows in double precision: half a gigabyte."""
+    margin: float = 1e-9
+    """By which inequalities are tightened on a device, in scaled units, so that the point satisfies
+    them exactly: more than the path leaves over, less than the gap that is claimed."""
+    dense_batch: float = 2.0
+    """Dense rows that may join a working set at once, per parameter: a round costs a card less than
+    another round."""
+    sparse_batch: float = 8.0
+    """... of rows with few entries."""
+    share_of_memory: float = 0.85
+    """Of a card's free memory that rows may take beside the working set."""
+    rows_at_once: float = 20.0
+    """Rows per parameter up to which all are used from the beginning, where they have few
+    entries."""
+    bytes_per_entry: float = 40.0
+    """Of a sparse row on a device: value, column, line, and room for products."""
+    planned_rows: float = 6.0
+    """Rows of a working set that memory is planned for, per parameter."""
+    planned_squares: float = 6.0
+    """Matrices of d x d numbers that a step has at once."""
+    planned_copies: float = 4.0
+    """Copies of the working rows: as they are, scaled, absolute, weighted."""
+    rounding_room: tuple[float, ...] = (1.0, 4.0, 16.0, 64.0, 256.0, 4096.0, 65536.0)
+    """By how many rounding errors of its terms a row is tightened, one after the other, until
+    rounded parameters satisfy it."""
+    kept_bounds: int = 3
+    """Points and slopes with the best likely bounds, of which proofs are tried at the end."""
+    inverse_iterations: int = 12
+    """For a guess of the least eigenvalue, which a factor then confirms."""
+    eigenvalue_shares: tuple[float, ...] = (0.9, 0.5, 0.1)
+    """Of that guess that are tried, the largest first."""
+    projection_rounds: int = 5
+    """Of a projection onto the rows that a solution broke, where a run ended early."""
+    projection_seconds: float = 10.0
+    """For each of them."""
+    audited: int = 10_000
+    """Constraints of an audit that is not full: shares are then known to about one percent."""
+
+
+COSTS = TorchCosts()

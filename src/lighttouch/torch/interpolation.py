@@ -1,0 +1,96 @@
+"""Interpolation on a lattice for many rows at once, and its gradients.
+
+The same weights as the core's (`kernels/numerics/lattice_features.py`), in tensors: a row's
+fractions are sorted (simplex) or multiplied out (hypercube). Under export plain operations are
+traced; otherwise gradients are written out, which keeps less in memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from lighttouch.torch.costs import COSTS
+
+
+def simplex(x: Tensor, theta: Tensor, tops: Tensor, strides: Tensor) -> Tensor:
+    """The interpolated value of every row of x, by the d + 1 corners of its simplex."""
+    if torch.compiler.is_compiling() or torch.onnx.is_in_onnx_export():
+        vertices, weights, _ = _corners(x, tops, strides, exported=True)
+        return (weights * theta[vertices]).sum(dim=-1)
+    found: Tensor = _Simplex.apply(x, theta, tops, strides)
+    return found
+
+
+def hypercube(x: Tensor, theta: Tensor, tops: Tensor, strides: Tensor) -> Tensor:
+    """... by all 2^d corners of its cell: some rows after the other, made again for gradients."""
+    at_once = max(1, COSTS.chunk_entries >> int(tops.numel()))
+    if torch.compiler.is_compiling() or x.shape[0] <= at_once:
+        return _multilinear(x, theta, tops, strides)
+    parts = [
+        checkpoint(_multilinear, part, theta, tops, strides, use_reentrant=False)
+        for part in torch.split(x, at_once)
+    ]
+    return torch.cat(parts)
+
+
+def _located(x: Tensor, tops: Tensor) -> tuple[Tensor, Tensor]:
+    """The lowest vertex of each row's cell along every feature, and the place within the cell."""
+    inside = torch.minimum(torch.clamp(x, min=0.0), tops)
+    cell = torch.minimum(torch.nan_to_num(inside.detach()).floor(), tops - 1.0)
+    return cell.long(), inside - cell
+
+
+def _corners(
+    x: Tensor, tops: Tensor, strides: Tensor, exported: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Vertices and weights of every row, and the order of its features."""
+    cell, fractions = _located(x, tops)
+    if exported:  # ONNX has no stable sort; ties have weight 0
+        ordered, order = torch.topk(fractions, int(tops.numel()), dim=-1)
+    else:
+        ordered, order = torch.sort(fractions, dim=-1, descending=True, stable=True)
+    base = (cell * strides).sum(dim=-1, keepdim=True)
+    vertices = torch.cat([base, base + strides[order].cumsum(dim=-1)], dim=-1)
+    weights = torch.cat(
+        [1.0 - ordered[..., :1], ordered[..., :-1] - ordered[..., 1:], ordered[..., -1:]], dim=-1
+    )
+    return vertices, weights, order
+
+
+class _Simplex(torch.autograd.Function):
+    """theta at the corners, weighted; d value / d fraction is the step between two corners."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, theta: Tensor, tops: Tensor, strides: Tensor) -> Tensor:
+        vertices, weights, order = _corners(x, tops, strides)
+        ctx.save_for_backward(x, theta, tops, vertices, weights, order)
+        return (weights * theta[vertices]).sum(dim=-1)
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        x, theta, tops, vertices, weights, order = ctx.saved_tensors
+        of_x = of_theta = None
+        if ctx.needs_input_grad[1]:
+            shares = (weights * slope[:, None]).reshape(-1)
+            of_theta = torch.zeros_like(theta).index_add_(0, vertices.reshape(-1), shares)
+        if ctx.needs_input_grad[0]:
+            values = theta[vertices]
+            steps = torch.empty_like(x).scatter_(1, order, values[:, 1:] - values[:, :-1])
+            inside = (x >= 0.0) & (x <= tops)
+            of_x = torch.where(inside, steps * slope[:, None], 0.0)
+        return of_x, of_theta, None, None
+
+
+def _multilinear(x: Tensor, theta: Tensor, tops: Tensor, strides: Tensor) -> Tensor:
+    cell, fractions = _located(x, tops)
+    vertices = (cell * strides).sum(dim=-1, keepdim=True)
+    weights = torch.ones_like(fractions[..., :1])
+    for feature in range(int(tops.numel())):
+        share = fractions[..., feature : feature + 1]
+        vertices = torch.cat([vertices, vertices + strides[feature]], dim=-1)
+        weights = torch.cat([weights * (1.0 - share), weights * share], dim=-1)
+    return (weights * theta[vertices]).sum(dim=-1)
