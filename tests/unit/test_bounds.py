@@ -91,8 +91,9 @@ def test_a_step_too_short_to_move_proves_nothing(length):
     optimum = feasible_points(problem, np.random.default_rng(1))[0]
     x = problem.start() + 0.5
     assert problem.objective.value(x) > problem.objective.value(optimum) + 0.01
-    value, slope = problem.objective.value(x), problem.objective.gradient(x)
-    at = Tangent(x, value, slope, x, length, np.ones(3))
+    at = Tangent(
+        x, problem.objective.value(x), problem.objective.gradient(x), x, length, np.ones(3)
+    )
     assert lower_bound(problem, at) < problem.objective.value(optimum)
     assert bound_by_slopes(problem, at, 0.0) < problem.objective.value(optimum)
     if length == 0.0:

@@ -285,10 +285,11 @@ def dual_bounds(
     lower: Vector,
     upper: Vector,
     bend: Vector,
+    worth: float = -np.inf,
     balance: Balance = balancing_moves,
 ) -> tuple[float, float]:
     """Lower bounds on the objective of every v with lower <= v <= upper: proven, and likely; -inf
-    where none is known.
+    where none is known. The proof is only tried where the likely bound is at least `worth`.
 
     For any slopes s within their bounds and any x, with rho = P x + q + B's,
 
@@ -319,10 +320,11 @@ def dual_bounds(
     terms += float(np.abs(rest) @ np.abs(x)) + abs(least)
     outward = COSTS.sum_rounding * EPSILON * terms
     likely = constant - bent + moved_to + least - outward
-    if likely == -np.inf:
-        return likely, likely
+    if likely == -np.inf or likely < worth:
+        return -np.inf, likely
     error = COSTS.rest_rounding * EPSILON * size
-    proven = balanced_value(program, x, s, rest, error, (lower, upper), bend, balance) - outward
+    left = rest, error
+    proven = balanced_value(program, x, s, left, (lower, upper), bend, balance) - outward
     return min(proven, likely), likely
 
 

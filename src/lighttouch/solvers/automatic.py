@@ -116,7 +116,7 @@ class Automatic(BaseSolver[ChainState]):
             if interior_seconds(problem) > COSTS.short_interior:
                 return (polish,)
             proofs = (interior, *proofs)
-        if feasible.is_coupled or feasible.is_curved or not proofs:
+        if feasible.is_coupled or feasible.has_curved_families or not proofs:
             return (*proofs, polish)
         return (replace(polish, passes=COSTS.passes_before_proof), *proofs, polish)
 

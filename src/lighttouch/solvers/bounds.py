@@ -307,7 +307,7 @@ def _balanced(
     rooms = np.concatenate([room[counted], risk.l1 - np.abs(slopes[1])])
     ends = (np.full(d, -np.inf), np.full(d, np.inf))
     bend = np.full(d, float(risk.l2))
-    value = balanced_value(program, u, s, *left, ends, bend, balancing_moves, rooms)
+    value = balanced_value(program, u, s, left, ends, bend, balancing_moves, rooms)
     terms = abs(program.constant) + program.conjugate_size(s) + abs(float(u @ (program.P @ u)))
     return value - INTERIOR.sum_rounding * EPSILON * terms
 

@@ -169,8 +169,15 @@ class Model:
         x, _ = factor.solve(-inner.q, inner.centre)
         return np.clip(units.parameters(x), self.lower, self.upper)
 
-    def renew_bound(self, program: Program, state: InteriorState, x: Vector, s: Vector) -> None:
-        proven, likely = dual_bounds(program, x, s, self.lower, self.upper, self.bend)
+    def renew_bound(
+        self,
+        program: Program,
+        state: InteriorState,
+        x: Vector,
+        s: Vector,
+        worth: float = -math.inf,
+    ) -> None:
+        proven, likely = dual_bounds(program, x, s, self.lower, self.upper, self.bend, worth)
         state.proven, state.bound = max(state.proven, proven), max(state.bound, likely)
 
 
