@@ -29,7 +29,7 @@ NAME = "results/carry/numba-cp312.tar.xz"
 BUNDLES = (ROOT / NAME, Path.cwd() / NAME)
 BEGAN = time.perf_counter()
 FOUND: dict[str, object] = {}
-LIMITS = {"squared": 110, "logistic": 110, "lattice": 120, "exact": 60, "beside": 130, "checks": 60}
+LIMITS = {"squared": 110, "logistic": 110, "lattice": 200, "exact": 60, "beside": 130, "checks": 60}
 
 
 def prepared() -> None:
@@ -234,7 +234,7 @@ def lattice() -> None:
     pairs = lt.PairwiseRisk(grid.features(better), grid.features(worse), loss="hinge")
     problem = lt.Problem(pairs, lt.lattice.increasing([2] * 12), lt.Box(-10, 10))
     begin = time.perf_counter()
-    core = lt.solve(problem, time_limit=30.0)
+    core = lt.solve(problem, time_limit=8.0)
     note(
         "the paper's problem by the core on this CPU",
         f"{core.objective:.6f} in {time.perf_counter() - begin:.2f} s",
@@ -244,34 +244,44 @@ def lattice() -> None:
     best = core.objective
     a = torch.from_numpy(better).float().cuda()
     b = torch.from_numpy(worse).float().cuda()
-    torch.manual_seed(0)
-    layer = Lattice([2] * 12, increasing=True, rules=lt.lattice.bounds([2] * 12, -10, 10)).cuda()
-    steps, batch = 3_000, 16_384
-    optimizer = torch.optim.Adagrad(layer.parameters(), lr=0.3)
-    decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    handle = keep_feasible(optimizer, layer, every=100)
-    begin = synced()
-    for _ in range(steps):
-        chosen = torch.randint(0, a.shape[0], (batch,), device="cuda")
-        both = layer(torch.cat([a[chosen], b[chosen]]))
-        loss = torch.relu(1.0 - both[:batch] + both[batch:]).mean()
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-        decay.step()
-    layer.project_()
-    seconds = synced() - begin
-    handle.remove()
-    reached = pairs.value(layer.theta.detach().double().cpu().numpy())
-    proof = layer.certificate()
-    note(
-        "the paper's problem trained as a layer (AdaGrad, keep_feasible)",
-        f"{reached:.6f}, {reached / best - 1:+.2%} in {seconds:.1f} s; {proof}",
-        "within 1%, exact",
-        reached <= 1.01 * best and proof.holds,
-        seconds=seconds,
-        objective=reached,
-    )
+    low, high = (torch.from_numpy(part).cuda() for part in problem.constraints.pairs())
+
+    def trained(price: float, every: int, rate: float, steps: int = 3_000, batch: int = 16_384):
+        """AdaGrad; `price` on the sum of all violations, which a card looks at in every step."""
+        torch.manual_seed(0)
+        bounds = lt.lattice.bounds([2] * 12, -10, 10)
+        layer = Lattice([2] * 12, increasing=True, rules=bounds).cuda()
+        optimizer = torch.optim.Adagrad(layer.parameters(), lr=rate)
+        decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+        handle = keep_feasible(optimizer, layer, every=every)
+        for _ in range(steps):
+            chosen = torch.randint(0, a.shape[0], (batch,), device="cuda")
+            both = layer(torch.cat([a[chosen], b[chosen]]))
+            loss = torch.relu(1.0 - both[:batch] + both[batch:]).mean()
+            if price:
+                loss = loss + price * torch.relu(layer.theta[low] - layer.theta[high]).sum()
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+            decay.step()
+        handle.remove()
+        return layer.project_()
+
+    settings = ((1e-4, 10**9, 0.3), (1e-3, 10**9, 0.3), (1e-5, 10**9, 0.3), (1e-4, 10**9, 1.0))
+    for price, every, rate in (*settings, (0.0, 100, 0.3), (0.0, 10**9, 0.3), (1e-3, 10**9, 1.0)):
+        begin = synced()
+        layer = trained(price, every, rate)
+        seconds = synced() - begin
+        reached = pairs.value(layer.theta.detach().double().cpu().numpy())
+        proof = layer.certificate()
+        note(
+            f"as a layer: AdaGrad {rate:g}, price {price:g}, projected every {every:.0e}",
+            f"{reached:.6f}, {reached / best - 1:+.2%} in {seconds:.1f} s; {proof}",
+            "within 1%, exact",
+            reached <= 1.01 * best and proof.holds,
+            seconds=seconds,
+            objective=reached,
+        )
 
 
 def checks() -> None:

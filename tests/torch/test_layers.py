@@ -62,6 +62,17 @@ def test_gradients(interpolation):
     assert torch.autograd.gradcheck(value, (x, layer.theta))
 
 
+def test_counting_orders_like_sorting():
+    from lighttouch.torch.interpolation import by_counting, by_sorting
+
+    fractions = torch.rand(300, 5).mul(6.0).floor() / 6.0  # with ties
+    strides = torch.tensor([16, 8, 4, 2, 1])
+    for ours, sorts in zip(
+        by_counting(fractions, strides), by_sorting(fractions, strides), strict=True
+    ):
+        assert torch.equal(ours, sorts)
+
+
 def test_a_hypercube_in_chunks(monkeypatch):
     from lighttouch.torch import interpolation
     from lighttouch.torch.costs import TorchCosts

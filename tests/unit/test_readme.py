@@ -26,7 +26,10 @@ def python_blocks(name: str) -> list[str]:
     )
 
 
-RUN_ELSEWHERE = {"docs/experiments.md"}  # by tests/end_to_end/test_experiments.py: it takes minutes
+RUN_ELSEWHERE = {
+    "docs/experiments.md",  # by tests/end_to_end/test_experiments.py: it takes minutes
+    "docs/pytorch.md",  # by tests/torch/test_documents.py: it needs PyTorch
+}
 WITH_CODE = [name for name in DOCUMENTS if python_blocks(name) and name not in RUN_ELSEWHERE]
 
 

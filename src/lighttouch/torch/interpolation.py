@@ -7,6 +7,7 @@ traced; otherwise gradients are written out, which keeps less in memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from lighttouch.torch.costs import COSTS
 def simplex(x: Tensor, theta: Tensor, tops: Tensor, strides: Tensor) -> Tensor:
     """The interpolated value of every row of x, by the d + 1 corners of its simplex."""
     if torch.compiler.is_compiling() or torch.onnx.is_in_onnx_export():
-        vertices, weights, _ = _corners(x, tops, strides, exported=True)
+        vertices, weights, _ = _corners(x, tops, strides, by_topk)
         return (weights * theta[vertices]).sum(dim=-1)
     found: Tensor = _Simplex.apply(x, theta, tops, strides)
     return found
@@ -44,21 +45,50 @@ def _located(x: Tensor, tops: Tensor) -> tuple[Tensor, Tensor]:
     return cell.long(), inside - cell
 
 
-def _corners(
-    x: Tensor, tops: Tensor, strides: Tensor, exported: bool = False
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Vertices and weights of every row, and the order of its features."""
+Order = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+
+
+def by_topk(fractions: Tensor, strides: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Fractions and strides in descending order of the fractions, and the rank of each feature;
+    ONNX has no stable sort, and ties have weight 0.
+    """
+    ordered, order = torch.topk(fractions, int(strides.numel()), dim=-1)
+    return ordered, strides[order], order
+
+
+def by_sorting(fractions: Tensor, strides: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """... by a stable sort: fast on a CPU."""
+    ordered, order = torch.sort(fractions, dim=-1, descending=True, stable=True)
+    places = torch.arange(strides.numel(), device=order.device).expand_as(order)
+    return ordered, strides[order], torch.empty_like(order).scatter_(-1, order, places)
+
+
+def by_counting(fractions: Tensor, strides: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """... by counting the larger ones: a card sorts a million short rows in 10 ms, and compares
+    all their pairs in less.
+    """
+    features = int(strides.numel())
+    ranks = torch.zeros_like(fractions, dtype=torch.int16)
+    for other in range(features):
+        mine = fractions[..., other : other + 1]
+        ranks[..., :other] += mine > fractions[..., :other]
+        ranks[..., other + 1 :] += mine >= fractions[..., other + 1 :]
+    rank = ranks.long()
+    ordered = torch.empty_like(fractions).scatter_(-1, rank, fractions)
+    steps = torch.empty_like(rank).scatter_(-1, rank, strides.expand_as(rank).contiguous())
+    return ordered, steps, rank
+
+
+def _corners(x: Tensor, tops: Tensor, strides: Tensor, by: Order) -> tuple[Tensor, Tensor, Tensor]:
+    """Vertices and weights of every row, and the rank of its features."""
     cell, fractions = _located(x, tops)
-    if exported:  # ONNX has no stable sort; ties have weight 0
-        ordered, order = torch.topk(fractions, int(tops.numel()), dim=-1)
-    else:
-        ordered, order = torch.sort(fractions, dim=-1, descending=True, stable=True)
+    ordered, steps, rank = by(fractions, strides)
     base = (cell * strides).sum(dim=-1, keepdim=True)
-    vertices = torch.cat([base, base + strides[order].cumsum(dim=-1)], dim=-1)
+    vertices = torch.cat([base, base + steps.cumsum(dim=-1)], dim=-1)
     weights = torch.cat(
         [1.0 - ordered[..., :1], ordered[..., :-1] - ordered[..., 1:], ordered[..., -1:]], dim=-1
     )
-    return vertices, weights, order
+    return vertices, weights, rank
 
 
 class _Simplex(torch.autograd.Function):
@@ -66,20 +96,21 @@ class _Simplex(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, theta: Tensor, tops: Tensor, strides: Tensor) -> Tensor:
-        vertices, weights, order = _corners(x, tops, strides)
-        ctx.save_for_backward(x, theta, tops, vertices, weights, order)
+        by = by_counting if x.is_cuda else by_sorting
+        vertices, weights, rank = _corners(x, tops, strides, by)
+        ctx.save_for_backward(x, theta, tops, vertices, weights, rank)
         return (weights * theta[vertices]).sum(dim=-1)
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
-        x, theta, tops, vertices, weights, order = ctx.saved_tensors
+        x, theta, tops, vertices, weights, rank = ctx.saved_tensors
         of_x = of_theta = None
         if ctx.needs_input_grad[1]:
             shares = (weights * slope[:, None]).reshape(-1)
             of_theta = torch.zeros_like(theta).index_add_(0, vertices.reshape(-1), shares)
         if ctx.needs_input_grad[0]:
             values = theta[vertices]
-            steps = torch.empty_like(x).scatter_(1, order, values[:, 1:] - values[:, :-1])
+            steps = torch.gather(values[:, 1:] - values[:, :-1], 1, rank)
             inside = (x >= 0.0) & (x <= tops)
             of_x = torch.where(inside, steps * slope[:, None], 0.0)
         return of_x, of_theta, None, None

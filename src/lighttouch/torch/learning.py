@@ -5,6 +5,7 @@ card. A plain object: attributes of a module cost microseconds each.
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -73,13 +74,13 @@ class Learner:
             return
         if self._event is not None:
             self._event.synchronize()
-        values, merged, own = self._values.double().numpy(), self._found, self._own
-        found = values[self.pushes :] if merged is None else merged.double().numpy()
+        values, merged, own = self._values.numpy(), self._found, self._own
+        found = values[self.pushes :] if merged is None else merged.numpy()
         self._values = self._found = self._event = self._drawn = self._own = None
-        if not np.isfinite(values.sum() + (0.0 if merged is None else found.sum())):
+        finite = math.isfinite(values.sum())  # NaN and infinities stay in a sum
+        if not finite or not learn_touch(self.p, found.astype(np.float64)):
             assert own is not None
             refuse_not_finite(own, values, int(self.p.clock[NOW]))
-        learn_touch(self.p, self.looks, np.maximum(found, 0.0))
 
     def state(self) -> dict[str, Any]:
         """Everything that the next draws depend on, as tensors and plain values."""

@@ -143,6 +143,7 @@ def _csr(matrix: Matrix, device: torch.device) -> Tensor:
     rows.sort_indices()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")
         return torch.sparse_csr_tensor(
             torch.from_numpy(rows.indptr.astype(np.int64)),
             torch.from_numpy(rows.indices.astype(np.int64)),
