@@ -108,7 +108,8 @@ def _smooth_enough_for_spread(
     centre, unit = centre_and_scale(sizes, weights)
     spread = replace(examples, nearby=((sizes - centre) / unit, weights))
     other = growth.fit(model, spread, LAST_SWEEPS)
-    return replace(smoothed, strengths=np.minimum(smoothed.strengths, other.strengths))
+    strengths = np.minimum(smoothed.strengths, other.strengths)
+    return replace(smoothed, strengths=strengths, terms=None)
 
 
 def _smooth_loss(settings: Settings) -> LossRow | None:
