@@ -153,3 +153,14 @@ def test_no_point_of_a_hundred_thousand_breaks_a_rule(case, tmp_path):
     for place, predict in enumerate(outputs(again)):
         assert broken(predict, X, 50_000, np.float64, seed=2 * place) == 0
         assert broken(predict, X, 50_000, np.float32, seed=2 * place + 1) == 0
+
+
+@pytest.mark.parametrize("case", ["regressor absolute", "classifier hinge", "classifier logistic"])
+def test_the_price_of_the_rules_is_of_the_loss_that_is_trained(case):
+    """Not of squared errors, by which the structure is chosen."""
+    X, y = table()
+    report = fitted(CASES[case], X, y).constraint_report_
+    free = CASES[case].set_params(monotonic_cst=None)
+    alone = free.fit(X, y if case.startswith("regressor") else y > np.median(y))
+    assert report.price > 0.005
+    assert abs(report.objective_without_rules / alone.constraint_report_.objective - 1.0) < 0.02

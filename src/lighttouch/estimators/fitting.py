@@ -154,7 +154,8 @@ def _fit_under_rules(
         w, _ = exactly_feasible(w, everything)
     except InfeasibleConstraintsError as error:
         raise named(error, rules) from None
-    free = smoothed.w if own and smoothed.terms is not None else None
+    exact = own and smoothed.terms is not None and not objective.loss_row.kinked
+    free = smoothed.w if exact else None
     report = _report(objective, rules, result, w, lift, examples.scale, settings, free)
     typical = smoothed.roughness.typical(smoothed.strengths)
     return Fitted(model, w, report, result, typical)
