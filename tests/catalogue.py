@@ -440,6 +440,7 @@ SOLVERS: dict[str, Entry] = {
     "interior point": Entry(
         lambda p: lt.InteriorPoint(), takes=(*EVERY, "nested rows"), ends=True, random=False
     ),
+    "cutting planes": Entry(lambda p: lt.CuttingPlanes(1e-5), ends=True, random=False),
     "alternating directions": Entry(
         lambda p: lt.AlternatingDirections(1e-5), takes=("nested rows",), ends=True, random=False
     ),

@@ -52,6 +52,7 @@ class Instance:
     reference_value: Callable[[Any, Any], Any] | None = None  # (cp, variable) -> expression
     excesses: list[Measure] = field(default_factory=list)  # relative to the rows' norms, in u
     said: list[Callable[[Any, Any], list[Any]]] = field(default_factory=list)
+    roundings: list[Measure] = field(default_factory=list)  # of excesses as stated in w, at w
 
     @property
     def scalar(self) -> bool:
@@ -60,6 +61,10 @@ class Instance:
 
     def violation(self, u: np.ndarray) -> float:
         return max([0.0, *(excess(u) for excess in self.excesses)])
+
+    def rounding(self, w: np.ndarray) -> float:
+        """What the statement in w cannot tell: at condition 1e6 a quadratic form cancels."""
+        return max([0.0, *(rounding(w) for rounding in self.roundings)])
 
     def back(self, w: np.ndarray) -> np.ndarray:
         return np.asarray(self.T @ w)
@@ -206,6 +211,7 @@ def _quadratics(it: Instance) -> Any:
     it.excesses.append(lambda v: float(0.5 * v @ P @ v + q @ v + r))
     it.said.append(lambda cp, v: [0.5 * cp.sum_squares(root @ v) + q @ v + r <= 0])
     ours = it.T.T @ P @ it.T
+    it.roundings.append(lambda w: float(2.0**-52 * np.abs(w) @ np.abs(ours) @ np.abs(w)))
     return lt.QuadraticConstraints((ours + ours.T) / 2, (q @ it.T)[None], [r])
 
 

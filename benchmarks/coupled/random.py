@@ -149,7 +149,8 @@ def _judge_claim(outcome: Outcome, ours: float, violation: float, slack: float) 
     it = outcome.instance
     if outcome.result.status is not lt.Status.CONVERGED:
         return
-    if violation > CLAIMED_FEASIBLE * max(1.0, float(np.abs(it.inside).max())):
+    allowed = CLAIMED_FEASIBLE * max(1.0, float(np.abs(it.inside).max()))
+    if violation > allowed + it.rounding(outcome.result.w):
         outcome.faults.append(f"FALSE CLAIM: violation {violation:.1e}")
     least = ours - WITHIN * max(abs(ours), abs(outcome.optimum)) - slack
     if outcome.optimum < least and confirmed(it, least):

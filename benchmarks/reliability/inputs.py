@@ -24,7 +24,7 @@ HOSTILE = (
     "<script>alert(1)</script>", "'\"><img src=x onerror=alert(1)>", "</title><script>x</script>",
     "=1+1", "@SUM(A1)", "\u202eevil", "\x1b[31mred", "a\nb", "a\tb", "{title}", "{{7*7}}", "%s%n",
     "../../etc/passwd", "javascript:alert(1)", "<svg onload=alert(1)>", "&lt;b&gt;", "]]>", "-->",
-    "\u0000", "\ufeffbom", "\ud83d\ude00", "Ω≈ç√", "\u200bzero", "NULL", "nan", "`id`",
+    "\u0000", "\ufeffbom", "\U0001f600", "Ω≈ç√", "\u200bzero", "NULL", "nan", "`id`",
 )  # fmt: skip
 
 

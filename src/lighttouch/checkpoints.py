@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,14 @@ from lighttouch.errors import CheckpointMismatchError, ModelFileError
 from lighttouch.files import refuse_unwritable, sweep
 from lighttouch.fingerprints import fingerprint
 from lighttouch.interfaces import AnySolver
-from lighttouch.persistence import CHECKPOINT, packed, read_state, unpacked, write_state
+from lighttouch.persistence import (
+    CHECKPOINT,
+    own_version,
+    packed,
+    read_state,
+    unpacked,
+    write_state,
+)
 from lighttouch.problem import Problem
 from lighttouch.result import RunState
 from lighttouch.validation import positive, told
@@ -54,7 +60,7 @@ class Belonging:
             "the number of parameters": problem.dimension,
             "the number of examples": problem.objective.examples,
             "the number of constraints": problem.constraints.count,
-            "the version of lighttouch": version("lighttouch"),
+            "the version of lighttouch": own_version(),
         }
 
     @cached_property

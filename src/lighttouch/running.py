@@ -196,7 +196,7 @@ PLAIN = 10.0  # seconds between two lines where no terminal shows a bar
 
 class ProgressBar:
     """Redraws one line at most five times a second on a terminal; elsewhere plain lines, one every
-    ten seconds. Silent unless switched on.
+    ten seconds and one at the end. Silent unless switched on.
     """
 
     def __init__(self, on: bool, label: str = "") -> None:
@@ -225,7 +225,7 @@ class ProgressBar:
     def _is_due(self, last: bool) -> bool:
         now = time.perf_counter()
         pause = REDRAWN if self._terminal else PLAIN
-        if not self._on or (now - self._drawn < pause and not (last and self._terminal)):
+        if not self._on or (now - self._drawn < pause and not last):
             return False
         self._drawn = now
         return True

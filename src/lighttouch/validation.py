@@ -166,11 +166,11 @@ def positive(value: Any, name: str, zero: bool = False) -> float:
     return number
 
 
-def positive_int(value: Any, name: str, least: int = 1) -> int:
+def positive_int(value: Any, name: str, least: int = 1, most: float = LARGEST_COUNT) -> int:
     number = _number(value, name)
     if not math.isfinite(number) or int(value) != value or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value}")
-    if value > LARGEST_COUNT:
+    if value > most:
         raise ValueError(
             f"{name} must be a whole number below 2^63, got {_short(int(value))}; give a smaller "
             "one"

@@ -218,7 +218,6 @@ OTHERS = {
     "stacking None": (lambda: lt.stack(lt.ordering(3), None), "as part 1"),
     "projecting onto None": (lambda: lt.project(np.zeros(3), None), "constraints must be"),
     "projecting in 5": (lambda: lt.project(np.zeros(3), lt.ordering(3), 5), "domain"),
-    "a warm word": (lambda: lt.project(np.zeros(3), lt.ordering(3), warm="abc"), "warm must be"),
     "losses in a list": (lambda: lt.EmpiricalRisk(X, Y, loss=["hinge"]), "loss"),
     "an unknown loss": (lambda: lt.EmpiricalRisk(X, Y, loss="hing"), "hinge"),
     "unsigned indices": (

@@ -85,7 +85,7 @@ def test_other_solvers_starts_versions_and_fewer_iterations_are_refused(tmp_path
     with pytest.raises(ValueError, match="checkpoint and resume"):
         state = lt.solve(problem(), SOLVER, iterations=5).state
         lt.solve(problem(), SOLVER, iterations=50, resume=state, checkpoint=path)
-    monkeypatch.setattr("lighttouch.checkpoints.version", lambda name: "9.9")
+    monkeypatch.setattr("lighttouch.checkpoints.own_version", lambda: "9.9")
     with pytest.raises(lt.CheckpointMismatchError, match=r"the version of lighttouch was .*9\.9"):
         lt.solve(problem(), SOLVER, iterations=100, checkpoint=path)
 

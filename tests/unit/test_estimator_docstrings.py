@@ -20,6 +20,8 @@ ESTIMATORS = [
     lt.LatticeRanker,
     lt.ConstrainedLinearRegressor,
     lt.ConstrainedLinearClassifier,
+    lt.MonotoneRegressor,
+    lt.ConvexRegressor,
 ]
 METHODS = [
     getattr(kind, name)
@@ -30,6 +32,9 @@ BUILDERS = [getattr(lt.lattice, name) for name in lt.lattice.__all__]
 MODULES = [
     f"lighttouch.{name}"
     for name in (
+        "estimators.convex",
+        "estimators.isotonic",
+        "estimators.lattice_classifier",
         "estimators.lattice_models",
         "estimators.linear",
         "estimators.ranking",

@@ -29,6 +29,26 @@ MODELS = {
 }
 
 
+POINTS = {
+    "monotone": lambda **o: lt.MonotoneRegressor(monotonic_cst=[1, -1, 0], **o).fit(*data()),
+    "convex": lambda **o: lt.ConvexRegressor(**o).fit(data()[0][:40], data()[1][:40]),
+}
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_models_of_points_keep_a_checkpoint_and_a_record(name, tmp_path, monkeypatch):
+    path, whole = tmp_path / "fit.ltc", POINTS[name]()
+    with monkeypatch.context() as kept:
+        kept.setattr(checkpoints.CheckpointFile, "remove", lambda self: None)
+        POINTS[name](checkpoint=path)
+    assert path.exists()
+    again = POINTS[name](checkpoint=path)  # from its end
+    X = data()[0]
+    assert again.predict(X).tobytes() == whole.predict(X).tobytes() and not path.exists()
+    again.save(tmp_path / "m.lt")
+    assert lt.load(tmp_path / "m.lt").drift(X).largest == whole.drift(X).largest
+
+
 class Killed(BaseException):
     """As sudden as a kill: nothing of the package catches it."""
 
@@ -78,10 +98,10 @@ def test_a_warm_start_keeps_the_structure_and_starts_near(tmp_path):
     X2 = np.vstack([X, more])
     y2 = np.concatenate([y, np.sin(5 * more[:, 0]) - more[:, 1] * more[:, 2]])
     model = lt.LatticeRegressor(loss="huber", **RULES, warm_start=True).fit(X, y)
-    terms, smoothing = model.model_, model.smoothing_
+    terms = model.model_
     model.save(tmp_path / "m.lt")
     model.fit(X2, y2)
-    assert model.model_ is terms and model.smoothing_ == smoothing
+    assert model.model_ is terms
     cold = lt.LatticeRegressor(loss="huber", **RULES).fit(X2, y2)
     error = np.abs(model.predict(X2) - cold.predict(X2)).mean()
     assert error < 0.05 and model.constraint_report_.violation == 0.0

@@ -64,12 +64,33 @@ CASES |= {
         {"shape_constraints": [lt.EdgeworthTrust(0, 3), lt.Dominates(0, 2), lt.Unimodal(3, 0.2)]},
     )
 }
+CASES |= {
+    "regressor poisson": lt.LatticeRegressor(loss="poisson"),
+    "regressor gamma": lt.LatticeRegressor(loss="gamma", output_max=1.5),
+    "regressor tweedie": lt.LatticeRegressor(loss=lt.Tweedie(1.3)),
+    "regressor three quantiles": lt.LatticeRegressor(loss="quantile", quantile=[0.1, 0.5, 0.9]),
+    "regressor within limits": lt.LatticeRegressor(output_min=-1.0, output_max=0.5),
+    "classifier of ordered classes": lt.LatticeClassifier(ordinal=True),
+    "isotonic": lt.MonotoneRegressor(),
+    "isotonic medians": lt.MonotoneRegressor(loss="absolute", interpolation="lower"),
+    "convex": lt.ConvexRegressor(most_points=60),
+    "concave": lt.ConvexRegressor(concave=True, most_points=60),
+}
 
 
 def fitted(model, X: np.ndarray, y: np.ndarray):
-    model.set_params(monotonic_cst=RULES)
+    isotonic = isinstance(model, lt.MonotoneRegressor)  # equal values of a free column are rare
+    model.set_params(monotonic_cst=[1, -1, 1, 1] if isotonic else RULES)
     if isinstance(model, lt.LatticeRanker):
         return model.fit(X, np.digitize(y, np.quantile(y, [0.5, 0.8])), qid=np.arange(len(y)) // 10)
+    if getattr(model, "ordinal", False):
+        return model.fit(X, np.digitize(y, np.quantile(y, [0.3, 0.7])))
+    if getattr(model, "loss", None) == "poisson":
+        return model.fit(X, np.maximum(0.0, np.round(y)), exposure=1.0 + (X[:, 3] > 0.0))
+    if getattr(model, "loss", None) == "gamma" or isinstance(
+        model.get_params().get("loss"), lt.Tweedie
+    ):
+        return model.fit(X, np.exp(0.3 * y))
     return model.fit(X, y > np.median(y) if hasattr(model, "decision_function") else y)
 
 
@@ -77,6 +98,8 @@ def outputs(model):
     """Everything a user may look at, as functions of the rows."""
     if not hasattr(model, "decision_function"):
         return [model.predict]
+    if hasattr(model, "thresholds_"):
+        return [model.predict_cumulative]
     chances = (
         [lambda rows: model.predict_proba(rows)[:, 1]] if hasattr(model, "predict_proba") else []
     )
@@ -103,6 +126,7 @@ def broken(predict, X: np.ndarray, points: int, kind: type, seed: int) -> int:
             )
             raised[:, column] = (rows[:, column] + step).astype(kind)
             after = predict(raised)
+            found += int(np.sum(np.diff(after) < 0)) if after.shape[1:] == (3,) else 0  # quantiles
             found += int(np.sum(sign * (after - before) < 0)) + int(
                 np.sum(sign * (after.astype(kind) - before.astype(kind)) < 0)
             )
@@ -118,6 +142,9 @@ def test_no_point_of_a_hundred_thousand_breaks_a_rule(case, tmp_path):
     assert any(rule.binding.size for rule in model.constraint_report_.rules), (
         "the data should press against a rule"
     )
+    low, high = model.get_params().get("output_min"), model.get_params().get("output_max")
+    if high is not None:
+        assert model.predict(X).max() == high and (low is None or model.predict(X).min() == low)
     model.save(tmp_path / "model.lt")
     again = lt.load(tmp_path / "model.lt")
     assert again.check_constraints(X).violation == 0.0

@@ -213,3 +213,19 @@ def test_concave_log_odds_are_not_called_a_concave_probability():
     regressor = lt.LatticeRegressor(monotonic_cst={"z": 1}).fit(X, odds)
     assert regressor.constraint_report_.rules[0].scale == "prediction"
     assert "holds for" not in str(regressor.constraint_report_)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_check_looks_at_predictions_for_every_kind_of_rule(name):
+    rule, _ = CHECKS[name]
+    X, y = table()
+    model = lt.LatticeClassifier(shape_constraints=[rule]).fit(X, y > np.median(y))
+    report = model.check_constraints(table(2000, seed=5)[0])
+    told = [line for line in report.rules if line.rule.startswith("predictions on X: ")]
+    assert len(told) == 1 and told[0].rows >= 2000 and told[0].violation == 0.0
+    assert told[0].scale == {line.rule: line.scale for line in report.rules}[told[0].rule[18:]]
+    subsets = None if name == "slope" else [("a", "b"), ("c", "d"), ("a", "d"), ("b", "d")]
+    free = lt.LatticeClassifier(lattices=subsets, smoothing=1e-4).fit(X, y > np.median(y))
+    free._rules = model._rules
+    broken = [line.violation for line in free.check_constraints(X).rules[-1:]]
+    assert broken[0] > 1e-3, "a model without the rule must be found out"

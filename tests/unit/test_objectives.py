@@ -9,7 +9,7 @@ import scipy.sparse
 
 import lighttouch as lt
 from lighttouch import losses
-from lighttouch.solvers.bounds import fenchel_bound
+from lighttouch.solvers.bounds import Normal, fenchel_bound
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))
@@ -98,7 +98,7 @@ def test_fenchels_bound_lies_below_and_can_touch(loss, l1):
         slopes = losses.derivatives(risk.loss_row, risk.predictions(w), y)[1]
         force = X.T @ slopes / 60
         u = -np.sign(force) * np.maximum(0.0, np.abs(force) - l1) / 0.1
-        bound = fenchel_bound(risk, slopes, nothing, nothing, u)
+        bound = fenchel_bound(risk, slopes, Normal(nothing, nothing, np.full(4, np.inf)), u)
         assert -np.inf < bound <= risk.value(best)
     if not risk.loss_row.kinked:
         assert bound >= risk.value(best) - 1e-3 * abs(risk.value(best))

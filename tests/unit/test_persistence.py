@@ -13,8 +13,6 @@ from sklearn.base import clone
 import lighttouch as lt
 from lighttouch.persistence import read_state, write_state
 
-STORED = Path(__file__).parents[1] / "data" / "regressor_v1.lt"
-
 
 def table(rows: int = 80) -> tuple[pd.DataFrame, np.ndarray]:
     rng = np.random.default_rng(0)
@@ -74,15 +72,6 @@ def test_saved_models_predict_the_same_bits_and_keep_their_rules(tmp_path, place
     again.save(tmp_path / "again.lt")
     assert (tmp_path / "again.lt").read_bytes() == path.read_bytes()
     assert list(tmp_path.iterdir()) and not list(tmp_path.glob(".*"))
-
-
-def test_a_file_of_version_1_still_loads():
-    model = lt.load(STORED)
-    expected = json.loads(STORED.with_suffix(".json").read_text())
-    np.testing.assert_array_equal(
-        model.predict(np.array(expected["X"])), np.array(expected["predictions"])
-    )
-    assert model.check_constraints().violation == 0.0
 
 
 def test_every_single_damage_is_noticed(tmp_path):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 BETTER, WORSE = "better_", "worse_"
+MOST_CLASSES = 50  # one model is trained for each, or one threshold
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,12 @@ class Examples:
     y: Any = None  # a Series; None for pairs
     qid: Any = None  # a Series; None if there are no queries
     worse: DataFrame | None = None
+    exposure: Any = None  # a Series; None if all rows were observed alike
 
     def rows(self, chosen: Indices) -> Examples:
         picked = [
             None if part is None else part.iloc[chosen]
-            for part in (self.X, self.y, self.qid, self.worse)
+            for part in (self.X, self.y, self.qid, self.worse, self.exposure)
         ]
         return Examples(*picked)
 
@@ -55,6 +57,7 @@ class Wanted:
     pairs: bool
     drop: Sequence[str]
     categorical: Sequence[str]
+    exposure: str | None = None
 
     def read(self, path: Path, dialect: Dialect) -> Examples:
         frame = tables.read(path, dialect)
@@ -83,8 +86,14 @@ class Wanted:
         qid = None if self.qid is None else frame[tables.place(self.qid, frame, "--qid", path)]
         if qid is not None:
             tables.refuse_gaps(qid, path, "the query")
-        X = frame.drop(columns=[name for name in (self.target, self.qid) if name is not None])
-        return Examples(self._features(X, path), target, qid)
+        parts = (self.target, self.qid, self.exposure)
+        exposure = None
+        if self.exposure is not None:
+            tables.require_numbers(frame, self.exposure, path, "the exposure")
+            exposure = frame[tables.place(self.exposure, frame, "--exposure", path)]
+            tables.refuse_gaps(exposure, path, "the exposure")
+        X = frame.drop(columns=[name for name in parts if name is not None])
+        return Examples(self._features(X, path), target, qid, exposure=exposure)
 
     def _pairs(self, frame: DataFrame, path: Path) -> Examples:
         if self.target is not None or self.qid is not None:
@@ -144,10 +153,10 @@ def task_of(examples: Examples, asked: str, wanted: Wanted, path: Path) -> str:
     task = asked if asked != "auto" else "classification" if values == 2 else "regression"
     if task == "regression":
         _require_regression(examples, asked, wanted, path)
-    elif values != 2:
+    elif values > MOST_CLASSES:
         raise DataError(
-            f"classification needs a target with 2 different values; {wanted.target!r} has "
-            f"{values:,}. Train one model for each class"
+            f"classification takes at most {MOST_CLASSES} classes; {wanted.target!r} has "
+            f"{values:,} different values"
         )
     return task
 
@@ -159,7 +168,8 @@ def _require_regression(examples: Examples, asked: str, wanted: Wanted, path: Pa
         raise DataError(
             f"the target {wanted.target!r} must hold numbers or two classes; it holds "
             f"{values:,} texts ({shown}). "
-            "Train one model for each class against the rest"
+            "Pass --task classification for one model per class (without rules), or --ordinal "
+            "with the classes in ascending order"
         )
     tables.require_numbers(examples.y.to_frame(), str(wanted.target), path, "the target")
     tables.refuse_infinite(examples.y.to_frame(), path)

@@ -154,6 +154,10 @@ def _positive(text: str) -> float:
     return value
 
 
+def _levels(text: str) -> list[float]:
+    return [_fraction(part) for part in text.split(",") if part.strip()]
+
+
 def _seconds(text: str) -> float:
     value = float(text)
     if not 0.0 < value < float("inf"):
@@ -238,9 +242,26 @@ def _train(commands: Commands) -> None:
     same = "rank: only rows with the same value here are compared"
     columns.add_argument("--qid", metavar="COLUMN", help=same)
     _flag(columns, "--pairs", "rank: every row is a pair, in columns better_NAME and worse_NAME")
+    observed = "how long each row was observed, with --loss poisson, gamma or tweedie"
+    columns.add_argument("--exposure", metavar="COLUMN", help=observed)
+    _train_predictions(parser.add_argument_group("what is predicted"))
     _train_output(parser.add_argument_group("output"))
     _train_settings(parser.add_argument_group("training"))
     _dialect(parser)
+
+
+def _train_predictions(group: argparse._ArgumentGroup) -> None:
+    losses = (
+        "squared (default), absolute, huber, quantile, poisson (counts), gamma (positive amounts) "
+        "or tweedie (amounts that are often 0); of a classifier logistic (default) or hinge"
+    )
+    group.add_argument("--loss", metavar="NAME", help=losses)
+    levels = "levels of --loss quantile, predicted in columns that never cross, such as 0.1,0.5,0.9"
+    group.add_argument("--quantile", metavar="Q,Q", type=_levels, help=levels)
+    ordered = "the target's classes are ordered: as they sort, or as they are listed here"
+    group.add_argument("--ordinal", metavar="A,B", type=names, nargs="?", const=[], help=ordered)
+    for name, word in (("--output-min", "below"), ("--output-max", "above")):
+        group.add_argument(name, metavar="Y", type=float, help=f"no prediction is {word} this")
 
 
 def _train_output(output: argparse._ArgumentGroup) -> None:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lighttouch.cli import outputs, saved, tables
 from lighttouch.cli.failures import OK, DriftError, FileProblem
 from lighttouch.cli.speaking import Speaker
@@ -128,7 +130,16 @@ def _predictions(model: Model, options: argparse.Namespace, tally: Any) -> Itera
 
 
 def _columns(model: Model, X: object) -> dict[str, Any]:
-    found: dict[str, Any] = {"prediction": model.predict(X)}
+    values = np.asarray(model.predict(X))
+    if values.ndim == 2:
+        levels: Any = model.quantile  # type: ignore[attr-defined]
+        return {f"quantile_{level:g}": values[:, k] for k, level in enumerate(levels)}
+    found: dict[str, Any] = {"prediction": values}
+    if is_classifier(model) and len(model.classes_) > 2:
+        if has_probabilities(model):
+            shares = model.predict_proba(X)
+            found |= {f"probability_{c}": shares[:, k] for k, c in enumerate(model.classes_)}
+        return found
     if has_probabilities(model):
         found["probability"] = model.predict_proba(X)[:, 1]
     elif is_classifier(model):

@@ -17,6 +17,7 @@ from lighttouch.checkpoints import checkpointing
 from lighttouch.cli import outputs, saved, tables
 from lighttouch.cli.examples import Examples, Wanted, split, task_of
 from lighttouch.cli.failures import INTERRUPTED, NOT_CONVERGED, OK, say
+from lighttouch.cli.predicted import asked_task, predicted
 from lighttouch.cli.rules import Rules, read_rules
 from lighttouch.cli.speaking import Speaker, rule_facts
 from lighttouch.cli.tables import Dialect
@@ -116,10 +117,12 @@ def _read(options: argparse.Namespace, model: Path, report: Path | None) -> Job:
             "--test and --holdout both say where accuracy is measured; pass one of them"
         )
     rules = read_rules(options.rules, options.increasing, options.decreasing)
-    wanted = Wanted(options.target, options.qid, options.pairs, options.drop, options.categorical)
+    parts = (options.target, options.qid, options.pairs, options.drop, options.categorical)
+    wanted = Wanted(*parts, options.exposure)
     dialect = Dialect.of(options)
     examples = wanted.read(options.data, dialect)
-    task = task_of(examples, options.task, wanted, options.data)
+    asked = "classification" if options.ordinal is not None else asked_task(options)
+    task = task_of(examples, asked, wanted, options.data)
     _check_rule_columns(rules, examples, wanted, options.data)
     test, name = None, ""
     if options.test is not None:
@@ -156,6 +159,7 @@ def _estimator(options: argparse.Namespace, job: Job) -> Any:
         if job.task == "ranking":
             raise DataError("there is no linear ranker; leave --linear out")
         _require_plain_numbers(job.train.X, options.data)
+        settings |= predicted(options, job.task, job.train.y, linear=True)
         linear = {
             "classification": estimators.ConstrainedLinearClassifier,
             "regression": estimators.ConstrainedLinearRegressor,
@@ -168,6 +172,7 @@ def _estimator(options: argparse.Namespace, job: Job) -> Any:
     }
     settings |= {"categorical_features": options.categorical or None, "random_state": options.seed}
     shown = not (options.quiet or options.json)
+    settings |= predicted(options, job.task, job.train.y)
     estimator = kinds[job.task](**settings, verbose=int(shown))
     return estimator if options.earlier is None else _started(estimator, options.earlier)
 
@@ -190,7 +195,8 @@ def _canonical(options: argparse.Namespace, job: Job) -> Any:
         raise DataError(
             "canonical_examples are rows with targets, which a ranker does not have; leave them out"
         )
-    wanted = Wanted(options.target, None, False, [], options.categorical)
+    drop = [] if options.exposure is None else [options.exposure]
+    wanted = Wanted(options.target, None, False, drop, options.categorical)
     dialect = Dialect.of(options)
     given = wanted.read(job.rules.canonical_examples, dialect)
     return _same_columns(given.X, job.train.X, job.rules.canonical_examples), given.y.to_numpy()
@@ -218,7 +224,9 @@ def _fit(estimator: Any, job: Job) -> None:
         elif job.task == "ranking":
             estimator.fit(job.train.X, job.train.y.to_numpy(), qid=job.train.qid.to_numpy())
         else:
-            estimator.fit(job.train.X, job.train.y.to_numpy())
+            exposure = job.train.exposure
+            more = {} if exposure is None else {"exposure": exposure.to_numpy()}
+            estimator.fit(job.train.X, job.train.y.to_numpy(), **more)
     for warning in caught:
         if warning.category in (UserWarning, RuntimeWarning):
             say(f"warning: {printable(str(warning.message))}", sys.stderr)
@@ -227,15 +235,32 @@ def _fit(estimator: Any, job: Job) -> None:
 def _conclude(
     options: argparse.Namespace, job: Job, estimator: Any, seconds: float, speaker: Speaker
 ) -> None:
-    from lighttouch.report import Data, accuracy, scale_note
+    from lighttouch.report import Data, accuracy, has_several_outputs, scale_note
 
-    train = Data("training rows", job.train.X, job.train.y, job.train.qid, job.train.worse)
+    train = Data(
+        "training rows",
+        job.train.X,
+        job.train.y,
+        job.train.qid,
+        job.train.worse,
+        job.train.exposure,
+    )
     test = (
         None
         if job.test is None
-        else Data(job.test_name, _test_features(job), job.test.y, job.test.qid, _test_worse(job))
+        else Data(
+            job.test_name,
+            _test_features(job),
+            job.test.y,
+            job.test.qid,
+            _test_worse(job),
+            job.test.exposure,
+        )
     )
     measured = [accuracy(estimator, each) for each in (train, test) if each is not None]
+    if job.report is not None and has_several_outputs(estimator):
+        speaker("No report: it draws models with one prediction, or two classes")
+        job = replace(job, report=None)
     _write(options, job, estimator, seconds, train, measured)
     speaker(f"\n{estimator.constraint_report_}\n")
     if note := scale_note(estimator):

@@ -2,7 +2,8 @@
 
 from lighttouch.estimators.convex import ConvexRegressor
 from lighttouch.estimators.isotonic import MonotoneRegressor
-from lighttouch.estimators.lattice_models import LatticeClassifier, LatticeRegressor
+from lighttouch.estimators.lattice_classifier import LatticeClassifier
+from lighttouch.estimators.lattice_models import LatticeRegressor
 from lighttouch.estimators.linear import (
     ConstrainedLinearClassifier,
     ConstrainedLinearRegressor,

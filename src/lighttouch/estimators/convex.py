@@ -10,9 +10,14 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats, Matrix
 from lighttouch.constraints import GeneratedRows, LinearConstraints, stack
-from lighttouch.estimators.parameters import COMMON_ATTRIBUTES, documented
-from lighttouch.estimators.points_base import LIMITS, PointsRegressor, checked
-from lighttouch.estimators.proof import ConstraintReport, RuleReport
+from lighttouch.estimators.parameters import (
+    COMMON_ATTRIBUTES,
+    COMMON_PARAMETERS,
+    Checkpoint,
+    documented,
+)
+from lighttouch.estimators.points_base import LIMITS, PointsRegressor
+from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
 from lighttouch.estimators.rules.base import MonotonicCst
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import centre_and_scale
@@ -42,6 +47,7 @@ PARAMETERS = {
     ),
     "tol": ("float", "The accuracy of the objective, relatively."),
     "time_limit": ("float", "Seconds after which training ends; None for no limit."),
+    "checkpoint": COMMON_PARAMETERS["checkpoint"],
 }
 ATTRIBUTES = {
     "points_": ("array", "The rows, or averages of rows, where planes touch the function."),
@@ -94,6 +100,7 @@ class ConvexRegressor(PointsRegressor):
         most_points: int = 200,
         tol: float = 1e-6,
         time_limit: float | None = None,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.concave = concave
         self.monotonic_cst = monotonic_cst
@@ -101,6 +108,7 @@ class ConvexRegressor(PointsRegressor):
         self.most_points = most_points
         self.tol = tol
         self.time_limit = time_limit
+        self.checkpoint = checkpoint
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -151,6 +159,7 @@ class ConvexRegressor(PointsRegressor):
         self.constraint_report_ = ConstraintReport(
             tuple(self._checked_rules()), objective.value(result.w), None
         )
+        self._record(rows, targets)
         return self
 
     @property
@@ -168,12 +177,16 @@ class ConvexRegressor(PointsRegressor):
 
     def _checked_rules(self) -> list[RuleReport]:
         """A largest plane is convex whatever the planes; its slopes must have the right signs."""
-        found = [checked(f"{self._kind}: the largest of {len(self.points_)} planes", np.zeros(1))]
+        found = [
+            checked_excess(f"{self._kind}: the largest of {len(self.points_)} planes", np.zeros(1))
+        ]
         for place, sign in enumerate(self.signs_):
             if sign:
                 falls = -sign * self._turn * self.slopes_[:, place]
                 name = self._columns[place].name
-                found.append(checked(f"{'in' if sign > 0 else 'de'}creasing in {name}", falls))
+                found.append(
+                    checked_excess(f"{'in' if sign > 0 else 'de'}creasing in {name}", falls)
+                )
         return found
 
     def _checked_predictions(self, rows: Floats) -> list[RuleReport]:
@@ -184,7 +197,7 @@ class ConvexRegressor(PointsRegressor):
         ends, middle = (self._evaluate(rows), self._evaluate(other)), 0.5 * (rows + other)
         excess = self._turn * (self._evaluate(middle) - 0.5 * (ends[0] + ends[1]))
         excess -= ROUNDING * (np.abs(ends[0]) + np.abs(ends[1]))
-        return [checked(f"predictions on X {self._kind}", excess), *self._swept(rows)]
+        return [checked_excess(f"predictions on X {self._kind}", excess), *self._swept(rows)]
 
 
 def averaged(

@@ -21,6 +21,7 @@ from lighttouch.estimators.proof import ConstraintReport, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
 from lighttouch.estimators.smoothing import Smoothed
 from lighttouch.estimators.structure import Plan
+from lighttouch.estimators.targets import centre_and_scale
 from lighttouch.estimators.training import COSTS, Settings, train, train_without_rules
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
@@ -77,6 +78,8 @@ def fit(
         grow(growth)
         model = growth.model(examples, structure.room_for(examples.count))
         smoothed = growth.fit(model, examples, LAST_SWEEPS)
+        if loss_of(settings.loss).name == "quantile" and growth.given is None:
+            smoothed = _smooth_enough_for_spread(growth, model, examples, smoothed)
     else:
         model = earlier.model
         start = (earlier.w - _lift(earlier.w.size, model, examples)) / examples.scale
@@ -88,6 +91,22 @@ def fit(
     fitted = _fit_under_rules(model, rules, examples, settings, smoothed)
     given = growth.given
     return fitted if given is None else replace(fitted, smoothing=given)
+
+
+def _smooth_enough_for_spread(
+    growth: Growth, model: AdditiveModel, examples: Examples, smoothed: Smoothed
+) -> Smoothed:
+    """Quantiles also follow how the targets spread: no term is smoothed more than for the sizes of
+    what the means leave over.
+    """
+    if model.dimension > COSTS.largest_gram:
+        return smoothed
+    targets, weights = examples.squares
+    sizes = np.abs(targets - examples.features(model) @ smoothed.w)
+    centre, unit = centre_and_scale(sizes, weights)
+    spread = replace(examples, nearby=((sizes - centre) / unit, weights))
+    other = growth.fit(model, spread, LAST_SWEEPS)
+    return replace(smoothed, strengths=np.minimum(smoothed.strengths, other.strengths))
 
 
 def _smooth_loss(settings: Settings) -> LossRow | None:

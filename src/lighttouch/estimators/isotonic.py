@@ -9,9 +9,14 @@ from scipy import sparse
 from lighttouch.arrays import Floats, Indices
 from lighttouch.constraints import LinearConstraints
 from lighttouch.estimators.losses import LINEAR_REGRESSION, regression_loss
-from lighttouch.estimators.parameters import COMMON_ATTRIBUTES, documented
-from lighttouch.estimators.points_base import LIMITS, PointsRegressor, checked
-from lighttouch.estimators.proof import ConstraintReport, RuleReport
+from lighttouch.estimators.parameters import (
+    COMMON_ATTRIBUTES,
+    COMMON_PARAMETERS,
+    Checkpoint,
+    documented,
+)
+from lighttouch.estimators.points_base import LIMITS, PointsRegressor
+from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
 from lighttouch.estimators.rules.base import MonotonicCst
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import centre_and_scale
@@ -41,6 +46,7 @@ PARAMETERS = {
     ),
     "tol": ("float", "The accuracy of the objective, relatively."),
     "time_limit": ("float", "Seconds after which training ends; None for no limit."),
+    "checkpoint": COMMON_PARAMETERS["checkpoint"],
 }
 ATTRIBUTES = {
     "points_": ("array", "The different rows of the training table, in ascending order."),
@@ -91,6 +97,7 @@ class MonotoneRegressor(PointsRegressor):
         interpolation: str = "middle",
         tol: float = 1e-6,
         time_limit: float | None = None,
+        checkpoint: Checkpoint = None,
     ) -> None:
         self.loss = loss
         self.quantile = quantile
@@ -98,6 +105,7 @@ class MonotoneRegressor(PointsRegressor):
         self.interpolation = interpolation
         self.tol = tol
         self.time_limit = time_limit
+        self.checkpoint = checkpoint
 
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -149,6 +157,7 @@ class MonotoneRegressor(PointsRegressor):
         self.constraint_report_ = ConstraintReport(
             tuple(self._checked_rules()), objective.value(result.w), None
         )
+        self._record(rows, targets)
         return self
 
     def _rules(self) -> LinearConstraints:
@@ -169,7 +178,7 @@ class MonotoneRegressor(PointsRegressor):
             for column, sign in zip(self._columns.columns, self.signs_, strict=True)
             if sign
         )
-        return [checked(f"{label} in {names}", rules.values(self.values_))]
+        return [checked_excess(f"{label} in {names}", rules.values(self.values_))]
 
     def _evaluate(self, rows: Floats) -> Floats:
         points, given = oriented(self.points_, self.signs_), oriented(rows, self.signs_)

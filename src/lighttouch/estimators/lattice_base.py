@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import DataError, ModelFileError
-from lighttouch.estimators.explaining import (
-    SAMPLED_ROWS,
-    Band,
-    Explanation,
-    background_of,
-    bands_of,
-    effects_of,
-    even_background,
-    explanation,
-    read_level,
-    refuse_several_outputs,
-)
+from lighttouch.estimators.explained import Explained
+from lighttouch.estimators.explaining import even_background
 from lighttouch.estimators.fitting import Earlier, Examples, Fitted, fit
 from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.estimators.outputs import Outputs, outputs_from
-from lighttouch.estimators.proof import ConstraintReport, check_rule
+from lighttouch.estimators.proof import (
+    ConstraintReport,
+    RuleReport,
+    check_rule,
+    checked_excess,
+)
 from lighttouch.estimators.record import TrainingRecord
-from lighttouch.estimators.rules import RuleRows, all_rules
+from lighttouch.estimators.rules import BoundShape, RuleRows, all_rules, probing
+from lighttouch.estimators.rules.probing import Probe
 from lighttouch.estimators.rules.reading import read_monotonic, read_shapes
 from lighttouch.estimators.saving import (
     SavedEstimator,
@@ -62,7 +58,7 @@ Floats = NDArray[np.float64]
 LOG = logging.getLogger("lighttouch")
 
 
-class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
+class LatticeBase(Explained, SavedEstimator, BaseEstimator):  # type: ignore[misc]
     """Calibrators and lattices fitted together under the rules; subclasses say what is
     minimised.
     """
@@ -132,7 +128,7 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             self._learn_importances(examples)
             LOG.info("%s: %s; %s", type(self).__name__, self.status_, self.constraint_report_)
             self.training_record_ = TrainingRecord.of(
-                plan.columns, examples.table, examples.y, self.scores_of
+                plan.columns, examples.table, examples.y, self.recorded_scores
             )
             warn_about(self.status_)
             if self.checkpoint is not None and file is not None and has_ended(self.status_):
@@ -141,9 +137,13 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     def _earlier(self, plan: Plan) -> Earlier | None:
         """The fitted model, where it is about the same columns and has one output."""
         known = getattr(self, "columns_", None)
-        if known is None or known.columns != plan.columns.columns or self.parameters_.ndim > 1:
+        if known is None or known.columns != plan.columns.columns or not self._has_one_score:
             return None
         return Earlier(self.model_, self.parameters_)
+
+    @property
+    def _has_one_score(self) -> bool:
+        return getattr(self, "parameters_", np.zeros((0, 0))).ndim == 1
 
     def _keep(self, plan: Plan, fitted: Fitted, canonical: Any, outputs: Outputs) -> None:
         self.columns_, self.model_ = plan.columns, fitted.model
@@ -158,96 +158,6 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             plan.shapes,
             [] if canonical is None else canonical(fitted.model),
         )
-
-    def _learn_importances(self, examples: Examples) -> None:
-        """The effects' averages and sizes on (a part of) the training rows."""
-        table, weights = examples.table, examples.table_weights
-        if table.shape[0] > SAMPLED_ROWS:
-            rng = np.random.default_rng(0)
-            chosen = np.sort(rng.choice(table.shape[0], SAMPLED_ROWS, replace=False))
-            if weights[chosen].any():
-                table, weights = table[chosen], weights[chosen]
-        weights = weights / weights.sum()
-        self._background = background_of(self.model_, table, weights)
-        counted = weights > 0.0
-        self.importances_ = self._explained(table[counted]).importances
-
-    def _explained(self, table: Floats) -> Explanation:
-        scores = self._outputs.scores(self._trained(), self.model_.dimension)
-        parts = [effects_of(self.model_, self._background, w, table) for w in scores]
-        return explanation(parts, self.columns_.names, table.shape[0], self._score_name())
-
-    def _score_name(self) -> str:
-        """What the scores are."""
-        return "score"
-
-    def explain(self, X: Any) -> Explanation:
-        """Split the score of every row into effects of columns and of interactions.
-
-        Parameters
-        ----------
-        X : table of shape (n, columns)
-            Rows with the columns of the training table.
-
-        Returns
-        -------
-        Explanation
-            `contributions`, one column for each of `names`; with `intercept` they add up to the
-            score (for a classifier the log-odds, with a log link the logarithm of the mean).
-        """
-        check_is_fitted(self, "columns_")
-        return self._explained(read_table(self, X, self.columns_))
-
-    def curve_bands(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        refits: int = 20,
-        level: float = 0.9,
-        seed: int = 0,
-        **fit_params: Any,
-    ) -> list[Band]:
-        """Say how far each column's effect would vary, by the bootstrap (Efron 1979).
-
-        The whole model is fitted again and again, each time to rows drawn from X with replacement.
-
-        Parameters
-        ----------
-        X : table of shape (n, columns)
-            The training table.
-        y : array of shape (n,)
-            The training targets.
-        sample_weight : array of shape (n,), optional
-            The weight of every row; all equal by default.
-        refits : int, default 20
-            How many times; every one takes as long as `fit`.
-        level : float, default 0.9
-            The share of refits that lie within a band.
-        seed : int, default 0
-            Of the draws.
-        **fit_params : dict
-            What else `fit` was given, such as exposure.
-
-        Returns
-        -------
-        list of Band
-            One per column that has an effect of its own: its values, the effect, and the band.
-        """
-        check_is_fitted(self, "columns_")
-        table = read_table(self, X, self.columns_)
-        share = read_level(level)
-        refuse_several_outputs(self._explained(table[:1]))
-        rng = np.random.default_rng(seed)
-        given = np.ones(len(table)) if sample_weight is None else np.asarray(sample_weight, float)
-        again = []
-        for _ in range(positive_int(refits, "refits", least=2)):
-            drawn = rng.multinomial(len(table), np.full(len(table), 1.0 / len(table)))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                again.append(clone(self).fit(X, y, given * drawn, **fit_params))
-        return bands_of(self, again, share)
 
     def _take(self, w: Floats, outputs: Outputs) -> None:
         """Keep trained parameters, as attributes for the user."""
@@ -286,13 +196,15 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : table, optional
-            Rows whose predictions are checked for monotonicity as well: each row is compared with
-            the same row, one monotonic column raised to the column's largest value in X.
+            Rows around which predictions are checked as well, for every kind of rule: the columns
+            of a rule are moved within their ranges, all others stay as they are. Monotone
+            columns, Unimodal, TrapezoidTrust and CategoryOrder are checked on the predictions
+            themselves, to the last bit; all others on the score, to rounding.
 
         Returns
         -------
         ConstraintReport
-            One line per rule, and one per monotonic column of X.
+            One line per rule, and with X another for its predictions.
         """
         check_is_fitted(self, "parameters_")
         monotonic, shapes, canonical = self._rules
@@ -302,26 +214,42 @@ class LatticeBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         )
         checked = [check_rule(rule, self._trained()) for rule in rules]
         if X is not None:
-            checked += self._swept(read_table(self, X, self.columns_), monotonic)
+            checked += self._probed(read_table(self, X, self.columns_), monotonic, shapes)
         known = self.constraint_report_
         return ConstraintReport(tuple(checked), known.objective, known.objective_without_rules)
 
-    def _swept(self, table: Floats, monotonic: dict[int, int]) -> list[Any]:
-        rows = []
-        before = self.scores_of(table)
-        for column, sign in monotonic.items():
-            raised = table.copy()
-            present = ~np.isnan(table[:, column])
-            raised[present, column] = table[present, column].max(initial=-np.inf)
-            falls = sign * (before - self.scores_of(raised)).ravel()
-            label = f"predictions on X monotone in {self.columns_[column].name}"
-            rows.append(
-                check_rule(
-                    RuleRows(label, sparse.csr_matrix(falls.reshape(-1, 1)), np.zeros(falls.size)),
-                    np.ones(1),
-                )
+    def _probed(
+        self, table: Floats, monotonic: dict[int, int], shapes: list[BoundShape]
+    ) -> list[RuleReport]:
+        """Every rule tested on predictions for rows like those of the table, on its scale."""
+        on_scores = self._probe(table, self.scores_of)
+        on_predictions = self._probe(table, lambda rows: self._image(self.scores_of(rows)))
+        names = self.columns_.names
+        found = [
+            checked_excess(
+                f"predictions on X monotone in {names[column]}",
+                probing.monotone(on_predictions, column, sign),
+                about_order=True,
             )
-        return rows
+            for column, sign in monotonic.items()
+        ]
+        for bound in shapes:
+            probe = on_predictions if bound.shape.exact_on_predictions else on_scores
+            label = f"predictions on X: {bound.label(names)}"
+            excess = bound.shape.excess_on(probe, bound)
+            found.append(checked_excess(label, excess, bound.shape.about_order))
+        return found
+
+    def _probe(self, table: Floats, scores: Callable[[Floats], Floats]) -> Probe:
+        low, high = np.zeros(len(self.columns_)), np.zeros(len(self.columns_))
+        for term in self.model_.terms:
+            for column, each in zip(term.columns, term.maps, strict=True):
+                low[column], high[column] = each.keypoints[0], each.keypoints[-1]
+        return Probe(scores, table, low, high)
+
+    def _image(self, scores: Floats) -> Floats:
+        """What users see of the scores: an increasing function of them."""
+        return scores
 
     def _canonical_rows(self, plan: Plan, X: Any, label: str) -> tuple[Floats, str]:
         table = as_table(X)

@@ -87,16 +87,21 @@ def _check_classes(model: Any) -> None:
     _must((classes is not None) == is_classifier(model), "its classes are not what its kind needs")
     if classes is not None:
         _must(
-            classes.shape == (2,) and bool(classes[0] != classes[1]),
-            "it has other than two classes",
+            classes.ndim == 1 and classes.size == len(set(classes.tolist())) > 1,
+            "its classes repeat, or there are fewer than two",
         )
+        thresholds = getattr(model, "thresholds_", None)
+        several = thresholds is not None or hasattr(model, "estimators_")
+        _must((classes.size > 2) == several, "it has other than two classes")
+        if thresholds is not None:
+            _must(thresholds.size == classes.size - 1, "its thresholds are not between its classes")
 
 
 def _rehearse(model: Any, count: int) -> None:
     """Predict, check and compare rows that the model's own columns suggest."""
     table = _own_rows(model, count)
     scores = np.asarray(model.scores_of(table if _takes_gaps(model) else table[:-1]))
-    _must(scores.dtype == np.float64 and scores.ndim == 1, "its scores are no numbers")
+    _must(scores.dtype == np.float64 and scores.ndim in (1, 2), "its scores are no numbers")
     _must(bool(np.isfinite(scores).all()), "it predicts numbers that are not finite")
     report = model.check_constraints()
     told = {rule.rule: rule.rows for rule in report.rules}

@@ -165,12 +165,11 @@ class Levels(Outputs):
 
     def rules(self, rules: list[RuleRows], dimension: int) -> list[RuleRows]:
         count = len(self.levels)
-        eye = sparse.identity(dimension, format="csr")
-        nothing = sparse.csr_matrix((dimension, dimension))
-        blocks = [
-            [nothing] * k + [eye, -eye] + [nothing] * (count - k - 2) for k in range(count - 1)
-        ]
-        A = sparse.csr_matrix(sparse.bmat(blocks, format="csr"))
+        lower = np.arange((count - 1) * dimension)
+        ends = np.column_stack([lower, lower + dimension]).ravel()
+        entries = np.tile([1.0, -1.0], lower.size)
+        starts = np.arange(0, ends.size + 1, 2)
+        A = sparse.csr_matrix((entries, ends, starts), shape=(lower.size, count * dimension))
         ordered = RuleRows(LEVELS_IN_ORDER, A, np.zeros(A.shape[0]), about_order=True)
         return [_of_copies(rule, count, dimension) for rule in rules] + [ordered]
 

@@ -65,7 +65,7 @@ LATTICE_PARAMETERS: dict[str, Described] = {
     "verbose": ("int", "Whether to show a progress bar."),
     "warm_start": (
         "bool",
-        "Whether `fit` of a fitted model starts from it: the same curves, lattices and smoothing, "
+        "Whether `fit` of a fitted model starts from it: the same curves and lattices, "
         "and its parameters as the start. Where the columns are others it begins anew.",
     ),
     "shape_constraints": (

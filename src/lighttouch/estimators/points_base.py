@@ -11,14 +11,17 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lighttouch.arrays import Floats
+from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import ModelFileError
-from lighttouch.estimators.proof import ConstraintReport, RuleReport
+from lighttouch.estimators.parameters import Checkpoint
+from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
+from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules import read_monotonic
 from lighttouch.estimators.rules.reading import monotone_label
 from lighttouch.estimators.saving import SavedEstimator
 from lighttouch.estimators.tables import Column, Columns, Table
 from lighttouch.estimators.targets import read_weights
-from lighttouch.estimators.training import ending, warn_about
+from lighttouch.estimators.training import ending, has_ended, warn_about
 from lighttouch.interfaces import AnySolver
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
@@ -60,6 +63,7 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
     constraint_report_: ConstraintReport
     monotonic_cst: Any
     time_limit: float | None
+    checkpoint: Checkpoint
 
     def _read_examples(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None
@@ -91,7 +95,11 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         self, objective: EmpiricalRisk, rules: Any, solver: AnySolver, start: Floats
     ) -> Result:
         limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
-        with Interrupts(deliver=True) as interrupts, one_blas_thread():
+        with (
+            Interrupts(deliver=True) as interrupts,
+            one_blas_thread(),
+            checkpointing(self.checkpoint) as file,
+        ):
 
             def interrupted(progress: Progress) -> bool:
                 return interrupts.raised
@@ -106,8 +114,24 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
             self.n_iter_ = max(1, result.iterations)
             self.status_ = ending(result)
             self.history_ = result.history
+            if self.checkpoint is not None and file is not None and has_ended(self.status_):
+                file.remove()
         warn_about(self.status_)
         return result
+
+    @property
+    def fitted_columns(self) -> Columns:
+        """Names of the columns of the training table."""
+        return self._columns
+
+    def read_rows(self, X: Table) -> Floats:
+        """Rows of X as numbers."""
+        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        return np.ascontiguousarray(rows)
+
+    def scores_of(self, table: Floats) -> Floats:
+        """Predictions for rows of numbers, as `read_rows` gives them."""
+        return self._evaluate(np.ascontiguousarray(table))
 
     def predict(self, X: Table) -> Floats:
         """Predict for rows of X.
@@ -123,8 +147,10 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
             Predictions, monotone to the last bit where the model is.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=np.float64)
-        return self._evaluate(np.ascontiguousarray(rows))
+        return self._evaluate(self.read_rows(X))
+
+    def _record(self, rows: Floats, targets: Floats) -> None:
+        self.training_record_ = TrainingRecord.of(self._columns, rows, targets, self.scores_of)
 
     def _evaluate(self, rows: Floats) -> Floats:
         raise NotImplementedError
@@ -140,7 +166,7 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
             raised[:, place] = rows[:, place].max(initial=-np.inf)
             falls = sign * (before - self._evaluate(raised))
             name = monotone_label(self._columns[place].name, int(sign))
-            found.append(checked(f"predictions on X {name}", falls))
+            found.append(checked_excess(f"predictions on X {name}", falls))
         return found
 
     def check_constraints(self, X: Table | None = None) -> ConstraintReport:
@@ -160,8 +186,7 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         known = self.constraint_report_
         rules = self._checked_rules()
         if X is not None:
-            rows = np.ascontiguousarray(validate_data(self, X, reset=False, dtype=np.float64))
-            rules += self._checked_predictions(rows)
+            rules += self._checked_predictions(self.read_rows(X))
         return ConstraintReport(tuple(rules), known.objective, known.objective_without_rules)
 
     def _checked_rules(self) -> list[RuleReport]:
@@ -182,9 +207,3 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         points = self.points_
         if points.ndim != 2 or points.shape[1] != self.n_features_in_:
             raise ModelFileError("the points do not belong to the model")
-
-
-def checked(label: str, excess: Floats, slack: float = 0.0) -> RuleReport:
-    """A rule whose inequalities are broken by `excess`, where that is positive."""
-    worst = max(0.0, float(excess.max(initial=0.0)))
-    return RuleReport(label, int(excess.size), worst, np.flatnonzero(excess >= -slack))

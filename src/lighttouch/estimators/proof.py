@@ -154,6 +154,13 @@ def make_report(
     return ConstraintReport(checked, float(objective), None if without is None else float(without))
 
 
+def checked_excess(label: str, excess: Floats, about_order: bool = False) -> RuleReport:
+    """A rule whose inequalities are broken by `excess`, where that is positive."""
+    worst = max(0.0, float(excess.max(initial=0.0)))
+    equal = np.flatnonzero(excess == 0.0)
+    return RuleReport(label, int(excess.size), worst, equal, about_order=about_order)
+
+
 def check_rule(rule: RuleRows, w: Floats, free: Floats | None = None) -> RuleReport:
     """A rule checked on the parameters w, and on `free`, those trained without rules."""
     if rule.count == 0:

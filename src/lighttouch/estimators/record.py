@@ -23,8 +23,9 @@ from lighttouch.errors import DataError
 from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.tables import Columns
 from lighttouch.fingerprints import fingerprint
+from lighttouch.persistence import own_version
 
-LIBRARIES = ("lighttouch", "numpy", "scipy", "numba", "scikit-learn", "pandas")
+LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class TrainingRecord:
             created=_now(),
             libraries=_libraries(),
             columns=described,
-            scores=None if some is None else ColumnRecord.of("score", score(some), None),
+            scores=None if some is None else ColumnRecord.of("score", _one(score(some)), None),
         )
 
     def state(self) -> dict[str, Any]:
@@ -182,7 +183,7 @@ class Tally:
     def add(self, table: Floats, unseen: Sequence[int], scores: Floats) -> None:
         """More rows, as plain numbers, with how many cells per column hold unknown categories."""
         self._rows += int(table.shape[0])
-        parts = [*(table[:, place] for place in range(table.shape[1])), scores]
+        parts = [*(table[:, place] for place in range(table.shape[1])), _one(scores)]
         for place, (column, values) in enumerate(zip(self._columns, parts, strict=False)):
             known = int(unseen[place]) if place < len(unseen) else 0
             self._counts[place] = self._counts[place] + column.counted(values, known)
@@ -196,6 +197,11 @@ class Tally:
         )
         own = len(self._record.columns)
         return Drift(self._rows, found[:own], found[own] if len(found) > own else None)
+
+
+def _one(scores: Floats) -> Floats:
+    """Of several outputs (levels, classes) the first stands for all."""
+    return scores if scores.ndim == 1 else scores[:, 0]
 
 
 def _with_ranges(columns: tuple[ColumnRecord, ...], table: Any) -> tuple[ColumnRecord, ...]:
@@ -245,7 +251,7 @@ def _now() -> str:
 
 
 def _libraries() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "lighttouch": own_version()}
     for name in LIBRARIES:
         try:
             found[name] = version(name)

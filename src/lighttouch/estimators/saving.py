@@ -103,7 +103,12 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
     def count_rows(self, X: Any, tally: Tally) -> None:
         """Add rows to a tally."""
         table = self.read_rows(X)
-        tally.add(table, self._unseen(X, table), self.scores_of(table))
+        tally.add(table, self._unseen(X, table), self.recorded_scores(table))
+
+    def recorded_scores(self, table: Floats) -> Floats:
+        """One number per row whose distribution is compared: the score, or the mean of several."""
+        scores = np.asarray(self.scores_of(table))
+        return scores if scores.ndim == 1 else np.asarray(scores.mean(axis=1))
 
     def _unseen(self, X: Any, table: Floats) -> list[int]:
         """How many cells of each column hold a category that training did not see."""

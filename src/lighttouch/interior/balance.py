@@ -31,17 +31,19 @@ def balanced_value(
     program: Program,
     x: Vector,
     s: Vector,
-    rest: Vector,
-    error: Vector,
+    left: tuple[Vector, Vector],
     bounds: tuple[Vector, Vector],
     bend: Vector,
     balance: Balance,
+    room: Vector | None = None,
 ) -> float:
     """The bound of `path.dual_bounds` without an assumption; -inf where it would need one.
 
-    `error` says how far the exact rho is from the computed `rest`, which belongs to slopes within
-    their bounds.
+    `left` holds rho as computed, for slopes within their bounds, and how far the exact one may be
+    from it; `room`, if given, says how far each slope may be moved.
     """
+    rest, error = left
+    room = _room(program, x, s) if room is None else np.maximum(room, 0.0)
     none = Moves(np.zeros(s.size), np.zeros(x.size), 0.0)
     moves, free = none, np.zeros(x.size, dtype=bool)
     for _ in range(COSTS.balance_rounds):
@@ -54,7 +56,7 @@ def balanced_value(
         if not lost.any():
             return _value(program, x, s, moves) + float(least.sum())
         free = free | lost
-        found = balance(program, x, s, np.abs(rest) + error, free)
+        found = balance(program, x, room, np.abs(rest) + error, free)
         if found is None:
             break
         moves = found
@@ -102,14 +104,14 @@ Balance = Callable[[Program, Vector, Vector, Vector, Booleans], Moves | None]
 
 
 def balancing_moves(
-    program: Program, x: Vector, s: Vector, rest: Vector, free: Booleans
+    program: Program, x: Vector, room: Vector, rest: Vector, free: Booleans
 ) -> Moves | None:
     """Moves that leave nothing over for the free parameters; None where none are known."""
     if not program.blocks:
         return None
-    rows = sparse.vstack([sparse.csr_matrix(b) for b in program.blocks], format="csr")
-    room, places = _room(program, x, s), np.flatnonzero(free)
-    mine, curved = sparse.csc_matrix(rows)[:, places], sparse.csc_matrix(program.P)[:, places]
+    rows, places = program.rows, np.flatnonzero(free)
+    mine = rows if free.all() else rows[:, places]
+    curved = sparse.csc_matrix(program.P)[:, places]
     bent = sparse.csr_matrix(curved)[places]
     moves = []
     for solve in (_by_eigenvalues, _by_singular_values):
@@ -159,7 +161,7 @@ def _by_eigenvalues(mine: Matrix, room: Vector, bent: Matrix, left: Vector) -> S
     """For each entry of the solution of H h = left an upper bound on its size: the length of its
     connected component by the least eigenvalue.
     """
-    H = sparse.csr_matrix(bent + mine.T @ sparse.diags(room) @ mine)
+    H = sparse.csr_matrix(bent + _gram(mine, room))
     scale = np.sqrt(np.maximum(H.diagonal(), TINY))
     inverse = sparse.diags(1.0 / scale)
     H, left = sparse.csr_matrix(inverse @ H @ inverse), left / scale
@@ -178,6 +180,14 @@ def _by_eigenvalues(mine: Matrix, room: Vector, bent: Matrix, left: Vector) -> S
     found = np.where(needed, lengths / np.where(needed, least, 1.0), 0.0)
     h = found[labels] / scale
     return Solution(h, float(h @ (abs(bent) @ h)))
+
+
+def _gram(rows: Matrix, weights: Vector) -> Matrix:
+    """rows' diag(weights) rows."""
+    if rows.nnz <= COSTS.dense_share * rows.shape[0] * rows.shape[1]:
+        return rows.T @ sparse.diags(weights) @ rows
+    entries = rows.toarray()
+    return sparse.csr_matrix(entries.T @ (weights[:, None] * entries))
 
 
 def _dense_parts(H: Matrix, labels: Indices, chosen: Indices, size: int) -> Floats:

@@ -70,6 +70,9 @@ class InteriorCosts:
     """Entries of rows of which the cost of a sparse factor is asked."""
     typical_steps: int = 25
     """Of a path."""
+    proof_again: float = 0.01
+    """Of the gap that is proven, at which the next proof is tried: a proof takes as long as
+    several steps (support vector regression: nine of them three quarters of the time)."""
     repair_again: float = 0.3
     """Of the complementarity at the last repair of a bound, at which the next is due: a repair
     takes two factors."""

@@ -20,7 +20,7 @@ from lighttouch.arrays import Indices, Vector
 from lighttouch.interior.balance import EPSILON, Balance, balanced_value, balancing_moves
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program, Units
-from lighttouch.interior.systems import System, refined
+from lighttouch.interior.systems import Factor, System, refined
 from lighttouch.kernels.numerics.slacks import (
     aim_at,
     aim_nearer,
@@ -170,71 +170,74 @@ def point_near(system: System, x: Vector, product: float) -> Point:
     return Point(x.copy(), s, low, high, n, p)
 
 
+@dataclass
+class _Moves:
+    """The moves from one point, all with the same factor."""
+
+    program: Program
+    at: Point
+    rest: Vector
+    missing: Vector
+    delta: Vector
+    factor: Factor
+    lift: float
+    refinements: int
+    exact: bool = False  # one solution needed no refinement: then the others are not looked at
+
+    @classmethod
+    def of(cls, system: System, at: Point, lift: float, refinements: int) -> _Moves:
+        program = system.program
+        smooth = program.is_smooth
+        u = program.forward(at.x) - program.centre
+        rest = program.P @ at.x + program.q + program.backward(at.s)
+        missing = u + at.n - at.p - program.roundness * at.s
+        delta = at.n / at.low + at.p / at.high + program.roundness
+        if program.smooth:
+            curvature = program.smooth_terms(u)[2][smooth]
+            delta[smooth] = 1.0 / np.maximum(curvature, COSTS.least_curvature)
+            missing[smooth] = 0.0
+        factor = system.factor(delta, lift)
+        return cls(program, at, rest, missing, delta, factor, lift, refinements)
+
+    def towards(self, lower: Vector, upper: Vector) -> tuple[Point, float]:
+        """The move that changes products by these, to first order, and how far it may go."""
+        program, at = self.program, self.at
+        bottom = -self.missing - lower / at.low + upper / at.high
+        if self.exact:
+            dx, ds = self.factor.solve(-self.rest, bottom)
+        else:
+            terms = self.delta, -self.rest, bottom, self.lift, self.refinements
+            dx, ds, needed = refined(program, self.factor, *terms)
+            self.exact = not needed
+        dn, dp, dlow, dhigh = np.empty((4, ds.size))
+        changes = dn, dp, dlow, dhigh
+        reach = slack_changes(program.below, program.above, lower, upper, *at.pairs, ds, *changes)
+        return Point(dx, ds, dlow, dhigh, dn, dp), min(reach, 1.0 / COSTS.share_of_step)
+
+
 def step(
-    system: System,
-    at: Point,
-    lift: float = COSTS.lift,
-    refinements: int = COSTS.refinements,
+    system: System, at: Point, lift: float = COSTS.lift, refinements: int = COSTS.refinements
 ) -> Point:
     """One step; a predictor towards zero complementarity, then a corrector that aims where the
     predictor says is reachable (the cube is Mehrotra's).
     """
-    program = system.program
-    below, above, smooth = program.below, program.above, program.is_smooth
-    u = program.forward(at.x) - program.centre
-    rest = program.P @ at.x + program.q + program.backward(at.s)
-    missing = u + at.n - at.p - program.roundness * at.s
-    _, _, curvature = program.smooth_terms(u)
-    delta = at.n / at.low + at.p / at.high + program.roundness
-    delta[smooth] = 1.0 / np.maximum(curvature[smooth], COSTS.least_curvature)
-    missing[smooth] = 0.0
-    factor = system.factor(delta, lift)
-    exact = False  # what one solution needs no refinement for, the others of this factor do not
-
-    def towards(lower: Vector, upper: Vector) -> tuple[Point, float]:
-        """The move that changes the products by these, and how far it may go."""
-        nonlocal exact
-        bottom = -missing - lower / at.low + upper / at.high
-        if exact:
-            dx, ds = factor.solve(-rest, bottom)
-        else:
-            solution = refined(program, factor, delta, -rest, bottom, lift, refinements)
-            dx, ds, exact = solution[0], solution[1], not solution[2]
-        changes = tuple(np.empty((4, ds.size)))
-        reach = slack_changes(below, above, lower, upper, *at.pairs, ds, *changes)
-        dn, dp, dlow, dhigh = changes
-        return Point(dx, ds, dlow, dhigh, dn, dp), min(reach, 1.0 / COSTS.share_of_step)
-
+    program, moves = system.program, _Moves.of(system, at, lift, refinements)
     lower, upper = -at.n * at.low, -at.p * at.high
-    count = int(np.count_nonzero(below) + np.count_nonzero(above))
-    move, reach = towards(lower, upper)
+    count = int(np.count_nonzero(program.below) + np.count_nonzero(program.above))
+    move, reach = moves.towards(lower, upper)
     length = min(1.0, reach)
     if count:
         left = products_after(*at.pairs, *move.pairs, length)
         centre = at.products / count * (left / at.products) ** 3
-        aim_at(below, above, *move.pairs, centre, lower, upper)
-        move, reach = towards(lower, upper)
-        length = min(1.0, COSTS.share_of_step * reach)
-        least, most = COSTS.least_product * centre, COSTS.largest_product * centre
-        for _ in range(COSTS.correctors):
-            if length >= COSTS.long_step:
-                break
-            aim, far = np.empty((2, lower.size)), min(1.0, length + COSTS.farther)
-            aim_nearer(
-                below, above, *at.pairs, *move.pairs, far, least, most, lower, upper, aim
-            )  # Gondzio 1996
-            tried, reach = towards(aim[0], aim[1])
-            found = min(1.0, COSTS.share_of_step * reach)
-            if found < length + COSTS.worth * COSTS.farther:
-                break
-            lower, upper, move, length = aim[0], aim[1], tried, found
-    if smooth.any():
-        change = float(np.abs(program.forward(move.x))[smooth].max())
+        aim_at(program.below, program.above, *move.pairs, centre, lower, upper)
+        move, length = _corrected(moves, centre, lower, upper)
+    if program.smooth:
+        change = float(np.abs(program.forward(move.x))[program.is_smooth].max())
         length = min(length, COSTS.longest_change / max(change, 1e-300))
     new = moved(at, move, length)
-    if smooth.any():
+    if program.smooth:
         u = program.forward(new.x) - program.centre
-        new.s[smooth] = program.smooth_terms(u)[1][smooth]
+        new.s = np.where(program.is_smooth, program.smooth_terms(u)[1], new.s)
     return new
 
 
@@ -243,6 +246,27 @@ def falling_lift(at: Point) -> float:
     not held back at the end.
     """
     return min(COSTS.lift, max(at.products, COSTS.least_lift))
+
+
+def _corrected(moves: _Moves, centre: float, lower: Vector, upper: Vector) -> tuple[Point, float]:
+    """The corrector, and its length; again with products brought back between a tenth and ten times
+    the centre, while that lengthens it (Gondzio 1996).
+    """
+    sides, pairs = (moves.program.below, moves.program.above), moves.at.pairs
+    least, most = COSTS.least_product * centre, COSTS.largest_product * centre
+    move, reach = moves.towards(lower, upper)
+    length = min(1.0, COSTS.share_of_step * reach)
+    for _ in range(COSTS.correctors):
+        if length >= COSTS.long_step:
+            break
+        aim, far = np.empty((2, lower.size)), min(1.0, length + COSTS.farther)
+        aim_nearer(*sides, *pairs, *move.pairs, far, least, most, lower, upper, aim)
+        tried, reach = moves.towards(aim[0], aim[1])
+        found = min(1.0, COSTS.share_of_step * reach)
+        if found < length + COSTS.worth * COSTS.farther:
+            break
+        lower, upper, move, length = aim[0], aim[1], tried, found
+    return move, length
 
 
 def moved(at: Point, move: Point, length: float) -> Point:
@@ -261,10 +285,11 @@ def dual_bounds(
     lower: Vector,
     upper: Vector,
     bend: Vector,
+    worth: float = -np.inf,
     balance: Balance = balancing_moves,
 ) -> tuple[float, float]:
     """Lower bounds on the objective of every v with lower <= v <= upper: proven, and likely; -inf
-    where none is known.
+    where none is known. The proof is only tried where the likely bound is at least `worth`.
 
     For any slopes s within their bounds and any x, with rho = P x + q + B's,
 
@@ -295,10 +320,11 @@ def dual_bounds(
     terms += float(np.abs(rest) @ np.abs(x)) + abs(least)
     outward = COSTS.sum_rounding * EPSILON * terms
     likely = constant - bent + moved_to + least - outward
-    if likely == -np.inf:
-        return likely, likely
+    if likely == -np.inf or likely < worth:
+        return -np.inf, likely
     error = COSTS.rest_rounding * EPSILON * size
-    proven = balanced_value(program, x, s, rest, error, (lower, upper), bend, balance) - outward
+    left = rest, error
+    proven = balanced_value(program, x, s, left, (lower, upper), bend, balance) - outward
     return min(proven, likely), likely
 
 

@@ -77,6 +77,12 @@ class Program:
             for first, b in zip(self.starts, self.blocks, strict=False)
         )
 
+    @cached_property
+    def rows(self) -> Matrix:
+        """B, sparse and by columns."""
+        blocks = [sparse.csr_matrix((0, self.dimension)), *map(sparse.csr_matrix, self.blocks)]
+        return sparse.vstack(blocks, format="csc")
+
     def forward(self, x: Vector) -> Vector:
         """B x."""
         found = [np.asarray(b @ x) if r is None else r.forward(x) for _, b, r in self.parts]

@@ -77,10 +77,6 @@ def project(
             "constraints must be constraints such as ordering(3) or LinearConstraints(A, b), got "
             f"{told(constraints)}"
         )
-    if warm is not None and isinstance(warm, str | bytes | int | float):
-        raise ValueError(
-            f"warm must be the `warm` of an earlier projection, or None; got {told(warm)}"
-        )
     point = finite_vector(w, "w", constraints.dimension)
     with within(math.inf if time_limit is None else positive(time_limit, "time_limit")):
         found = feasible_set(constraints, domain).nearest(point, warm)

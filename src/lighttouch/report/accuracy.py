@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
 from lighttouch.estimators.pairs import pairs_within_queries
+from lighttouch.estimators.regression import explained_pinball
 from lighttouch.report.models import Classifier, Model, has_probabilities, is_classifier
 
 
@@ -23,6 +24,7 @@ class Data:
     y: Any = None
     qid: Any = None
     worse: Any = None
+    exposure: Any = None
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,16 @@ def accuracy(model: Model, data: Data) -> Accuracy:
         scores = model.predict(data.X)
         better, worse = pairs_within_queries(truth.astype(np.float64), np.asarray(data.qid), 500, 0)
         return Accuracy(data.name, truth.size, _ordered(scores[better], scores[worse]))
+    predicted = np.asarray(model.predict(data.X))
+    if data.exposure is not None:
+        predicted = predicted * np.asarray(data.exposure, dtype=np.float64)
+    if predicted.ndim == 2:
+        levels = tuple(model.quantile)  # type: ignore[attr-defined]
+        return Accuracy(data.name, truth.size, _quantiles(predicted, truth.astype(float), levels))
     return Accuracy(
         data.name,
         truth.size,
-        _regressed(np.asarray(model.predict(data.X)), truth.astype(np.float64)),
+        _regressed(predicted, truth.astype(np.float64)),
     )
 
 
@@ -68,6 +76,8 @@ def _classified(model: Classifier, X: object, truth: NDArray[Any]) -> dict[str, 
             f"{truth[unknown][0]!r} in row {int(unknown.argmax()) + 1} is not one of the "
             f"classes {[str(c) for c in model.classes_]}"
         )
+    if len(model.classes_) > 2:
+        return _of_many_classes(model, X, truth)
     second = truth == model.classes_[1]
     scores = model.decision_function(X)
     found = {
@@ -80,6 +90,30 @@ def _classified(model: Classifier, X: object, truth: NDArray[Any]) -> dict[str, 
         found["log loss"] = float(
             log_loss(second, model.predict_proba(X)[:, 1], labels=[False, True])
         )
+    return found
+
+
+def _of_many_classes(model: Classifier, X: object, truth: NDArray[Any]) -> dict[str, float]:
+    from sklearn.metrics import log_loss
+
+    _, counts = np.unique(truth, return_counts=True)
+    found = {
+        "accuracy": float(np.mean(model.predict(X) == truth)),
+        "always the most common class": float(counts.max() / truth.size),
+    }
+    if has_probabilities(model):
+        sorted_classes = np.argsort(model.classes_)
+        shares = model.predict_proba(X)[:, sorted_classes]
+        labels = model.classes_[sorted_classes]
+        found["log loss"] = float(log_loss(truth, shares, labels=labels))
+    return found
+
+
+def _quantiles(predicted: Floats, truth: Floats, levels: tuple[float, ...]) -> dict[str, float]:
+    weights = np.full(truth.size, 1.0 / truth.size)
+    found = {"pinball loss explained": explained_pinball(predicted, truth, levels, weights)}
+    for k, level in enumerate(levels):
+        found[f"rows at or below quantile {level:g}"] = float(np.mean(truth <= predicted[:, k]))
     return found
 
 

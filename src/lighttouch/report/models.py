@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeGuard
 
+import numpy as np
 from numpy.typing import NDArray
 
 from lighttouch.arrays import Floats
@@ -70,18 +71,40 @@ def is_linear(model: object) -> TypeGuard[LinearModel]:
     return hasattr(model, "coef_")
 
 
+def has_several_outputs(model: object) -> bool:
+    """Several quantiles, or more than two classes."""
+    several = len(getattr(model, "classes_", ())) > 2
+    return several or getattr(model, "parameters_", np.zeros(1)).ndim > 1
+
+
 def column_names(model: Model) -> list[str]:
     """The names seen in training, or x0, x1, ..."""
     names = getattr(model, "feature_names_in_", None)
     return [f"x{place}" for place in range(model.n_features_in_)] if names is None else list(names)
 
 
+SCORES = {
+    "log-odds": "its probability",
+    "cumulative log-odds": "the cumulative probabilities",
+    "log-mean": "the mean",
+}
+"""Scales on which some rules hold, each with what users see, where those need not hold."""
+
+
+def rules_on_scores(model: Model) -> dict[str, str]:
+    """The rules that hold on the model's score only, each with the score's name."""
+    rules = model.constraint_report_.rules
+    return {rule.rule: rule.scale for rule in rules if rule.scale in SCORES}
+
+
 def scale_note(model: Model) -> str:
-    """A sentence about rules that hold on the log-odds only; empty if there are none."""
-    rules = [rule.rule for rule in model.constraint_report_.rules if rule.scale == "log-odds"]
-    if not rules or not is_classifier(model):
+    """A sentence about rules that hold on a score only; empty if there are none."""
+    found = rules_on_scores(model)
+    if not found:
         return ""
+    scale = next(iter(found.values()))
+    whose = f" of {model.classes_[1]}" if scale == "log-odds" and is_classifier(model) else ""
     return (
-        f"{', '.join(rules)}: on the log-odds of {model.classes_[1]}, not on its probability; "
+        f"{', '.join(found)}: on the {scale}{whose}, not on {SCORES[scale]}; "
         "all other rules hold on both"
     )

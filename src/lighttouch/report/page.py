@@ -155,7 +155,7 @@ def _asked(model: Model, asked: Mapping[str, Any], data: Data) -> Markup:
         ("task", asked.get("task")),
         ("classes", _classes(model)),
         ("rules", rules or "none"),
-        ("log-odds", scale_note(model) or None),
+        ("scale", scale_note(model) or None),
         ("command", Words(asked["command"].split(" ")) if asked.get("command") else None),
     ]
     return _section("What was asked", facts(rows))
@@ -280,7 +280,8 @@ def _shapes(found: list[Slice], more: int) -> Markup:
         "that matter most. Point at a chart to read values; press a name to hide its line."
     )
     if any(each.log_odds for each in found):
-        lead += " Columns with a rule that holds on the log-odds only are drawn on that scale."
+        score = next(each.unit.split(" of ")[0] for each in found if each.log_odds)
+        lead += f" Columns with a rule that holds on the {score} only are drawn on that scale."
     return _section(
         "What the model learnt, column by column",
         fill(

@@ -19,11 +19,11 @@ from lighttouch.report.models import (
     has_probabilities,
     is_classifier,
     is_lattice,
+    rules_on_scores,
 )
 
 SAMPLE = 100
 EVENLY = 24
-ON_LOG_ODDS = ", on the log-odds"
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Slice:
     name: str
     rules: list[str]
     unit: str
-    log_odds: bool  # drawn on the log-odds, because a rule about the column holds there only
+    log_odds: bool  # drawn on the score, because a rule about the column holds there only
     values: Floats
     categories: list[str] | None
     average: Floats
@@ -105,13 +105,14 @@ class Rows:
         if has_probabilities(self.model) and not log_odds:
             return np.asarray(self.model.predict_proba(rows)[:, 1])
         model = self.model
-        return np.asarray(
-            model.decision_function(rows) if is_classifier(model) else model.predict(rows)
-        )
+        if is_classifier(model):
+            return np.asarray(model.decision_function(rows))
+        values = np.asarray(model.predict(rows))
+        return np.log(values) if log_odds else values
 
     def unit(self, log_odds: bool) -> str:
         if not is_classifier(self.model):
-            return "prediction"
+            return "log-mean" if log_odds else "prediction"
         kind = "probability" if has_probabilities(self.model) else "score"
         return f"{'log-odds' if log_odds else kind} of {self.model.classes_[1]}"
 
@@ -179,7 +180,7 @@ def _curve(model: Model, place: int) -> tuple[Floats, Floats] | None:
 
 
 def rules_of(model: Model, place: int, name: str) -> tuple[list[str], bool]:
-    """What was asked of a column, in words, and whether a rule holds on the log-odds only."""
+    """What was asked of a column, in words, and whether a rule holds on the score only."""
     signs = model.monotonic_cst
     sign = (
         0
@@ -189,12 +190,20 @@ def rules_of(model: Model, place: int, name: str) -> tuple[list[str], bool]:
         )
     )
     words = [] if not sign else ["increasing" if sign > 0 else "decreasing"]
+    scores, on_score = rules_on_scores(model), False
     listed = model.shape_constraints or []
     for shape in listed if isinstance(listed, list | tuple) else [listed]:
         if name in shape.columns or place in shape.columns:
-            only = has_probabilities(model) and not shape.about_order
-            words.append(_in_words(shape) + (ON_LOG_ODDS if only else ""))
-    return words, any(word.endswith(ON_LOG_ODDS) for word in words)
+            only = scores.get(_label(shape, column_names(model)))
+            words.append(_in_words(shape) + (f", on the {only}" if only else ""))
+            on_score = on_score or only is not None
+    return words, on_score
+
+
+def _label(shape: ShapeConstraint, names: list[str]) -> str:
+    """What reports call the rule."""
+    told = (each if isinstance(each, str) else names[each] for each in shape.columns)
+    return f"{type(shape).__name__}({', '.join(told)})"
 
 
 def _in_words(shape: ShapeConstraint) -> str:

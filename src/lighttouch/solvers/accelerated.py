@@ -54,7 +54,6 @@ class AcceleratedState(SolverState):
     curvature: float = 0.0  # 0 before the first step
     width: float = 0.0
     momentum: float = 1.0
-    first_objective: float = math.inf
     best_objective: float = math.inf
     bound: float = -math.inf  # proven for every feasible point
     likely_bound: float = -math.inf  # for those within reach, which is a guess
@@ -170,7 +169,9 @@ class Accelerated(BaseSolver[AcceleratedState]):
         state.y, state.start = state.x.copy(), state.x.copy()
         state.warm = projected.warm
         state.best = projected.w.copy()
-        state.first_objective = state.best_objective = problem.objective.value(projected.w)
+        state.best_objective = problem.objective.value(projected.w)
+        if math.isinf(state.first_objective):
+            state.first_objective = state.best_objective
         if has_kinks(problem):
             width = max(COSTS.least_curvature, COSTS.first_width * abs(state.best_objective))
             state.width = width / (COSTS.near_narrowing if self.near else 1.0)

@@ -116,7 +116,7 @@ class Automatic(BaseSolver[ChainState]):
             if interior_seconds(problem) > COSTS.short_interior:
                 return (polish,)
             proofs = (interior, *proofs)
-        if feasible.is_coupled or feasible.is_curved or not proofs:
+        if feasible.is_coupled or feasible.has_curved_families or not proofs:
             return (*proofs, polish)
         return (replace(polish, passes=COSTS.passes_before_proof), *proofs, polish)
 
@@ -161,6 +161,7 @@ class Automatic(BaseSolver[ChainState]):
         """Go on with the next solver from the solution of this one."""
         if state.place == 0 and not problem.relative_violation(state.best) > 0.0:
             state.best_objective = problem.objective.value(state.best)  # the start, feasible
+        first = state.best_objective
         solution = state.solver.solution(state.inner)
         objective = problem.objective.value(solution)
         if objective < state.best_objective:
@@ -169,7 +170,10 @@ class Automatic(BaseSolver[ChainState]):
         state.earlier = state.counters.copy()
         state.place += 1
         state.solvers = tuple(_within_budget(problem, state, each) for each in state.solvers)
+        if math.isinf(state.first_objective):
+            state.first_objective = first if math.isfinite(first) else objective
         state.inner = state.solver.init(problem, state.best)
+        state.inner.first_objective = state.first_objective
 
     def finished(self, state: ChainState) -> Status | None:
         status = state.solver.finished(state.inner)

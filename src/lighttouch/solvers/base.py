@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -90,6 +90,7 @@ class SolverState:
     """What is counted (`kernels.state.iterate`); subclasses add arrays and numbers, and `w`."""
 
     counters: Indices
+    first_objective: float = field(default=math.inf, kw_only=True)  # at the start, if it matters
 
     @property
     def iteration(self) -> int:

@@ -13,14 +13,13 @@ Where neither is there, the bound is minus infinity: nothing is claimed.
 
 A projection is not exact. With a gap e (|p - z|^2 / 2 minus its optimum, z = x - L g) the segment
 from p to v lies in C, so that <q, v - p> <= sqrt(2 e) |v - p| + 2 e; a point that is d away from
-the nearest one has <q, v - p> <= d |v - p| + d |q|. Either way the bound loses `drift` |v - p| and
-a constant, charged for all of C as well.
+the nearest one has <q, v - p> <= d |v - p| + d |q|. The bound loses both, for all of C.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -29,9 +28,11 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from lighttouch.arrays import Floats, Vector, dense
-from lighttouch.domains import Ball, Simplex
+from lighttouch.domains import Ball, Everywhere, Simplex
 from lighttouch.interfaces import Objective
+from lighttouch.interior.balance import balanced_value, balancing_moves
 from lighttouch.interior.costs import COSTS as INTERIOR
+from lighttouch.interior.program import Program, Smooth
 from lighttouch.losses import conjugate_values, quadratic
 from lighttouch.objectives import EmpiricalRisk, Quadratic
 from lighttouch.problem import Problem
@@ -63,17 +64,15 @@ class Tangent:
         """How much <q, v - p> / L may exceed 0: per unit of |v - p|, and in any case."""
         if not self.certificate.holds or self.length == 0.0:
             return math.inf, math.inf
-        scale = float(np.square(self.scale).min())
-        if self.certificate.gap:  # not known, or 0, where the answer is as good as its method
-            gap = max(0.0, self.certificate.gap)
-            return math.sqrt(2.0 * gap) / self.length, 2.0 * gap / self.length
         step = self.length * self.gradient * np.square(self.scale)
         q = float(np.linalg.norm(self.x - step - self.p))
         size = float(np.linalg.norm(np.abs(self.x) + np.abs(step) + np.abs(self.p)))
-        off = COSTS.outward * EPSILON * size
+        off, gap = COSTS.outward * EPSILON * size, 0.0
         if self.certificate.kind != "exact":
             off += COSTS.certified_accuracy * q
-        return off / (scale * self.length), off * q / (scale * self.length)
+            gap = max(0.0, self.certificate.gap or 0.0)
+        length = self.length * float(np.square(self.scale).min())
+        return (off + math.sqrt(2.0 * gap)) / length, (off * q + 2.0 * gap) / length
 
     @property
     def rest(self) -> Vector:
@@ -217,39 +216,100 @@ def minorant(objective: Objective, x: Vector, width: float) -> tuple[float, Vect
     return float(terms.sum()) + risk.penalty_value(x) - less - rounding, gradient
 
 
+@dataclass(frozen=True)
+class Normal:
+    """A vector that is normal to the feasible set at p, but for the error of the projection: it
+    satisfies <vector, v - p> <= drift |v - p| + lost for every feasible v. `away` says how far v
+    can be from p, per parameter.
+    """
+
+    vector: Vector
+    p: Vector
+    away: Vector
+    drift: float = 0.0
+    lost: float = 0.0
+
+
 def fenchel_bound(
-    problem: Problem, risk: EmpiricalRisk, slopes: Vector, normal: Vector, at: Tangent, u: Vector
+    risk: EmpiricalRisk, slopes: Vector, normal: Normal, u: Vector, room: Vector | None = None
 ) -> float:
     """A bound from dual variables: one slope per example, and a vector normal to the set at p.
 
     phi(z) >= s z - phi*(s) for every slope s in the domain of phi* (Fenchel 1949), a convex penalty
-    lies above its tangent at any u, and <normal, v - p> <= 0 for every feasible v, but for the
-    error of the projection. With shares a_i
+    lies above its tangent at any u, and <normal, v - p> <= 0 for every feasible v. With shares a_i
 
         f(v) >= sum_i a_i (s_i (x_i.v + o_i) - phi*(s_i)) + penalty(u) + <penalty'(u), v - u> + b.v
 
     with offsets o, and any b between -l1 and l1. Where X'(a s) + penalty'(u) + b = -normal, to
-    rounding, the right side is bounded by its value at p, less what is left over within the bounds
-    of the domain. Without bounds it must be left to `interior.balance`, which takes no rules.
+    rounding, the right side is its value at p, less what is left over times a distance: to the
+    bounds of the domain, or as far as an l2 term allows. Without rules, bounds and l2, slopes that
+    have `room` to move are balanced exactly (`interior.balance`).
     """
     slopes, conjugates = conjugate_values(risk.loss_row, slopes, risk.y)
     weights = risk.shares * slopes
     pull = np.asarray(risk.penalty_matrix @ u - risk.roughness.T @ risk.roughness_target)
-    rest = np.asarray(risk.X.T @ weights) + pull + normal
-    rest -= np.clip(rest, -risk.l1, risk.l1)
-    size = np.asarray(abs(risk.X).T @ np.abs(weights)) + np.abs(pull) + np.abs(normal)
-    lower, upper = problem.domain.bounds(problem.dimension)
-    away = np.maximum(upper - at.p, at.p - lower)
-    drift, fixed = at.error
-    left = np.abs(rest) + INTERIOR.rest_rounding * EPSILON * size
-    lost = float(left @ away) + drift * float(np.linalg.norm(away)) + fixed
+    rest = np.asarray(risk.X.T @ weights) + pull + normal.vector
+    lasso = -np.clip(rest, -risk.l1, risk.l1)
+    rest = rest + lasso
+    size = np.asarray(abs(risk.X).T @ np.abs(weights)) + np.abs(pull) + np.abs(normal.vector)
+    error = INTERIOR.rest_rounding * EPSILON * (size + np.abs(lasso))
+    lost = _left_over(risk.l2, np.abs(rest) + error, normal, u) + normal.lost
     if not math.isfinite(lost):
-        return -math.inf
+        if room is None or normal.vector.any():
+            return -math.inf
+        return _balanced(risk, (weights, lasso), u, (rest, error), room)
     quadratic_part = risk.penalty_value(u) - risk.l1 * float(np.abs(u).sum())
     constant = quadratic_part - float(pull @ u) - float(risk.shares @ conjugates)
     if risk.offset is not None:
         constant += float(weights @ risk.offset)
-    return constant - float(normal @ at.p) - lost
+    return constant - float(normal.vector @ normal.p) - lost
+
+
+def _left_over(l2: float, left: Vector, normal: Normal, u: Vector) -> float:
+    """What is left over times the largest distances, or against an l2 term around u."""
+    with np.errstate(invalid="ignore"):
+        products = np.where(left > 0.0, left * normal.away, 0.0)
+        far = normal.drift * float(np.linalg.norm(normal.away)) if normal.drift else 0.0
+    by_domain = float(products.sum()) + far
+    if l2 <= 0.0:
+        return by_domain
+    force = float(np.linalg.norm(left)) + normal.drift
+    return min(by_domain, force**2 / (2.0 * l2) + force * float(np.linalg.norm(u - normal.p)))
+
+
+def _balanced(
+    risk: EmpiricalRisk,
+    slopes: tuple[Vector, Vector],
+    u: Vector,
+    left: tuple[Vector, Vector],
+    room: Vector,
+) -> float:
+    """Without rules and bounds: slopes that leave nothing over exist near these."""
+    counted, d = np.flatnonzero(risk.shares > 0.0), risk.dimension
+    row = risk.loss_row
+    if np.ndim(row.level):
+        row = replace(row, level=np.asarray(row.level)[counted])
+    smooth = Smooth(0, counted.size, risk.shares[counted], risk.y[counted], row)
+    offset = np.zeros(counted.size) if risk.offset is None else risk.offset[counted]
+    free, lasso, t = np.full(counted.size, np.inf), np.full(d, risk.l1), risk.roughness_target
+    program = Program(
+        sparse.csr_matrix(risk.penalty_matrix),
+        -np.asarray(risk.roughness.T @ t),
+        (risk.X[counted], sparse.identity(d, format="csr")),
+        np.concatenate([-offset, np.zeros(d)]),
+        np.concatenate([-free, -lasso]),
+        np.concatenate([free, lasso]),
+        np.zeros(counted.size + d),
+        (smooth,),
+        0.5 * float(t @ t),
+    )
+    s = np.concatenate([slopes[0][counted], slopes[1]])
+    rooms = np.concatenate([room[counted], risk.l1 - np.abs(slopes[1])])
+    ends = (np.full(d, -np.inf), np.full(d, np.inf))
+    bend = np.full(d, float(risk.l2))
+    value = balanced_value(program, u, s, left, ends, bend, balancing_moves, rooms)
+    terms = abs(program.constant) + program.conjugate_size(s) + abs(float(u @ (program.P @ u)))
+    return value - INTERIOR.sum_rounding * EPSILON * terms
 
 
 def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:
@@ -260,18 +320,31 @@ def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:
     to 0 where a slope has no room to move.
     """
     risk = problem.objective
-    if not isinstance(risk, EmpiricalRisk) or at.length == 0.0:
+    if not isinstance(risk, EmpiricalRisk) or not math.isfinite(at.error[0]):
         return -math.inf
     slopes, _ = quadratic(risk.loss_row, risk.predictions(at.x), risk.y, width)
-    room, found = _room(risk, slopes), -math.inf
+    room, normal = _room(risk, slopes), _normal(problem, at)
+    found = -math.inf
     for solve in (_by_conjugate_gradients, _by_factor):
         h = solve(problem, risk, risk.shares * room, at.rest)
         if h is None:
             continue
         moved = slopes - room * np.asarray(risk.X @ h)
-        bound = fenchel_bound(problem, risk, moved, at.rest - at.gradient, at, at.x - h)
+        movable = risk.shares * _room(risk, moved) if _affordable(problem) else None
+        bound = fenchel_bound(risk, moved, normal, at.x - h, movable)
         found = max(found, bound - _rounding(at))
+        if found > -math.inf:
+            break
     return found
+
+
+def _normal(problem: Problem, at: Tangent) -> Normal:
+    """What the projection says; without rules it is exactly 0."""
+    if problem.constraints.count == 0 and isinstance(problem.domain, Everywhere):
+        return Normal(np.zeros(at.x.size), at.p, np.full(at.x.size, np.inf))
+    lower, upper = problem.domain.bounds(problem.dimension)
+    away = np.maximum(upper - at.p, at.p - lower)
+    return Normal(at.rest - at.gradient, at.p, away, *at.error)
 
 
 def _by_conjugate_gradients(

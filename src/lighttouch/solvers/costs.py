@@ -249,9 +249,12 @@ class SolverCosts:
     """Operations of a full gradient up to which they do. Budget: some hundred are needed."""
     rows_at_once: int = 1000
     """Rows up to which all are in use from the beginning; of more, those that were broken."""
-    cutting_rounds: int = 300
+    cutting_rounds: int = 150
     """Rounds at most, each with two gradients and two interior points. Budget."""
-    cutting_patience: int = 20
+    cutting_rise: float = 0.1
+    """Of the gap by which a bound must rise to count, once the model says that nothing is left to
+    gain."""
+    cutting_patience: int = 10
     """Rounds without a better point, bound or model before giving up. Budget."""
     cutting_reach: float = 10.0
     """Half the width of the first box around the start, in steps that would take the objective to
@@ -325,7 +328,7 @@ class SolverCosts:
     outward: float = 8.0
     """Rounding errors per column that a factored matrix is lowered by. Rounding."""
     certified_accuracy: float = 1e-10
-    """Of its distance, that a certified projection without a known gap may be away from the nearest
+    """Of its distance, that a certified projection may be away from the nearest
     point. Tolerance: ten times that of the projections."""
     unbounded_slope: float = 1e300
     """Stands for infinity among slopes. Rounding."""

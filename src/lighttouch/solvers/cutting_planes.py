@@ -73,7 +73,6 @@ class CuttingPlanesState(SolverState):
     cuts: Cuts  # of curved constraints
     reach: float = 0.0  # half the width of the box around the best point in which is searched
     best_objective: float = math.inf
-    first_objective: float = math.inf
     bound: float = -math.inf
     likely_bound: float = -math.inf  # the least value of the model within the box
     rounding: float = 0.0  # of the objective, at the best point
@@ -164,6 +163,8 @@ class CuttingPlanes(BaseSolver[CuttingPlanesState]):
         now = state.best_objective, state.bound, state.likely_bound
         gained = before[0] - now[0] > little or now[1] - before[1] > little
         gained = gained or abs(now[2] - before[2]) > little
+        if now[0] - now[2] <= self.tolerance * state.unit:  # only the proof is missing
+            gained = now[1] - before[1] > COSTS.cutting_rise * (now[0] - now[1])
         state.waited = 0 if gained else state.waited + 1
         out = state.waited >= COSTS.cutting_patience or state.iteration >= COSTS.cutting_rounds
         state.ended = self._proven(state) or out
@@ -289,7 +290,8 @@ def _with_cuts(program: Program, cuts: Cuts) -> Program:
 def _begin(problem: Problem, model: _Model, state: CuttingPlanesState) -> None:
     """The first tangent, and how far a step would go that takes the objective to 0 (Polyak)."""
     _visit(problem, model, state, state.best)
-    state.first_objective = state.best_objective
+    if math.isinf(state.first_objective):
+        state.first_objective = state.best_objective
     slope = float(np.linalg.norm(state.whole.slopes[0]))
     far = abs(state.best_objective) / max(slope, TINY)
     size = max(1.0, float(np.abs(state.best).max(initial=0.0)))

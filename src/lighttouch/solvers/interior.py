@@ -146,7 +146,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         left = current.left(state.point)
         scale = max(abs(value), state.scale if state.best is not None else TINY)
         before = state.bound
-        model.renew_bound(program, state, at.x, at.s)
+        model.renew_bound(program, state, at.x, at.s, self._worth_proving(state, value, scale))
         risen = state.bound > before + INTERIOR.little_rise * abs(before)
         if feasible and self._worth_repairing(state, at, value, scale):
             self._repair(model, current, state, value - state.goal * scale)
@@ -172,6 +172,13 @@ class InteriorPoint(BaseSolver[InteriorState]):
         done = at.products == 0.0 and bool(np.any(program.below | program.above))
         if done or state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps:
             self._give_up(state)
+
+    def _worth_proving(self, state: InteriorState, value: float, scale: float) -> float:
+        """The likely bound from which a proof is tried: a much smaller gap, or the first one within
+        the tolerance.
+        """
+        gap, enough = value - state.proven, self.tolerance * scale
+        return value - max(INTERIOR.proof_again * gap, enough if gap > enough else 0.0)
 
     def _worth_repairing(self, state: InteriorState, at: Point, value: float, scale: float) -> bool:
         """Where complementarity says that the gap is closed, but the bound does not show it."""

@@ -81,7 +81,6 @@ class InteriorState(SolverState):
     proven: float = -math.inf
     best: Vector | None = None
     best_objective: float = math.inf
-    first_objective: float = math.inf
     slopes: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows, at the best point
     slope_rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     ended: bool = False
@@ -170,8 +169,15 @@ class Model:
         x, _ = factor.solve(-inner.q, inner.centre)
         return np.clip(units.parameters(x), self.lower, self.upper)
 
-    def renew_bound(self, program: Program, state: InteriorState, x: Vector, s: Vector) -> None:
-        proven, likely = dual_bounds(program, x, s, self.lower, self.upper, self.bend)
+    def renew_bound(
+        self,
+        program: Program,
+        state: InteriorState,
+        x: Vector,
+        s: Vector,
+        worth: float = -math.inf,
+    ) -> None:
+        proven, likely = dual_bounds(program, x, s, self.lower, self.upper, self.bend, worth)
         state.proven, state.bound = max(state.proven, proven), max(state.bound, likely)
 
 

@@ -46,8 +46,8 @@ from lighttouch.projections.splitting import (
 from lighttouch.result import Status
 from lighttouch.running import one_blas_thread, prepared, seconds_left
 from lighttouch.solvers.base import BaseSolver, SolverState
-from lighttouch.solvers.bounds import fenchel_bound
-from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.bounds import Normal, fenchel_bound
+from lighttouch.solvers.costs import COSTS, EPSILON
 from lighttouch.solvers.quadratic_interior import interior_minimum
 from lighttouch.validation import positive
 
@@ -270,13 +270,14 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         state.counters[SAMPLES] += 2 * risk.examples
         exact = risk.loss_row.name == "squared" and state.splitting.settled
         if exact or gain <= self.tolerance * max(abs(value), COSTS.least_objective):
-            self._narrow_or_end(risk, state, model, z)
+            self._narrow_or_end(problem, state, model, z)
 
     def _narrow_or_end(
-        self, risk: EmpiricalRisk, state: QuadraticState, model: QuadraticModel, z: Vector
+        self, problem: Problem, state: QuadraticState, model: QuadraticModel, z: Vector
     ) -> None:
+        risk = _risk(problem)
         if state.width <= state.narrowest:
-            state.gap = state.best_objective - lower_bound(risk, state, model, z)
+            state.gap = state.best_objective - lower_bound(problem, state, model, z)
             state.ended = True
             return
         state.width = max(state.narrowest, state.width * COSTS.model_narrowing)
@@ -309,15 +310,14 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         return [f"quadratic steps (majorise, minimise by ADMM): {state.iteration}"]
 
 
-def lower_bound(
-    risk: EmpiricalRisk, state: QuadraticState, model: QuadraticModel, z: Vector
-) -> float:
+def lower_bound(problem: Problem, state: QuadraticState, model: QuadraticModel, z: Vector) -> float:
     """No feasible point has a smaller objective: Fenchel's bound from ADMM's multipliers v.
 
     They are normal to the feasible set at its copies. The slopes are those of the model at its
     minimum under the force v, the penalty's tangent is taken where it balances both. The bound is
     -inf where the penalty's Hessian cannot be factored.
     """
+    risk = _risk(problem)
     if model.matrix is None:
         return -math.inf
     v, copies = state.splitting.multipliers, state.splitting.z
@@ -331,7 +331,11 @@ def lower_bound(
     allowed, _ = losses.conjugate_values(risk.loss_row, slopes, risk.y)
     force = np.asarray(model.transposed @ (risk.shares * allowed)) + v
     force -= risk.roughness.T @ risk.roughness_target
-    return fenchel_bound(risk, allowed, v, copies, -penalty(force, force))
+    lower, upper = problem.domain.bounds(problem.dimension)
+    rounding = COSTS.outward * EPSILON * float(np.linalg.norm(v))
+    away = np.maximum(upper - copies, copies - lower)
+    normal = Normal(v, copies, away, rounding, rounding * float(np.linalg.norm(copies)))
+    return fenchel_bound(risk, allowed, normal, -penalty(force, force))
 
 
 def _dense(penalty: Any, blocks: Blocks) -> Vector | BlockDiagonal:

@@ -34,7 +34,7 @@ def full_step_size(constants: Constants, iterations: int) -> float:
     0.005
     """
     return constants.diameter / (
-        constants.step_gradient * math.sqrt(positive_int(iterations, "iterations"))
+        constants.step_gradient * math.sqrt(positive_int(iterations, "iterations", most=math.inf))
     )
 
 
@@ -75,7 +75,7 @@ def full_bound(constants: Constants, iterations: int, failure_probability: float
     >>> round(lt.theory.full_bound(constants, 10_000), 4)
     0.1539
     """
-    T = positive_int(iterations, "iterations")
+    T = positive_int(iterations, "iterations", most=math.inf)
     root, inverse = full_terms(constants, failure_probability)
     return root / math.sqrt(T) + inverse / T
 
@@ -107,7 +107,7 @@ def light_step_size(constants: Constants, iterations: int) -> float:
     """
     wide = constants.widened
     return (
-        math.sqrt(wide.log_constraints / positive_int(iterations, "iterations"))
+        math.sqrt(wide.log_constraints / positive_int(iterations, "iterations", most=math.inf))
         * wide.diameter
         / wide.saddle_gradient
     )
@@ -137,7 +137,10 @@ def light_constraint_batch(
     >>> lt.theory.light_constraint_batch(1000, 10**12)
     51
     """
-    m, T = positive_int(constraints, "constraints"), positive_int(iterations, "iterations")
+    m, T = (
+        positive_int(constraints, "constraints", most=math.inf),
+        positive_int(iterations, "iterations", most=math.inf),
+    )
     logs = math.pow(1 + math.log(m), 0.75) * math.sqrt(
         (1 + log_failure(failure_probability)) * (1 + math.log(T))
     )
@@ -194,7 +197,7 @@ def light_bound(
     7.0092
     """
     root = light_root(constants, failure_probability) / math.sqrt(
-        positive_int(iterations, "iterations")
+        positive_int(iterations, "iterations", most=math.inf)
     )
     if constraint_batch is not None:
         return 7 * root + _stale_terms(
@@ -252,7 +255,10 @@ def staleness_bound(
     >>> round(lt.theory.staleness_bound(1000, 100, 10_000), 1)
     397.1
     """
-    m, T = positive_int(constraints, "constraints"), positive_int(iterations, "iterations")
+    m, T = (
+        positive_int(constraints, "constraints", most=math.inf),
+        positive_int(iterations, "iterations", most=math.inf),
+    )
     return 1 + 2 * m / _batch(m, constraint_batch) * (
         math.log(2 * m * T) + log_failure(failure_probability)
     )
@@ -315,8 +321,8 @@ def mid_bound(constants: Constants, first_phase: int, second_phase: int) -> floa
     7.5
     """
     T1, T2, m = (
-        positive_int(first_phase, "first_phase"),
-        positive_int(second_phase, "second_phase"),
+        positive_int(first_phase, "first_phase", most=math.inf),
+        positive_int(second_phase, "second_phase", most=math.inf),
         constants.constraints,
     )
     step = constants.step_gradient / constants.needed_strong_convexity
@@ -334,7 +340,7 @@ def mid_bound(constants: Constants, first_phase: int, second_phase: int) -> floa
 
 def _batch(constraints: int, constraint_batch: int) -> int:
     """k, refused unless it is a whole number from 1 to m."""
-    k = positive_int(constraint_batch, "constraint_batch")
+    k = positive_int(constraint_batch, "constraint_batch", most=math.inf)
     if k > constraints:
         raise ValueError(
             f"constraint_batch must be at most the {constraints} constraints, got {k}; try "

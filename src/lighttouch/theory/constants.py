@@ -60,7 +60,9 @@ class Constants:
     strong_convexity: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "constraints", positive_int(self.constraints, "constraints"))
+        object.__setattr__(
+            self, "constraints", positive_int(self.constraints, "constraints", most=math.inf)
+        )
         for name in (
             "diameter",
             "objective_gradient",

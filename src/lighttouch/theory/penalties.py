@@ -63,7 +63,7 @@ def box_boundary_gradient(dimension: int) -> float:
     >>> lt.theory.box_boundary_gradient(4)
     0.5
     """
-    return 1 / math.sqrt(positive_int(dimension, "dimension"))
+    return 1 / math.sqrt(positive_int(dimension, "dimension", most=math.inf))
 
 
 def ordering_boundary_gradient(dimension: int) -> float:
@@ -88,7 +88,7 @@ def ordering_boundary_gradient(dimension: int) -> float:
     >>> lt.theory.ordering_boundary_gradient(2)
     1.0
     """
-    m = positive_int(dimension, "dimension", least=2) - 1
+    m = positive_int(dimension, "dimension", least=2, most=math.inf) - 1
     return math.sqrt(6 / (m * (m + 1) * (m + 2)))
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lighttouch.arrays import Booleans, Vector, dense
-from lighttouch.interior.balance import EPSILON, TINY, Balance, Moves, _room, balancing_moves
+from lighttouch.interior.balance import EPSILON, TINY, Balance, Moves, balancing_moves
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.program import Program
 from lighttouch.torch.costs import COSTS
@@ -26,22 +26,24 @@ def nobody(*_: object) -> None:
 def moves_on(device: torch.device) -> Balance:
     """`balancing_moves` by dense matrices on a device, or by the core where parameters are few."""
 
-    def moves(program: Program, x: Vector, s: Vector, rest: Vector, free: Booleans) -> Moves | None:
+    def moves(
+        program: Program, x: Vector, room: Vector, rest: Vector, free: Booleans
+    ) -> Moves | None:
         if program.dimension <= INTERIOR.small_dimension and program.blocks:
-            return balancing_moves(program, x, s, rest, free)
-        return _moves(program, x, s, rest, free, device)
+            return balancing_moves(program, x, room, rest, free)
+        return _moves(program, x, room, rest, free, device)
 
     return moves
 
 
 def _moves(
-    program: Program, x: Vector, s: Vector, rest: Vector, free: Booleans, device: torch.device
+    program: Program, x: Vector, room: Vector, rest: Vector, free: Booleans, device: torch.device
 ) -> Moves | None:
     blocks = [uploaded(dense(block), device) for block in program.blocks if block.shape[0]]
     rows = torch.cat(
         [torch.zeros(0, program.dimension, dtype=torch.float64, device=device), *blocks]
     )
-    room, places = _room(program, x, s), np.flatnonzero(free)
+    places = np.flatnonzero(free)
     P = uploaded(program.P, device)
     there = torch.from_numpy(places).to(device)
     mine, curved = rows[:, there], P[:, there]

@@ -45,7 +45,14 @@ from lighttouch.torch.working_rows import DeviceRows
 class DeviceModel(Model):
     """What does not change from round to round; it remembers what gave the best bounds."""
 
-    def renew_bound(self, program: Program, state: InteriorState, x: Vector, s: Vector) -> None:
+    def renew_bound(
+        self,
+        program: Program,
+        state: InteriorState,
+        x: Vector,
+        s: Vector,
+        worth: float = -math.inf,
+    ) -> None:
         """The likely bound, on the device; `prove` follows at the end."""
         bounds = (self.lower, self.upper, self.bend)
         proven, likely = dual_bounds(program, x, s, *bounds, balance=nobody)

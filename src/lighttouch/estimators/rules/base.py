@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.model import AdditiveModel
+from lighttouch.estimators.rules.probing import Probe
 from lighttouch.estimators.rules.rows import RuleRows
 from lighttouch.estimators.tables import Column, Name
 
@@ -34,6 +35,8 @@ class ShapeConstraint(ABC):
     about_order: ClassVar[bool] = False
     """The rule only compares predictions: it holds for every increasing function of them too, so
     for a classifier's probability as well as for its log-odds."""
+    exact_on_predictions: ClassVar[bool] = False
+    """The rule holds for predictions to the last bit, not only to rounding."""
     axis_kind: ClassVar[AxisKind] = "bent"
     """How the columns lie along lattice axes: freely bent, straight because the rule is about
     amounts, or with one unit worth the same amount for both columns."""
@@ -84,6 +87,12 @@ class ShapeConstraint(ABC):
     @abstractmethod
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         """The rule as rows about the parameters of a model of curves and lattices."""
+
+    @abstractmethod
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        """By how much predictions break the rule, one number per comparison; at most 0 where it
+        holds.
+        """
 
     def linear_rows(self, places: tuple[int, ...], ranges: Floats) -> list[LinearRow]:
         """The rule as rows about the coefficients of a linear model, given the columns' ranges."""

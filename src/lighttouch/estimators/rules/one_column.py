@@ -12,7 +12,9 @@ from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.rules import lattice_rows as rows
+from lighttouch.estimators.rules import probing
 from lighttouch.estimators.rules.base import AxisKind, BoundShape, LinearRow, ShapeConstraint
+from lighttouch.estimators.rules.probing import Probe
 from lighttouch.estimators.rules.rows import RuleRows
 from lighttouch.estimators.tables import Column, Name
 
@@ -22,7 +24,7 @@ class Convex(ShapeConstraint):
     """The prediction bends upwards along a column, within the range seen in training.
 
     In a classifier the log-odds are convex. The probability need not be: the logistic curve is
-    concave above one half.
+    concave above one half. With a log link the log-mean is convex, and so is the mean.
 
     Parameters
     ----------
@@ -51,6 +53,9 @@ class Convex(ShapeConstraint):
     def kept_below(self) -> bool:
         return True
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.curvature(probe, bound.places[0], 1.0)
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.curved(model, bound.places[0], lattice.convex, lattice.submodular)
 
@@ -60,7 +65,7 @@ class Concave(ShapeConstraint):
     """The prediction bends downwards along a column, within the range seen in training.
 
     In a classifier the log-odds are concave. The probability need not be: the logistic curve is
-    convex below one half.
+    convex below one half. With a log link the log-mean is concave, the mean need not be.
 
     Parameters
     ----------
@@ -85,6 +90,9 @@ class Concave(ShapeConstraint):
     def kept_above(self) -> bool:
         return True
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.curvature(probe, bound.places[0], -1.0)
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.curved(model, bound.places[0], lattice.concave, lattice.supermodular)
 
@@ -93,7 +101,8 @@ class Concave(ShapeConstraint):
 class Unimodal(ShapeConstraint):
     """The prediction falls until the column reaches `mode` and rises after it, or the reverse.
 
-    In a classifier the rule holds for the log-odds and for the probability.
+    In a classifier the rule holds for the log-odds and for the probability, with a log link for the
+    mean.
 
     Parameters
     ----------
@@ -124,6 +133,7 @@ class Unimodal(ShapeConstraint):
     mode: float
     shape: str = "valley"
 
+    exact_on_predictions: ClassVar[bool] = True
     about_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -140,6 +150,11 @@ class Unimodal(ShapeConstraint):
     def vertices(self) -> tuple[float, ...]:
         return (float(self.mode),)
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.one_turn(
+            probe, bound.places[0], float(self.mode), 1.0 if self.shape == "valley" else -1.0
+        )
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.unimodal(model, bound.places[0], self.mode, self.shape)
 
@@ -149,7 +164,8 @@ class SlopeBound(ShapeConstraint):
     """The prediction changes by at most `limit` per unit of the column.
 
     In a classifier the limit holds for the log-odds. The slope of the probability is then at most
-    a quarter of it.
+    a quarter of it. With a log link it holds for the log-mean: the mean changes by at most a factor
+    e^limit per unit.
 
     Parameters
     ----------
@@ -200,6 +216,9 @@ class SlopeBound(ShapeConstraint):
     def kept_above(self) -> bool:
         return True
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.slope(probe, bound.places[0], float(self.limit))
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.slope_bound(model, bound.places[0], float(self.limit))
 
@@ -213,7 +232,7 @@ class CategoryOrder(ShapeConstraint):
     """Predictions never fall from the first to the second category of each pair.
 
     Everything else is equal. In a classifier the rule holds for the log-odds and for the
-    probability.
+    probability, with a log link for the mean.
 
     Parameters
     ----------
@@ -242,6 +261,7 @@ class CategoryOrder(ShapeConstraint):
     column: Name
     pairs: Sequence[tuple[Any, Any]] = field(default=())
 
+    exact_on_predictions: ClassVar[bool] = True
     about_order: ClassVar[bool] = True
     of_categories: ClassVar[bool] = True
 
@@ -265,6 +285,9 @@ class CategoryOrder(ShapeConstraint):
                     f"seen were {list(codes)[:8]}"
                 )
         return tuple((codes[low], codes[high]) for low, high in self.pairs)
+
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.category_order(probe, bound.places[0], bound.pairs)
 
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.category_order(model, bound.places[0], bound.pairs)

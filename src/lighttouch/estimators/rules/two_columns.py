@@ -11,7 +11,9 @@ from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.rules import lattice_rows as rows
+from lighttouch.estimators.rules import probing
 from lighttouch.estimators.rules.base import AxisKind, BoundShape, LinearRow, ShapeConstraint
+from lighttouch.estimators.rules.probing import Probe
 from lighttouch.estimators.rules.rows import RuleRows
 from lighttouch.estimators.tables import Name
 
@@ -21,7 +23,8 @@ class EdgeworthTrust(ShapeConstraint):
     """The higher `conditional`, the more the prediction rises with `main`.
 
     In a classifier the rule holds for the log-odds. The probability levels off towards 0 and 1, so
-    there it need not hold.
+    there it need not hold. With a log link it holds for the log-mean, and for the mean where both
+    columns are monotone and the product of their signs is `sign`.
 
     Parameters
     ----------
@@ -61,6 +64,9 @@ class EdgeworthTrust(ShapeConstraint):
     def holds_for_exponential(self, places: tuple[int, ...], monotonic: Mapping[int, int]) -> bool:
         """The mixed slope of e^f is e^f times that of f plus the product of f's two slopes."""
         return monotonic.get(places[0], 0) * monotonic.get(places[1], 0) == self.sign
+
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.mixed(probe, *bound.places, sign=float(self.sign))
 
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.in_lattices(
@@ -105,6 +111,7 @@ class TrapezoidTrust(ShapeConstraint):
     sign: int = 1
 
     together: ClassVar[bool] = True
+    exact_on_predictions: ClassVar[bool] = True
     about_order: ClassVar[bool] = True
     column_fields: ClassVar[tuple[str, ...]] = ("main", "conditional")
 
@@ -118,6 +125,9 @@ class TrapezoidTrust(ShapeConstraint):
 
     def columns_without_curve(self, places: tuple[int, ...], single: bool) -> tuple[int, ...]:
         return places[1:]
+
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.trapezoid(probe, *bound.places, sign=float(self.sign))
 
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.in_lattices(
@@ -164,6 +174,9 @@ class Dominates(ShapeConstraint):
     ) -> tuple[tuple[int, int], ...]:
         return _second_needs_first(places)
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.dominance(probe, *bound.places)
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.dominance(model, *bound.places)
 
@@ -177,7 +190,7 @@ class RangeDominates(ShapeConstraint):
     """The whole range of `dominant` is worth at least the whole range of `weak`, from everywhere.
 
     Both columns are increasing. In a classifier the rule compares rises of the log-odds. Rises of
-    the probability need not compare the same way.
+    the probability need not compare the same way. With a log link the rule is about the log-mean.
 
     Parameters
     ----------
@@ -209,6 +222,9 @@ class RangeDominates(ShapeConstraint):
     ) -> tuple[tuple[int, int], ...]:
         return _second_needs_first(places)
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.range_dominance(probe, *bound.places)
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.range_dominance(model, *bound.places)
 
@@ -221,7 +237,8 @@ class RangeDominates(ShapeConstraint):
 class JointlyMonotonic(ShapeConstraint):
     """The prediction never falls when both columns rise by the same amount, in their own units.
 
-    In a classifier the rule holds for the log-odds and for the probability.
+    In a classifier the rule holds for the log-odds and for the probability, with a log link for the
+    mean.
 
     Parameters
     ----------
@@ -258,6 +275,9 @@ class JointlyMonotonic(ShapeConstraint):
             if monotonic.get(here, 0) <= 0  # an increasing column needs no companion
         )
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.joint_rise(probe, *bound.places)
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.joint_monotonicity(model, *bound.places)
 
@@ -269,7 +289,8 @@ class JointlyMonotonic(ShapeConstraint):
 class Supermodular(ShapeConstraint):
     """The two columns are complements: each raises the other's effect.
 
-    In a classifier the rule holds for the log-odds, not for the probability.
+    In a classifier the rule holds for the log-odds, not for the probability; with a log link for
+    the log-mean.
 
     Parameters
     ----------
@@ -299,6 +320,9 @@ class Supermodular(ShapeConstraint):
         """The mixed slope of e^f is e^f times that of f plus the product of f's two slopes."""
         return monotonic.get(places[0], 0) * monotonic.get(places[1], 0) == 1
 
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.mixed(probe, *bound.places, sign=1.0)
+
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.in_lattices(
             model, bound.places, lambda term, i, j: lattice.supermodular(term.grid, [(i, j)])
@@ -309,7 +333,8 @@ class Supermodular(ShapeConstraint):
 class Submodular(ShapeConstraint):
     """The two columns are substitutes: each lowers the other's effect.
 
-    In a classifier the rule holds for the log-odds, not for the probability.
+    In a classifier the rule holds for the log-odds, not for the probability; with a log link for
+    the log-mean.
 
     Parameters
     ----------
@@ -334,6 +359,9 @@ class Submodular(ShapeConstraint):
 
     together: ClassVar[bool] = True
     column_fields: ClassVar[tuple[str, ...]] = ("first", "second")
+
+    def excess_on(self, probe: Probe, bound: BoundShape) -> Floats:
+        return probing.mixed(probe, *bound.places, sign=-1.0)
 
     def lattice_rows(self, model: AdditiveModel, bound: BoundShape) -> list[RuleRows]:
         return rows.in_lattices(
