@@ -267,8 +267,9 @@ def lattice() -> None:
         handle.remove()
         return layer.project_()
 
-    settings = ((1e-4, 10**9, 0.3), (1e-3, 10**9, 0.3), (1e-5, 10**9, 0.3), (1e-4, 10**9, 1.0))
-    for price, every, rate in (*settings, (0.0, 100, 0.3), (0.0, 10**9, 0.3), (1e-3, 10**9, 1.0)):
+    never = 10**9
+    settings = ((0.0, 100, 1.0), (0.0, 100, 3.0), (1e-5, never, 1.0), (1e-5, never, 3.0))
+    for price, every, rate in (*settings, (1e-4, never, 1.0), (0.0, 100, 0.3), (0.0, never, 1.0)):
         begin = synced()
         layer = trained(price, every, rate)
         seconds = synced() - begin
