@@ -11,6 +11,7 @@ from scipy import sparse
 import lighttouch as lt
 from lighttouch.kernels.verbs.example_steps import step_on_penalty
 from lighttouch.solvers import quadratic_steps
+from lighttouch.solvers.quadratic_steps import blocks_of
 
 LOSSES = ["squared", "huber", "logistic", "absolute", "hinge", lt.Quantile(0.2)]
 COUNT, DIMENSION = 150, 12
@@ -128,3 +129,36 @@ def test_a_step_on_a_row_of_the_roughness_is_its_proximal_step(dense):
     expected = np.linalg.solve(moves + weight * np.outer(D, D), moves @ w + weight * t * D)
     step_on_penalty(objective.record, row, weight, w, squares, domain, eta)
     np.testing.assert_allclose(w, expected, rtol=1e-10)
+
+
+def test_models_that_share_no_parameter_are_factored_one_by_one():
+    """A Hessian of blocks gives the answers of each model alone, and of one dense matrix."""
+    rng = np.random.default_rng(0)
+    parts = [sparse.csr_matrix(rng.normal(size=(60, size))) for size in (5, 7)]
+    y, penalty = rng.normal(size=120), 0.01 * sparse.identity(12, format="csr")
+    risk = lt.EmpiricalRisk(
+        sparse.block_diag(parts, format="csr"), y, lt.Quantile(0.3), roughness=penalty
+    )
+    assert [here for _, here in blocks_of(risk)] == [slice(0, 5), slice(5, 12)]
+    rules = lt.order(np.arange(11), np.arange(1, 12))
+    together = lt.solve(lt.Problem(risk, rules), lt.QuadraticSteps(1e-9))
+    assert together.violation == 0.0
+    mixed = lt.EmpiricalRisk(
+        risk.X,
+        y,
+        lt.Quantile(0.3),
+        roughness=sparse.vstack([penalty, 1e-12 * sparse.csr_matrix(np.ones((1, 12)))]),
+    )
+    assert len(blocks_of(mixed)) == 1, "a penalty that couples the models makes one block"
+    dense = lt.solve(lt.Problem(mixed, rules), lt.QuadraticSteps(1e-9))
+    np.testing.assert_allclose(together.objective, dense.objective, rtol=1e-5)
+    for k, part in enumerate(parts):
+        free = lt.solve(lt.Problem(risk), lt.QuadraticSteps(1e-9)).w[[slice(0, 5), slice(5, 12)][k]]
+        alone = lt.EmpiricalRisk(
+            part,
+            y[60 * k : 60 * k + 60],
+            lt.Quantile(0.3),
+            roughness=np.sqrt(2.0) * 0.01 * sparse.identity(part.shape[1], format="csr"),
+        )
+        best = lt.solve(lt.Problem(alone), lt.QuadraticSteps(1e-9))
+        assert alone.value(free) < best.objective + 1e-4

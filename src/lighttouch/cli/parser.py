@@ -41,6 +41,12 @@ examples:
       a regressor, its accuracy measured on another file
   lighttouch train flats.csv --target price --rules rules.toml --holdout 0.2 -o flats.lt
       any rule from a file, accuracy on a fifth of the rows that training does not see
+  lighttouch train claims.csv --target claims --loss poisson --exposure years --increasing km
+      the mean number of claims per year
+  lighttouch train flats.csv --target price --quantile 0.1,0.5,0.9 --increasing area
+      three columns of predictions that never cross
+  lighttouch train wines.csv --target grade --ordinal poor,fair,good --increasing alcohol
+      ordered classes
   lighttouch train clicks.csv --target stars --qid query --increasing relevance
       a ranker; only rows with the same query are compared
   lighttouch train pairs.csv --pairs --increasing relevance
@@ -55,8 +61,9 @@ rules.toml:
   conditional = "n_reviews" # CategoryOrder: see docs/command_line.md
 
 Rules about how much predictions change (Convex, Concave, SlopeBound, EdgeworthTrust,
-RangeDominates, Supermodular, Submodular) hold on the log-odds of a classifier. All others hold on
-its probability as well.
+RangeDominates, Supermodular, Submodular) hold on the log-odds of a classifier, and on the logarithm
+of the mean with --loss poisson, gamma or tweedie. All others hold on the probability or the mean as
+well.
 """
 PREDICT_EXAMPLES = """\
 examples:
@@ -74,7 +81,7 @@ an apostrophe in front, unless --raw is given.
 CHECK_EXAMPLES = """\
 examples:
   lighttouch check people.lt                  every rule, recomputed from the saved parameters
-  lighttouch check people.lt people.csv       also that predictions on these rows keep monotonicity
+  lighttouch check people.lt people.csv       also that predictions near these rows keep them
   lighttouch check people.lt && deploy        the exit code is 0 if every rule holds, 1 if not
 """
 INFO_EXAMPLES = """\

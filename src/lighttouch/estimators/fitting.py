@@ -16,7 +16,7 @@ from lighttouch.estimators.examples import Examples
 from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.growing import LAST_SWEEPS, Growth, grow
 from lighttouch.estimators.model import AdditiveModel
-from lighttouch.estimators.outputs import ScoreProblem
+from lighttouch.estimators.outputs import OneScore, ScoreProblem
 from lighttouch.estimators.proof import ConstraintReport, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
 from lighttouch.estimators.smoothing import Smoothed
@@ -27,6 +27,8 @@ from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.result import Result
+from lighttouch.running import prepared
+from lighttouch.solvers.quadratic_steps import SQUARES
 
 Floats = NDArray[np.float64]
 Strengths = tuple[float, float]
@@ -77,14 +79,14 @@ def fit(
     if earlier is None:
         grow(growth)
         model = growth.model(examples, structure.room_for(examples.count))
-        smoothed = growth.fit(model, examples, LAST_SWEEPS)
+        smoothed = growth.fit(model, examples, LAST_SWEEPS, last=True)
         if loss_of(settings.loss).name == "quantile" and growth.given is None:
             smoothed = _smooth_enough_for_spread(growth, model, examples, smoothed)
     else:
         model = earlier.model
         start = (earlier.w - _lift(earlier.w.size, model, examples)) / examples.scale
         growth.begin_with(model, start)
-        smoothed = replace(growth.fit(model, examples, LAST_SWEEPS), w=start)
+        smoothed = replace(growth.fit(model, examples, LAST_SWEEPS), w=start, terms=None)
     rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
         canonical(model) if canonical else []
     )
@@ -106,7 +108,8 @@ def _smooth_enough_for_spread(
     centre, unit = centre_and_scale(sizes, weights)
     spread = replace(examples, nearby=((sizes - centre) / unit, weights))
     other = growth.fit(model, spread, LAST_SWEEPS)
-    return replace(smoothed, strengths=np.minimum(smoothed.strengths, other.strengths))
+    strengths = np.minimum(smoothed.strengths, other.strengths)
+    return replace(smoothed, strengths=strengths, terms=None)
 
 
 def _smooth_loss(settings: Settings) -> LossRow | None:
@@ -133,8 +136,12 @@ def _fit_under_rules(
         settings.loss,
         smoothed.rows,
         smoothed.w,
+        smoothing.PULL,
     )
     objective, start = examples.outputs.problem(one)
+    own = type(examples.outputs) is OneScore and smoothed.share == 1.0
+    if own and smoothed.squares is not None:
+        prepared(objective, SQUARES, lambda: smoothed.squares)
     rules = examples.outputs.rules(rules, model.dimension)
     everything = stacked(rules, objective.dimension)
     lift = _lift(objective.dimension, model, examples)
@@ -147,7 +154,8 @@ def _fit_under_rules(
         w, _ = exactly_feasible(w, everything)
     except InfeasibleConstraintsError as error:
         raise named(error, rules) from None
-    report = _report(objective, rules, result, w, lift, examples.scale, settings)
+    free = smoothed.w if own and smoothed.terms is not None else None
+    report = _report(objective, rules, result, w, lift, examples.scale, settings, free)
     typical = smoothed.roughness.typical(smoothed.strengths)
     return Fitted(model, w, report, result, typical)
 
@@ -184,16 +192,21 @@ def _report(
     lift: Floats,
     scale: float,
     settings: Settings,
+    free: Floats | None,
 ) -> ConstraintReport:
-    """What the rules cost: the objective with them and without them."""
-    with_rules = objective.value((w - lift) / scale)
+    """What the rules cost: the objective with them and without them; `free` are the parameters
+    without rules where they are known.
+    """
+    with_rules = objective.value(result.w)
     if not sum(rule.count for rule in rules):
         return make_report(rules, w, with_rules, with_rules)
-    free = train_without_rules(objective, result, settings)
     if free is None:
-        return make_report(rules, w, with_rules, None)
-    without = min(free.objective, with_rules)
-    return make_report(rules, w, with_rules, without, free.w * scale + lift)
+        trained = train_without_rules(objective, result, settings)
+        if trained is None:
+            return make_report(rules, w, with_rules, None)
+        free = trained.w
+    without = min(objective.value(free), with_rules)
+    return make_report(rules, w, with_rules, without, free * scale + lift)
 
 
 def named(error: InfeasibleConstraintsError, rules: list[RuleRows]) -> InfeasibleConstraintsError:

@@ -25,6 +25,7 @@ Subset = tuple[int, ...]
 
 CURVE_SWEEPS = 6  # steps of the strengths of curves alone
 ROUND_SWEEPS = 2  # after lattices were added
+LOOSER_SWEEPS = 8  # Newton steps with less smoothing
 LAST_SWEEPS = 4  # of all terms together
 
 
@@ -43,8 +44,12 @@ class Growth:
     strengths: dict[Key, float] = field(default_factory=dict)
     parameters: dict[Subset, Floats] = field(default_factory=dict)
     """The last fit of every term, by its columns."""
+    held: dict[Subset, float] = field(default_factory=dict)
+    """Degrees of freedom of every lattice in the last fit of the search."""
 
-    def fit(self, model: AdditiveModel, examples: Examples, sweeps: int) -> Smoothed:
+    def fit(
+        self, model: AdditiveModel, examples: Examples, sweeps: int, last: bool = False
+    ) -> Smoothed:
         """Without rules; what it finds is where the next fit begins."""
         roughness = smoothing.roughness_of(model, self.plan.categorical, examples.count)
         if model.dimension > self.largest_gram:
@@ -55,8 +60,11 @@ class Growth:
             begin = roughness.begin(self.strengths) if given is None else given
             start = self._start(model)
             found = smoothing.smooth(
-                problem, roughness, begin / share, start, sweeps, given is None
-            ).scaled(share)
+                problem, roughness, begin / share, start, sweeps, given is None, last
+            )
+            if last and given is None and self.row is not None and self.row.name == "logistic":
+                found = smoothing.loosened(problem, found, LOOSER_SWEEPS)
+            found = found.scaled(share)
         self.strengths |= roughness.known(found.strengths)
         self.begin_with(model, found.w)
         return found
@@ -101,7 +109,9 @@ class Growth:
             return AdditiveModel(self.own)
         curves = self.curves()
         levels = [self._levels(column, *curves[column]) for column in range(len(self.own))]
-        sizes = structure.lattice_sizes(self.plan, examples.count, self.chosen, levels, room)
+        sizes = structure.lattice_sizes(
+            self.plan, examples.count, self.chosen, levels, room, self.held
+        )
         table, weights = examples.table, examples.table_weights
         return AdditiveModel(
             self.own
@@ -220,5 +230,8 @@ def _drop_smoothed_away(growth: Growth, model: AdditiveModel, fitted: Smoothed) 
     needed = set(structure.named_subsets(growth.plan, growth.rng))
     for penalty, held in zip(fitted.roughness.penalties, fitted.terms, strict=True):
         subset = penalty.key[0]
-        if penalty.lattice and held < LIMITS.held and subset not in needed:
+        if not penalty.lattice:
+            continue
+        growth.held[subset] = float(held)
+        if held < LIMITS.held and subset not in needed:
             growth.chosen.pop(subset, None)

@@ -42,6 +42,7 @@ class ScoreProblem:
     loss: Loss
     roughness: Any  # rows D: the penalty is ||D w||^2 / 2
     start: Floats
+    pull: float = 0.0  # towards 0 on every parameter
 
 
 class Outputs(ABC):
@@ -87,6 +88,7 @@ class OneScore(Outputs):
             one.y,
             one.loss,
             sample_weight=one.weights,
+            l2=one.pull,
             roughness=one.roughness,
             offset=one.offset,
             copy=False,
@@ -159,6 +161,7 @@ class Levels(Outputs):
             np.tile(one.y, count),
             Quantile(each),
             sample_weight=np.tile(one.weights, count),
+            l2=one.pull / count,
             roughness=_repeated(one.roughness, count) / math.sqrt(count),
         )
         return risk, start
@@ -227,6 +230,7 @@ class OrderedClasses(Outputs):
             np.concatenate([*labels, np.full(middle.size, GAP)]),
             ordinal_loss(),
             sample_weight=total,
+            l2=one.pull / float(total.sum()),
             roughness=roughness / math.sqrt(float(total.sum())),
         )
         return risk, np.concatenate([one.start, self._first_thresholds(known, one.weights)])

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from lighttouch import lattice, losses
 from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.projections.splitting import conjugate_gradients
+from lighttouch.running import prepared
 from lighttouch.solvers.quadratic_steps import gram
 
 Floats = NDArray[np.float64]
@@ -46,6 +47,11 @@ BOLDNESS = 1.5  # power of the factor by which a strength changes: fixed points 
 LARGEST_CHANGE = 100.0  # of a strength at once
 LEAST_FREEDOM = 1e-3  # of a term, in parameters: below, it counts as smoothed away
 HALVINGS = 20  # of a step that does not lower the objective
+CROWDED = 0.5  # degrees of freedom per example, above which strengths begin larger
+STIFFER = 10.0  # the factor by which they do
+DETERMINED = 0.3  # mean squared residual in standard deviations, below which labels are not random
+FOLDS = 3  # of cross-validation
+LOOSER, LOOSEST = 0.1, 1e-4  # a factor of all strengths, and the least that is tried
 PROBES = 2  # random vectors of the trace estimate; its error is about sqrt(2 / (probes * freedom))
 TRACE_RESIDUAL = 0.01  # of conjugate gradients, relative
 TRACE_STEPS = 100
@@ -65,9 +71,10 @@ class Penalty:
     lattice: bool = False
     categories: bool = False
 
-    @cached_property
+    @property
     def square(self) -> Any:
-        return sparse.coo_matrix(self.rows.T @ self.rows)
+        """D'D."""
+        return prepared(self.rows, "square", lambda: sparse.coo_matrix(self.rows.T @ self.rows))
 
     def size_of(self, w: Floats) -> float:
         """||D w||^2."""
@@ -84,12 +91,12 @@ class Roughness:
     pull: Floats
 
     def rows(self, strengths: Floats) -> Any:
-        """D: the penalty is ||D w||^2 / 2."""
+        """D: the penalty is ||D w||^2 / 2, and PULL / 2 ||w||^2 besides."""
         parts = [
             _wide(math.sqrt(strength) * each.rows, each.start, self.dimension)
             for each, strength in zip(self.penalties, strengths, strict=True)
         ]
-        return sparse.vstack([*parts, sparse.diags(np.sqrt(self.pull))], format="csr")
+        return sparse.vstack([*parts, sparse.diags(np.sqrt(self.pull - PULL))], format="csr")
 
     @cached_property
     def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, NDArray[np.int64]]:
@@ -105,6 +112,11 @@ class Roughness:
             np.concatenate([square.data for square in squares]),
             begins.astype(np.int64),
         )
+
+    def value(self, w: Floats, strengths: Floats) -> float:
+        """||D w||^2 / 2."""
+        sizes = [each.size_of(w) for each in self.penalties]
+        return 0.5 * (float(strengths @ np.array(sizes)) + float(self.pull @ np.square(w)))
 
     def add_to(self, matrix: Floats, strengths: Floats) -> None:
         """Add D'D."""
@@ -168,7 +180,8 @@ class Roughness:
             chosen = [
                 s for each, s in zip(self.penalties, strengths, strict=True) if each.key[1] == kind
             ]
-            found.append(float(np.exp(np.mean(np.log(chosen)))) if chosen else none)
+            logs = np.log(np.maximum(chosen, LEAST_STRENGTH))
+            found.append(float(np.exp(np.mean(logs))) if chosen else none)
         return found[0], found[1]
 
 
@@ -186,8 +199,7 @@ def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float)
         if term.calibrator:
             pull[start + term.size - 1] = RIDGE / examples  # the vertex of missing cells
         if term.calibrator and categorical[term.columns[0]]:
-            rows = sparse.identity(term.size - 1, format="csr")
-            rows.resize((term.size - 1, term.size))
+            rows = sparse.eye(term.size - 1, term.size, format="csr")
             key = (term.columns, "levels")
             penalties.append(Penalty(key, start, rows, RIDGE / examples, categories=True))
         elif term.calibrator:
@@ -195,36 +207,42 @@ def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float)
         else:
             key = (term.columns, "lattice")
             first = FIRST_CHOICE[1]
-            penalties.append(Penalty(key, start, _lattice_rows(term), first, lattice=True))
+            penalties.append(Penalty(key, start, _lattice_rows(term.grid), first, lattice=True))
     return Roughness(penalties, model.dimension, pull)
 
 
 def _curve_penalties(term: Term, start: int) -> list[Penalty]:
     """Second and first differences over the vertices that are not for missing cells."""
     count = term.grid[0]
-    parts = {}
-    for name, order in (("bends", 2), ("slopes", 1)):
-        rows = np.zeros((max(0, count - order), term.size))
-        rows[:, :count] = np.diff(np.eye(count), n=order, axis=0)
-        parts[name] = sparse.csr_matrix(rows)
     slopes = FIRST_CHOICE[0] * FIRST_DIFFERENCES**2
+    if count < 2:
+        return []
+    if count == 2:
+        return [Penalty((term.columns, "line"), start, _differences(2, 1), slopes)]
     return [
-        Penalty((term.columns, name), start, parts[name], first)
-        for name, first in (("bends", FIRST_CHOICE[0]), ("slopes", slopes))
-        if count > 2
-    ] or [Penalty((term.columns, "line"), start, parts["slopes"], slopes)] * (count == 2)
+        Penalty((term.columns, "bends"), start, _differences(count, 2), FIRST_CHOICE[0]),
+        Penalty((term.columns, "slopes"), start, _differences(count, 1), slopes),
+    ]
 
 
-def _lattice_rows(piece: Term) -> Any:
+@lru_cache(maxsize=256)
+def _differences(count: int, order: int) -> Any:
+    """Of neighbours among the first `count` of one more parameters."""
+    rows = np.zeros((count - order, count + 1))
+    rows[:, :count] = np.diff(np.eye(count), n=order, axis=0)
+    return sparse.csr_matrix(rows)
+
+
+@lru_cache(maxsize=256)
+def _lattice_rows(grid: tuple[int, ...]) -> Any:
     """How far the lattice is from a sum of straight lines: its bends along each axis, its twists
     over each pair of axes, a little of its slopes.
     """
-    grid = piece.grid
     little = math.sqrt(SLOPE_SHARE)
     parts = [
         lattice.supermodular(grid).A,
         little * lattice.increasing(grid).A,
-        little * sparse.identity(piece.size, format="csr"),
+        little * sparse.identity(math.prod(grid), format="csr"),
     ]
     parts += [
         lattice.convex(grid, axis, interpolation="hypercube").A
@@ -290,6 +308,19 @@ class Examples:
         residual, weights = self.residual(w)
         return float(weights @ np.square(residual)) / room
 
+    def part(self, rows: NDArray[np.int64]) -> Examples | None:
+        """Some of the examples; None where they have no weight."""
+        total = float(self.weights[rows].sum())
+        if total == 0.0:
+            return None
+        return replace(
+            self,
+            features=self.features[rows],
+            y=self.y[rows],
+            weights=self.weights[rows] / total,
+            count=self.count * rows.size / self.y.size,
+        )
+
     def residual(self, w: Floats) -> tuple[Floats, Floats]:
         """What the quadratic model at w leaves over for every example, and its weight there."""
         z = np.asarray(self.features @ w)
@@ -308,6 +339,8 @@ class Smoothed:
     strengths: Floats
     freedom: float = 0.0
     terms: Floats | None = None  # degrees of freedom of each penalty
+    squares: Floats | None = None  # the Gram matrix of squared errors
+    share: float = 1.0  # of the examples that it was fitted to
 
     @property
     def rows(self) -> Any:
@@ -317,7 +350,7 @@ class Smoothed:
         """With other strengths: what strength s does to all examples is judged on a part of them
         with s / share.
         """
-        return replace(self, strengths=factor * self.strengths)
+        return replace(self, strengths=factor * self.strengths, share=factor)
 
 
 def smooth(
@@ -327,12 +360,15 @@ def smooth(
     start: Floats,
     sweeps: int,
     choose: bool = True,
+    last: bool = True,
 ) -> Smoothed:
-    """Newton steps without rules, each followed by a step of the strengths, where they are
-    chosen.
+    """Newton steps without rules, each followed by a step of the strengths, where they are chosen;
+    with `last` one more with the last strengths.
     """
     w, strengths = start, strengths.copy()
     freedom, held = 0.0, None
+    if choose and w.size > CROWDED * examples.count:
+        strengths = _stiffened(examples, roughness, strengths, w)
     for _ in range(sweeps):
         H, c = examples.quadratic(w)
         H = H.copy()
@@ -351,12 +387,83 @@ def smooth(
         wanted = examples.noise(w, freedom) / examples.count * held / np.maximum(sizes, 1e-300)
         change = np.clip((wanted / strengths) ** BOLDNESS, 1.0 / LARGEST_CHANGE, LARGEST_CHANGE)
         strengths = np.clip(strengths * change, LEAST_STRENGTH, MOST_STRENGTH)
-    if examples.row is None and choose:
+    if choose and last:
         H, c = examples.quadratic(w)
         H = H.copy()
         roughness.add_to(H, strengths)
-        w = scipy.linalg.cho_solve(_factor(H), c, check_finite=False)
-    return Smoothed(w, roughness, strengths, freedom, held)
+        proposed = scipy.linalg.cho_solve(_factor(H), c, check_finite=False)
+        w = _accepted(examples, roughness, strengths, w, proposed)
+    squares = examples.quadratic(w)[0] if examples.row is None and last else None
+    return Smoothed(w, roughness, strengths, freedom, held, squares)
+
+
+def _stiffened(examples: Examples, roughness: Roughness, strengths: Floats, w: Floats) -> Floats:
+    """Strengths under which the model cannot follow every example: where parameters are many, the
+    fixed point that is reached from below is the one without noise.
+    """
+    squares = examples.quadratic(w)[0]
+    while strengths.min(initial=MOST_STRENGTH) < MOST_STRENGTH:
+        H = squares.copy()
+        roughness.add_to(H, strengths)
+        inverse = scipy.linalg.lapack.dpotri(_factor(H)[0], lower=1)[0]
+        lost = float(strengths @ roughness.traces(inverse))
+        lost += float(roughness.pull @ inverse.diagonal())
+        if w.size - lost <= CROWDED * examples.count:
+            break
+        strengths = np.minimum(STIFFER * strengths, MOST_STRENGTH)
+    return strengths
+
+
+def loosened(examples: Examples, smoothed: Smoothed, sweeps: int) -> Smoothed:
+    """Smoothed less where labels are determined by the columns: a marginal likelihood that takes
+    them for drawn at random keeps the log-odds too small. By how much is cross-validated.
+    """
+    residual, weights = examples.residual(smoothed.w)
+    if float(weights @ np.square(residual)) > DETERMINED:
+        return smoothed
+    rows = np.random.default_rng(0).permutation(examples.y.size)
+    parts = [np.sort(rows[fold::FOLDS]) for fold in range(FOLDS)]
+
+    def error(factor: float) -> float:
+        return sum(
+            _held_out(examples, smoothed, factor, np.setdiff1d(rows, part), part, sweeps)
+            for part in parts
+        )
+
+    best, least = 1.0, error(1.0)
+    while best > LOOSEST:
+        found = error(LOOSER * best)
+        if found >= least:
+            break
+        best, least = LOOSER * best, found
+    if best == 1.0:
+        return smoothed
+    strengths = np.maximum(best * smoothed.strengths, LEAST_STRENGTH)
+    return replace(
+        smooth(examples, smoothed.roughness, strengths, smoothed.w, sweeps, choose=False),
+        freedom=smoothed.freedom,
+        terms=smoothed.terms,
+    )
+
+
+def _held_out(
+    examples: Examples,
+    smoothed: Smoothed,
+    factor: float,
+    rows: NDArray[np.int64],
+    others: NDArray[np.int64],
+    sweeps: int,
+) -> float:
+    """The loss on other rows of a fit to some of them."""
+    strengths = np.maximum(factor * smoothed.strengths, LEAST_STRENGTH)
+    some = examples.part(rows)
+    if some is None:
+        return math.inf
+    w = smooth(some, smoothed.roughness, strengths, smoothed.w, sweeps, choose=False).w
+    z = np.asarray(examples.features[others] @ w)
+    assert examples.row is not None
+    lost = losses.values(examples.row, z, examples.y[others], 0.0)
+    return float(examples.weights[others] @ lost)
 
 
 def _accepted(
@@ -365,11 +472,9 @@ def _accepted(
     """The proposed point, or part of the way to it where the objective would rise."""
     if examples.row is None:
         return proposed
-    D = roughness.rows(strengths)
 
     def value(at: Floats) -> float:
-        rough = D @ at
-        return examples.value(at) + 0.5 * float(rough @ rough)
+        return examples.value(at) + roughness.value(at, strengths)
 
     here, share = value(w), 1.0
     for _ in range(HALVINGS):
@@ -396,6 +501,7 @@ class SampledErrors:
 
     def fit(self, roughness: Roughness, pair: Pair) -> tuple[Floats, float]:
         D = roughness.rows(roughness.uniform(pair))
+        D = sparse.vstack([D, math.sqrt(PULL) * sparse.identity(D.shape[1])], format="csr")
         X, transposed = self.features, self.features.T.tocsr()
         smoothing, back = D / math.sqrt(self.share), D.T.tocsr() / math.sqrt(self.share)
 

@@ -137,15 +137,17 @@ class BlockFactor:
         self, system: BlockSystem, weights: Vector, lower: Matrix, Z: Matrix, factor: Floats
     ) -> None:
         self.system, self.weights, self.lower, self.Z, self.rest = system, weights, lower, Z, factor
+        self.lower_back, self.Z_back = lower.T, Z.T
 
     def solve(self, top: Vector, bottom: Vector) -> tuple[Vector, Vector]:
         system, program = self.system, self.system.program
         right = top + program.backward(self.weights * bottom)
         y = self.lower @ right[system.first]
-        two, _ = scipy.linalg.lapack.dpotrs(self.rest, right[system.second] - self.Z.T @ y, lower=1)
+        half = scipy.linalg.blas.dtrsv(self.rest, right[system.second] - self.Z_back @ y, lower=1)
+        two = scipy.linalg.blas.dtrsv(self.rest, half, lower=1, trans=1)  # faster than dpotrs
         dx = np.empty(program.dimension)
         dx[system.second] = two
-        dx[system.first] = self.lower.T @ (y - self.Z @ two)
+        dx[system.first] = self.lower_back @ (y - self.Z @ two)
         return dx, self.weights * (program.forward(dx) - bottom)
 
 

@@ -29,7 +29,7 @@ from lighttouch import losses
 from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
-from lighttouch.kernels.numerics.gram import add_block, weighted_gram
+from lighttouch.kernels.numerics.gram import grouped_gram, weighted_gram
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
@@ -50,6 +50,8 @@ from lighttouch.solvers.bounds import Normal, fenchel_bound
 from lighttouch.solvers.costs import COSTS, EPSILON
 from lighttouch.solvers.quadratic_interior import interior_minimum
 from lighttouch.validation import positive
+
+SQUARES = "X' diag(shares) X"  # what is prepared for squared errors: the same in every model
 
 
 @dataclass
@@ -79,17 +81,22 @@ class QuadraticModel:
     c: Vector
     dense: bool
     blocks: Blocks
+    squares: Vector | None = None  # X' diag(curvatures) X, where it is known
 
     @cached_property
     def matrix(self) -> Vector | BlockDiagonal | None:
         if not self.dense:
             return None
         if len(self.blocks) == 1:
-            return np.asarray(gram(self.X, self.curvatures) + self.penalty.todense())
-        squares = (
+            squares = gram(self.X, self.curvatures) if self.squares is None else self.squares
+            total = np.array(squares)
+            entries = self.penalty.tocoo()
+            np.add.at(total, (entries.row, entries.col), entries.data)
+            return total
+        parts = (
             (here, gram(self.X[rows, here], self.curvatures[rows])) for rows, here in self.blocks
         )
-        return BlockDiagonal(tuple(squares)).plus(self.penalty)
+        return BlockDiagonal(tuple(parts)).plus(self.penalty)
 
     @cached_property
     def diagonal(self) -> Vector:
@@ -121,7 +128,11 @@ def quadratic_model(risk: EmpiricalRisk, w: Vector, z: Vector, width: float) -> 
         c = c + risk.roughness.T @ risk.roughness_target
     blocks = blocks_of(risk)
     dense = largest_block(risk) <= COSTS.largest_factored
-    return QuadraticModel(risk.X, transposed, curved, risk.penalty_matrix, c, dense, blocks)
+    squares = None
+    if dense and len(blocks) == 1 and risk.loss_row.name == "squared":
+        squares = prepared(risk, SQUARES, lambda: gram(risk.X, risk.shares))
+    penalty = risk.penalty_matrix
+    return QuadraticModel(risk.X, transposed, curved, penalty, c, dense, blocks, squares)
 
 
 def blocks_of(risk: EmpiricalRisk) -> Blocks:
@@ -142,18 +153,22 @@ def gram(X: Any, weights: Vector) -> Vector:
     if groups is None:
         weighted_gram(X.data, X.indices, X.indptr, weights, out)
         return np.asarray(out + np.tril(out, -1).T)
-    for a, (here, places, values) in enumerate(groups):
-        for there, other_places, other_values in groups[: a + 1]:
-            block = np.zeros((here.stop - here.start, there.stop - there.start))
-            add_block(places, values, other_places, other_values, weights, block)
-            out[here, there] = block
-            out[there, here] = block.T
+    rows, width = X.shape[0], int(groups[-1])
+    places, values = X.indices.reshape(rows, width), X.data.reshape(rows, width)
+    parts = [slice(low, high) for low, high in itertools.pairwise(groups.tolist())]
+    grouped_gram(
+        np.concatenate([places[:, part].ravel() for part in parts]),
+        np.concatenate([values[:, part].ravel() for part in parts]),
+        np.diff(groups),
+        np.ascontiguousarray(weights),
+        out,
+    )
     return out
 
 
-def _column_groups(X: Any) -> list[tuple[slice, Any, Vector]] | None:
-    """The columns cut into ranges such that every row has the same number of entries in each: the
-    range, and the entries of each row in it. None where rows differ, or there is one range only.
+def _column_groups(X: Any) -> Any:
+    """Where the entries of a row are cut, such that every row has the same number of entries in
+    each of several ranges of columns; None where rows differ, or there is one range only.
 
     Features of curves and lattices are of this kind: a term has a range of columns of its own.
     """
@@ -161,18 +176,10 @@ def _column_groups(X: Any) -> list[tuple[slice, Any, Vector]] | None:
     width = X.nnz // rows if rows else 0
     if width < 2 or X.nnz != width * rows or (np.diff(X.indptr) != width).any():
         return None
-    places, values = X.indices.reshape(rows, width), X.data.reshape(rows, width)
+    places = X.indices.reshape(rows, width)
     first, last = places.min(axis=0), places.max(axis=0)
     cuts = np.flatnonzero(first[1:] > np.maximum.accumulate(last)[:-1]) + 1
-    if cuts.size == 0:
-        return None
-    ends = [0, *cuts.tolist(), width]
-    groups = []
-    for low, high in itertools.pairwise(ends):
-        start, stop = int(first[low:high].min()), int(last[low:high].max()) + 1
-        here = np.ascontiguousarray(places[:, low:high] - start, dtype=np.int64)
-        groups.append((slice(start, stop), here, np.ascontiguousarray(values[:, low:high])))
-    return groups
+    return None if cuts.size == 0 else np.array([0, *cuts, width], dtype=np.int64)
 
 
 def _transposed(X: Any) -> Any:

@@ -25,7 +25,7 @@ class StructureLimits:
     rows_per_keypoint: float = 40.0
     """Examples per keypoint of such a curve, so that steps are told from noise."""
 
-    searched: int = 20_000
+    searched: int = 10_000
     """Rows on which interactions are looked for: models are fitted to them again and again."""
 
     screened_cells: float = 4e8
@@ -64,6 +64,10 @@ class StructureLimits:
     largest_axis: int = 1000
     """The most vertices per axis that a user may ask for: two such axes are a million
     parameters."""
+
+    cells_per_freedom: float = 8.0
+    """Cells of a lattice per degree of freedom that a coarser one held: smooth interactions need no
+    more."""
 
     least_cells: int = 9
     """Cells of a lattice in any case."""

@@ -22,19 +22,29 @@ def lattice_sizes(
     chosen: dict[Subset, float],
     levels: list[int],
     room: int,
+    held: dict[Subset, float],
 ) -> list[tuple[Subset, tuple[int, ...]]]:
     """Vertices along each axis: finer with more examples and where a subset is worth more, as long
-    as all of them have room; never more than a column has levels.
+    as all of them have room; never more than a column has levels, or than the degrees of freedom
+    that a coarser fit `held` ask for.
     """
     if plan.lattice_size != "auto" or plan.single:
         size = 2 if plan.lattice_size == "auto" else int(plan.lattice_size)
         return [(subset, (size,) * len(subset)) for subset in chosen]
     cells = max(examples / LIMITS.examples_per_cell, float(LIMITS.least_cells))
     best = max([*chosen.values(), 1.0])
+    asked = [
+        (
+            subset,
+            (max(worth, 1.0) / best) ** 0.5,
+            max(LIMITS.cells_per_freedom * held.get(subset, np.inf), LIMITS.least_cells),
+        )
+        for subset, worth in chosen.items()
+    ]
     while True:
         sizes = [
-            (subset, _sizes(plan, subset, cells * (max(worth, 1.0) / best) ** 0.5, levels))
-            for subset, worth in chosen.items()
+            (subset, _sizes(plan, subset, min(cells * share, most), levels))
+            for subset, share, most in asked
         ]
         parameters = sum(int(np.prod(size)) for _, size in sizes)
         if parameters <= room or cells <= 1.0:

@@ -23,23 +23,37 @@ def weighted_gram(
 
 
 @lean_kernel
-def add_block(
-    rows: np.ndarray,
-    row_values: np.ndarray,
-    columns: np.ndarray,
-    column_values: np.ndarray,
+def grouped_gram(
+    places: np.ndarray,
+    values: np.ndarray,
+    widths: np.ndarray,
     weights: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Add sum_i weights[i] x_i y_i' to `out`: x_i and y_i are the parts of row i that lie in two
-    groups of columns, each with as many entries in every row.
+    """Add sum_i weights[i] x_i x_i' to `out`, where every row has `widths[g]` entries in each group
+    g of columns.
 
-    `out` is small, so that it stays in the cache; every entry is added up in the order of the rows,
-    as `weighted_gram` adds it up.
+    `places` and `values` hold the entries of the first group of all rows, then those of the next.
+    A pair of groups touches a small part of `out`, which stays in the cache. Every entry is added
+    up in the order of the rows, as `weighted_gram` adds it up.
     """
-    for i in range(rows.shape[0]):
-        for a in range(rows.shape[1]):
-            scaled = weights[i] * row_values[i, a]
-            row = rows[i, a]
-            for b in range(columns.shape[1]):
-                out[row, columns[i, b]] += scaled * column_values[i, b]
+    rows = weights.size
+    first = 0
+    for g in range(widths.size):
+        wide = widths[g]
+        second = 0
+        for h in range(g + 1):
+            other = widths[h]
+            for i in range(rows):
+                at = second + i * other
+                for a in range(first + i * wide, first + (i + 1) * wide):
+                    scaled = weights[i] * values[a]
+                    row = places[a]
+                    for b in range(other):
+                        out[row, places[at + b]] += scaled * values[at + b]
+            second += rows * other
+        first += rows * wide
+    for row in range(out.shape[0]):
+        for column in range(row):
+            if out[row, column] != 0.0:
+                out[column, row] = out[row, column]
