@@ -317,9 +317,7 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         return [f"quadratic steps (majorise, minimise by ADMM): {state.iteration}"]
 
 
-def lower_bound(
-    problem: Problem, state: QuadraticState, model: QuadraticModel, z: Vector
-) -> float:
+def lower_bound(problem: Problem, state: QuadraticState, model: QuadraticModel, z: Vector) -> float:
     """No feasible point has a smaller objective: Fenchel's bound from ADMM's multipliers v.
 
     They are normal to the feasible set at its copies. The slopes are those of the model at its
