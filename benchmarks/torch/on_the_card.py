@@ -241,7 +241,7 @@ def lattice() -> None:
         objective=core.objective,
         gap=core.gap,
     )
-    best = core.objective
+    best = min(core.objective, 0.598415)  # 30 s of the core on the card's CPU reached that
     a = torch.from_numpy(better).float().cuda()
     b = torch.from_numpy(worse).float().cuda()
     low, high = (torch.from_numpy(part).cuda() for part in problem.constraints.pairs())
@@ -267,8 +267,9 @@ def lattice() -> None:
         handle.remove()
         return layer.project_()
 
-    settings = ((1e-4, 10**9, 0.3), (1e-3, 10**9, 0.3), (1e-5, 10**9, 0.3), (1e-4, 10**9, 1.0))
-    for price, every, rate in (*settings, (0.0, 100, 0.3), (0.0, 10**9, 0.3), (1e-3, 10**9, 1.0)):
+    never = 10**9
+    settings = ((0.0, 100, 1.0), (0.0, 100, 3.0), (1e-5, never, 1.0), (1e-5, never, 3.0))
+    for price, every, rate in (*settings, (1e-4, never, 1.0), (0.0, 100, 0.3), (0.0, never, 1.0)):
         begin = synced()
         layer = trained(price, every, rate)
         seconds = synced() - begin

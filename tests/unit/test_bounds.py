@@ -9,7 +9,7 @@ import pytest
 
 import lighttouch as lt
 from lighttouch import losses
-from lighttouch.interior.balance import balanced_value
+from lighttouch.interior.balance import balanced_value, balancing_moves
 from lighttouch.interior.path import dual_bounds
 from lighttouch.interior.program import with_rows
 from lighttouch.interior.statement import least_bends, program_of
@@ -165,7 +165,8 @@ def test_what_nothing_bounds_needs_slopes_with_room():
     stuck = np.array([-0.5, 0.5 - 1e-16])
     rest = program.backward(stuck)
     assert rest != 0.0
-    found = balanced_value(program, nothing, stuck, rest, nothing, (-free, free), bend)
+    left, ends = (rest, nothing), (-free, free)
+    found = balanced_value(program, nothing, stuck, left, ends, bend, balancing_moves)
     assert found == -math.inf or found <= 1.0
 
 

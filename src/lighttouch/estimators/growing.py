@@ -25,7 +25,7 @@ Subset = tuple[int, ...]
 
 CURVE_SWEEPS = 6  # steps of the strengths of curves alone
 ROUND_SWEEPS = 2  # after lattices were added
-LOOSER_SWEEPS = 8  # Newton steps with less smoothing
+LOOSER_SWEEPS = 5  # Newton steps with less smoothing
 LAST_SWEEPS = 4  # of all terms together
 
 
@@ -227,6 +227,10 @@ def _shares(subset: Subset, others: Iterable[Subset]) -> bool:
 def _drop_smoothed_away(growth: Growth, model: AdditiveModel, fitted: Smoothed) -> None:
     if fitted.terms is None:
         return
+    if growth.row is not None and growth.row.name == "logistic":
+        left = growth.examples.leftover(model, growth.row, fitted.w)
+        if smoothing.determined(left.residual, left.weights):
+            return  # a likelihood of random labels knows little about them
     needed = set(structure.named_subsets(growth.plan, growth.rng))
     for penalty, held in zip(fitted.roughness.penalties, fitted.terms, strict=True):
         subset = penalty.key[0]

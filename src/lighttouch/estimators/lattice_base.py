@@ -186,6 +186,8 @@ class LatticeBase(Explained, SavedEstimator, BaseEstimator):  # type: ignore[mis
         """Scores of rows of plain numbers, as `read_rows` gives them; where there are several
         outputs, one column each.
         """
+        if hasattr(self, "estimators_"):  # one model per class
+            return np.column_stack([each.scores_of(table) for each in self.estimators_])
         if self.parameters_.ndim == 1:
             return self.model_.evaluate(table, self.parameters_)
         return np.column_stack([self.model_.evaluate(table, w) for w in self.parameters_])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Floats, Indices
+from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import ModelFileError
 from lighttouch.estimators.classes import (
     ClassScores,
@@ -57,6 +58,7 @@ from lighttouch.estimators.targets import (
     read_weights,
     same_length,
 )
+from lighttouch.estimators.training import has_ended
 
 
 @documented(
@@ -200,15 +202,21 @@ class LatticeClassifier(ClassScores, LatticeBase):
             rules = len(plan.monotonic) + len(plan.shapes) + (self.canonical_examples is not None)
             refuse_rules(self, rules, count)
             self.columns_ = plan.columns
-            self.estimators_ = each_against_the_rest(
-                self, codes, count, lambda copy, labels: copy.fit(X, labels, sample_weight)
-            )
+
+            def fitted(copy: LatticeClassifier, labels: Any) -> LatticeClassifier:
+                copy.checkpoint = None  # all models are runs of one file
+                return copy.fit(X, labels, sample_weight)
+
+            with checkpointing(self.checkpoint) as file:
+                self.estimators_ = each_against_the_rest(self, codes, count, fitted)
             self.constraint_report_, self.status_, self.n_iter_ = together(self.estimators_)
             self.importances_ = mean_importances(self.estimators_)
             table = plan.columns.read(as_table(X))
             self.training_record_ = TrainingRecord.of(
                 plan.columns, table, codes, self.recorded_scores
             )
+            if self.checkpoint is not None and file is not None and has_ended(self.status_):
+                file.remove()
             return self
         if self.loss != "logistic" or self.canonical_examples is not None:
             raise ValueError(

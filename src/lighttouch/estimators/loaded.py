@@ -36,8 +36,9 @@ def check_loaded(model: Any) -> None:
             column.categories is None or len(set(column.categories)) == len(column.categories),
             f"the categories of {column.name!r} repeat",
         )
-    for term in getattr(getattr(model, "model_", None), "terms", ()):
-        _check_term(term, count)
+    for each in getattr(model, "estimators_", [model]):
+        for term in getattr(getattr(each, "model_", None), "terms", ()):
+            _check_term(term, count)
     _check_report(model)
     _check_classes(model)
     _rehearse(model, count)
@@ -124,7 +125,7 @@ def _named(column: Any) -> tuple[str, int | None]:
 
 
 def _takes_gaps(model: Any) -> bool:
-    return hasattr(model, "model_")
+    return hasattr(model, "model_") or hasattr(model, "estimators_")
 
 
 def _own_rows(model: Any, count: int) -> Floats:

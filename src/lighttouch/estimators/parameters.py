@@ -51,7 +51,7 @@ LATTICE_PARAMETERS: dict[str, Described] = {
     ),
     "interpolation": (
         '{"auto", "simplex", "hypercube"}',
-        'How a lattice interpolates. "auto" is hypercube for up to three columns.',
+        'How a lattice interpolates. "auto" is hypercube for up to four columns.',
     ),
     "smoothing": (
         '"auto", float or pair of floats',

@@ -51,12 +51,12 @@ CROWDED = 0.5  # degrees of freedom per example, above which strengths begin lar
 STIFFER = 10.0  # the factor by which they do
 DETERMINED = 0.3  # mean squared residual in standard deviations, below which labels are not random
 FOLDS = 3  # of cross-validation
-LOOSER, LOOSEST = 0.1, 1e-4  # a factor of all strengths, and the least that is tried
+LOOSER = (1e-4, 1e-5)  # strengths of all terms that are tried one after the other
 PROBES = 2  # random vectors of the trace estimate; its error is about sqrt(2 / (probes * freedom))
 TRACE_RESIDUAL = 0.01  # of conjugate gradients, relative
 TRACE_STEPS = 100
 JUDGED_ENTRIES = 2e6  # of the feature matrix by which a large model's smoothing is chosen
-JUDGED_PRODUCTS = 2e9  # of entries of the same row in a Gram matrix: about 4 seconds
+JUDGED_PRODUCTS = 4e8  # of entries of the same row in a Gram matrix: about a second
 LEAST_JUDGED = 1000  # rows
 
 
@@ -414,33 +414,37 @@ def _stiffened(examples: Examples, roughness: Roughness, strengths: Floats, w: F
     return strengths
 
 
+def determined(residual: Floats, weights: Floats) -> bool:
+    """Whether labels are hardly random: what is left over is much less than their variance."""
+    return float(weights @ np.square(residual)) <= DETERMINED
+
+
 def loosened(examples: Examples, smoothed: Smoothed, sweeps: int) -> Smoothed:
     """Smoothed less where labels are determined by the columns: a marginal likelihood that takes
     them for drawn at random keeps the log-odds too small. By how much is cross-validated.
     """
-    residual, weights = examples.residual(smoothed.w)
-    if float(weights @ np.square(residual)) > DETERMINED:
+    if not determined(*examples.residual(smoothed.w)):
         return smoothed
     rows = np.random.default_rng(0).permutation(examples.y.size)
     parts = [np.sort(rows[fold::FOLDS]) for fold in range(FOLDS)]
 
-    def error(factor: float) -> float:
+    def error(strengths: Floats) -> float:
         return sum(
-            _held_out(examples, smoothed, factor, np.setdiff1d(rows, part), part, sweeps)
+            _held_out(examples, smoothed, strengths, np.setdiff1d(rows, part), part, sweeps)
             for part in parts
         )
 
-    best, least = 1.0, error(1.0)
-    while best > LOOSEST:
-        found = error(LOOSER * best)
+    best, least = smoothed.strengths, error(smoothed.strengths)
+    for strength in LOOSER:
+        tried = smoothed.roughness.uniform((strength, strength))
+        found = error(tried)
         if found >= least:
             break
-        best, least = LOOSER * best, found
-    if best == 1.0:
+        best, least = tried, found
+    if best is smoothed.strengths:
         return smoothed
-    strengths = np.maximum(best * smoothed.strengths, LEAST_STRENGTH)
     return replace(
-        smooth(examples, smoothed.roughness, strengths, smoothed.w, sweeps, choose=False),
+        smooth(examples, smoothed.roughness, best, smoothed.w, sweeps, choose=False),
         freedom=smoothed.freedom,
         terms=smoothed.terms,
     )
@@ -449,13 +453,12 @@ def loosened(examples: Examples, smoothed: Smoothed, sweeps: int) -> Smoothed:
 def _held_out(
     examples: Examples,
     smoothed: Smoothed,
-    factor: float,
+    strengths: Floats,
     rows: NDArray[np.int64],
     others: NDArray[np.int64],
     sweeps: int,
 ) -> float:
     """The loss on other rows of a fit to some of them."""
-    strengths = np.maximum(factor * smoothed.strengths, LEAST_STRENGTH)
     some = examples.part(rows)
     if some is None:
         return math.inf

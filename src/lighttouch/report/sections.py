@@ -97,7 +97,7 @@ def _lattice(model: LatticeModel) -> list[tuple[str, object]]:
             "smoothing",
             (
                 f"{number(curves, 3)} for curves, {number(together, 3)} for lattices, by "
-                "generalised cross-validation"
+                "marginal likelihood"
             ),
         ),
     ]

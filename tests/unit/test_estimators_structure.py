@@ -1,0 +1,109 @@
+"""Which terms a model chooses, and how strongly it smooths them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lighttouch as lt
+from lighttouch.estimators.structure.screening import Leftover, Screen
+from lighttouch.solvers.quadratic_interior import interior_minimum
+from lighttouch.solvers.quadratic_steps import gram
+
+
+def lattices(model) -> list[tuple[int, ...]]:
+    return [term.columns for term in model.model_.terms if len(term.columns) > 1]
+
+
+def test_three_columns_that_act_together_share_a_lattice():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(1500, 5)).astype(float)
+    y = 2.0 * ((X[:, 0] + X[:, 2] + X[:, 3]) % 2) + rng.normal(0.0, 0.3, 1500)
+    model = lt.LatticeRegressor().fit(X, y)
+    assert any({0, 2, 3} <= set(columns) for columns in lattices(model))
+    assert model.score(X, y) > 0.85, "no pair of these columns explains anything"
+
+
+def test_columns_of_two_values_are_screened():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 2, 1000), rng.integers(0, 3, 1000), rng.random(1000)])
+    residual = np.where(X[:, 0] == 1, 1.0, -1.0) * np.where(X[:, 1] == 1, 1.0, -1.0)
+    left = Leftover(residual, np.full(1000, 1e-3), float(np.mean(residual**2)))
+    gains = Screen([(X, 1.0)], 1000.0).gains([(0, 1), (0, 2), (1, 2)], (3, 8), left)
+    assert gains[0, 1].significance > 5.0 * gains[1, 2].significance
+    assert gains[0, 1].significance > 5.0 * gains[0, 2].significance
+
+
+def test_a_product_far_among_many_columns_is_found():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(2000, 60))
+    y = X[:, 0] + 1.5 * X[:, 50] * X[:, 51] + rng.normal(size=2000)
+    assert (50, 51) in lattices(lt.LatticeRegressor().fit(X, y))
+
+
+def test_more_columns_than_rows_are_not_followed_row_by_row():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1150, 200))
+    y = X[:, :5].sum(axis=1) + rng.normal(0.0, 0.25, 1150)
+    model = lt.LatticeRegressor().fit(X[:150], y[:150])
+    assert np.sqrt(np.mean((model.predict(X[150:]) - y[150:]) ** 2)) < 0.7
+
+
+def test_more_columns_per_lattice_are_never_much_worse():
+    rng = np.random.default_rng(2)
+    X = rng.random((1500, 4))
+    y = X[:, 0] * X[:, 1] + np.sin(4.0 * X[:, 2]) * X[:, 3] + rng.normal(0.0, 0.1, 1500)
+    two, three = (
+        lt.LatticeRegressor(columns_per_lattice=size)
+        .fit(X[:1000], y[:1000])
+        .score(X[1000:], y[1000:])
+        for size in (2, 3)
+    )
+    assert three > two - 0.01
+
+
+def test_a_curve_gets_more_keypoints_only_where_its_residual_asks():
+    rng = np.random.default_rng(0)
+    X = rng.random((6000, 2))
+    y = np.sin(60.0 * X[:, 0]) + X[:, 1] + rng.normal(0.0, 0.2, 6000)
+    model = lt.LatticeRegressor(lattices=0).fit(X, y)
+    wavy, straight = (term.maps[0].keypoints.size for term in model.model_.terms)
+    assert wavy > 50 and straight == 20
+    assert model.score(X, y) > 0.9
+
+
+def test_vertices_of_lattices_are_keypoints_of_curves():
+    rng = np.random.default_rng(0)
+    X = rng.random((2000, 2))
+    model = lt.LatticeRegressor(lattices=[(0, 1)]).fit(X, X[:, 0] * X[:, 1])
+    curves = {term.columns[0]: term for term in model.model_.terms if term.calibrator}
+    (lattice,) = [term for term in model.model_.terms if not term.calibrator]
+    for axis, column in enumerate(lattice.columns):
+        own = set(curves[column].maps[0].keypoints.tolist())
+        assert set(lattice.maps[axis].keypoints.tolist()) <= own
+
+
+def test_gram_matrices_of_terms_are_those_of_the_matrix():
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 3))
+    model = lt.LatticeRegressor(lattices=[(0, 1), (0, 1, 2)]).fit(X, X.sum(axis=1))
+    features, weights = model.model_.features(X), rng.random(400)
+    full = features.toarray()
+    np.testing.assert_allclose(
+        gram(features, weights), full.T @ (weights[:, None] * full), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_interior_minimum_satisfies_the_conditions_of_optimality(seed):
+    from scipy import sparse
+
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(30, 30))
+    H, c = root @ root.T + 0.1 * np.eye(30), rng.normal(size=30)
+    A, b = sparse.csr_matrix(np.diff(np.eye(30), axis=0) * -1.0), np.zeros(29)
+    found = interior_minimum(H, c, A, b, np.linalg.solve(H, c), 1e-9)
+    assert found is not None
+    assert (A @ found.w).max() <= 1e-7 and found.multipliers.min() >= 0.0
+    np.testing.assert_allclose(H @ found.w - c + A.T @ found.multipliers, 0.0, atol=1e-5)
+    assert abs(found.multipliers @ (A @ found.w)) < 1e-6
