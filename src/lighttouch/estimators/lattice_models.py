@@ -197,8 +197,8 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         observed = read_exposure(exposure, targets.size)
         examples = task.examples(table, targets, weights, observed)
         scale = centre_and_scale(targets, weights)[1]
+        self._limits = limits  # before training, whose end may raise Ctrl-C with a usable model
         self._train(plan, examples, task.loss, self._canonical(plan, scale, task.loss.log_link))
-        self._limits = limits
         return self
 
     def _canonical(self, plan: Plan, scale: float, log_link: bool) -> CanonicalRules | None:
