@@ -52,7 +52,7 @@ def self_report(quick: bool) -> Outcome:
         violation = max(0.0, float((A @ result.w - b).max()))
         off = max(
             abs(objective - result.objective) / max(1.0, abs(objective)),
-            abs(violation - result.violation) / max(1.0, violation),
+            abs(violation - result.violation) / (1.0 + float(np.abs(result.w).max())),
         )
         checks = m * result.iterations
         counted = not isinstance(solver, lt.FullTouch) or result.constraint_checks == checks

@@ -19,6 +19,7 @@ import lighttouch as lt
 from benchmarks.reliability.card import Outcome, row
 
 HERE = Path(__file__).resolve().parents[2]
+KILLS, SIGNALS = 200, 200  # of the whole card
 COMMON = """
 import sys, warnings, numpy as np, lighttouch as lt
 warnings.simplefilter("ignore")
@@ -73,7 +74,7 @@ def kill9(quick: bool) -> Outcome:
             expected, told = _start(program, folder).communicate()
             assert expected, told
             whole = time.perf_counter() - began
-        kills = (2 if name == "solve" else 0) if quick else 200 // len(LONG) + 1
+        kills = (2 if name == "solve" else 0) if quick else -(-KILLS // len(LONG))
         done = 0
         while done < kills:
             with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +124,7 @@ def interrupt(quick: bool) -> Outcome:
     tried = ok = 0
     worst = 0.0
     reasons = ""
-    for trial in range(3 if quick else 200):
+    for trial in range(3 if quick else SIGNALS):
         name = list(SIGNALLED)[trial % 3]
         number = (signal.SIGINT, signal.SIGTERM)[trial % 2]
         with tempfile.TemporaryDirectory() as folder:

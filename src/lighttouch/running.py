@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from lighttouch.kernels.compiler.compiled import compile_seconds, is_compiling
+from lighttouch.kernels.compiler.compiled import compile_seconds, end_compilation
 
 
 class Stopwatch:
@@ -103,8 +103,8 @@ class Interrupts:
 
     Where one is inside another, the flag is set in both: what goes on after the inner run must know
     that it was interrupted, and an inner one that begins after the signal is interrupted from the
-    start. While numba compiles there is no result to wait for, and no way to be quick: the signal
-    is raised at once (the flag stays, because callbacks of the compiler swallow what is raised).
+    start. In a compilation that takes long the signal is raised, because nothing else ends it soon
+    (the flag stays: callbacks of the compiler swallow what is raised).
 
     At the end of the outermost block:
 
@@ -148,11 +148,14 @@ class Interrupts:
     def _note(self, number: int, frame: FrameType | None) -> None:
         again = self.raised
         self.raised, self.number = True, number
-        if again or is_compiling():
-            raise SystemExit(TERMINATED) if number == signal.SIGTERM else KeyboardInterrupt
+        error = SystemExit(TERMINATED) if number == signal.SIGTERM else KeyboardInterrupt()
+        if again:
+            raise error
         outer = _owner(self._previous.get(number))
         if outer is not None:
             outer._note(number, frame)
+        else:
+            end_compilation(error)
 
     @property
     def exit_code(self) -> int:

@@ -59,7 +59,7 @@ def started(monkeypatch) -> threading.Event:
 @pytest.mark.filterwarnings("ignore:training")
 def test_ctrl_c_leaves_a_usable_model_and_raises(monkeypatch):
     X, y = data()
-    lt.LatticeRegressor().fit(X, y)  # compiled
+    slow(time_limit=0.1).fit(X, y)  # compiled
     thread = send_when(started(monkeypatch), signal.SIGINT)
     model = slow()
     with pytest.raises(KeyboardInterrupt):

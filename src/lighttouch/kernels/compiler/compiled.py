@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import overload, typeof_impl
 
 from lighttouch.kernels.compiler.cache import open_cache
@@ -23,6 +24,7 @@ from lighttouch.kernels.compiler.cache import open_cache
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _ALWAYS = {"error_model": "numpy", "nogil": True}
+LONG = 0.2  # seconds: reading machine code from disk takes less, compiling a loop more
 _NO_ENTRY = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -144,21 +146,34 @@ class _CompileClock(event.Listener):
 
     def __init__(self) -> None:
         self._own = threading.local()
+        self._asked: list[BaseException] = []  # to be raised in a compilation that takes long
+
+    def ask(self, error: BaseException) -> None:
+        if self.held >= LONG:
+            raise error
+        self._asked[:] = [error]
 
     def on_start(self, event: Any) -> None:
         depth = getattr(self._own, "depth", 0)
         if depth == 0:
             self._own.began = time.perf_counter()
         self._own.depth = depth + 1
+        if self._asked and self.held >= LONG:
+            raise self._asked.pop()
 
     def on_end(self, event: Any) -> None:
-        self._own.depth -= 1
+        self._own.depth = max(0, getattr(self._own, "depth", 0) - 1)
         if self._own.depth == 0:
+            self._asked.clear()
             self._own.total = self.total + time.perf_counter() - self._own.began
 
     @property
-    def running(self) -> bool:
-        return getattr(self._own, "depth", 0) > 0
+    def held(self) -> float:
+        """Seconds since the lock was taken; 0 where this thread does not hold it."""
+        if not global_compiler_lock.is_locked():
+            self._own.depth = 0  # what a signal raised within these lines may have left
+            return 0.0
+        return time.perf_counter() - float(getattr(self._own, "began", time.perf_counter()))
 
     @property
     def total(self) -> float:
@@ -174,6 +189,9 @@ def compile_seconds() -> float:
     return _clock.total
 
 
-def is_compiling() -> bool:
-    """Whether this thread is compiling right now."""
-    return _clock.running
+def end_compilation(error: BaseException) -> None:
+    """Raise the error in a compilation of this thread that takes long, now or at its next part;
+    where it is not compiling, or only reading what is compiled already, do nothing.
+    """
+    if _clock.held > 0.0:
+        _clock.ask(error)
