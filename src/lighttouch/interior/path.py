@@ -227,8 +227,8 @@ def step(
     move, reach = moves.towards(lower, upper)
     length = min(1.0, reach)
     if count:
-        left = products_after(*at.pairs, *move.pairs, length)
-        centre = at.products / count * (left / at.products) ** 3
+        left, before = products_after(*at.pairs, *move.pairs, length), at.products
+        centre = before / count * (left / before) ** 3 if before > 0.0 else 0.0
         aim_at(program.below, program.above, *move.pairs, centre, lower, upper)
         move, length = _corrected(moves, centre, lower, upper)
     if program.smooth:
