@@ -238,7 +238,7 @@ def test_a_time_limit_that_comes_first_is_said_and_the_model_is_usable(folder, c
         "dear",
         "--drop",
         "price",
-        "--increasing",
+        "--decreasing",  # what the data do not say, so that training has something to do
         "area",
         "--time-limit",
         "1e-6",
@@ -726,6 +726,8 @@ def test_ctrl_c_leaves_a_usable_model(tmp_path):
     frame = pd.DataFrame(X, columns=list("abcdefgh")).assign(y=np.where(y, "good", "bad"))
     frame.to_parquet(tmp_path / "t.parquet")
     words = command("train", "t.parquet", "--target", "y", "--increasing", "a,b,c")
+    first = [*words, "--time-limit", "0.1", "-o", "first.lt"]
+    subprocess.run(first, cwd=tmp_path, capture_output=True, check=False)  # compiles
     process = subprocess.Popen(
         words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
