@@ -170,7 +170,7 @@ def test_fingerprints_see_every_part_and_only_the_content():
 SCRIPT = """
 import sys, numpy as np, lighttouch as lt
 sys.path.insert(0, {tests!r})
-from unit.test_checkpoints import problem, SOLVER
+from unit.test_checkpoint_files import problem, SOLVER
 result = lt.solve(problem(), SOLVER, iterations=400_000, checkpoint=sys.argv[1],
                   checkpoint_every=0.02)
 print(result.w.tobytes().hex())
@@ -197,6 +197,7 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path):
         output, _ = run.communicate()
         if run.returncode == 0:
             break
+        assert run.returncode == -signal.SIGKILL  # any other end would come again and again
     assert output.strip() == whole.w.tobytes().hex()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["run.ltc", "run.py"]
 
