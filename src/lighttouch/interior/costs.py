@@ -140,6 +140,9 @@ class InteriorCosts:
     """Stands for infinity: a slope that stays where it is."""
     repairs: int = 2
     """Corrections of the slopes for a bound; the second removes the rounding of the first."""
+    negligible_slope: float = 1e-10
+    """Of the largest slope, below which one is put to its bound where it keeps others from
+    balancing: too little to change a bound that is good to 1e-9."""
     correctors: int = 3
     """Corrections for centrality per step, while they lengthen it (Gondzio 1996). A solve each."""
     long_step: float = 0.95

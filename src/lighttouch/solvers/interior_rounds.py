@@ -26,7 +26,6 @@ from lighttouch.interior.path import (
     falling_lift,
     first_point,
     point_near,
-    repaired,
     step,
 )
 from lighttouch.interior.program import (
@@ -37,6 +36,7 @@ from lighttouch.interior.program import (
     with_rows,
     with_rows_scaled,
 )
+from lighttouch.interior.repair import repaired
 from lighttouch.interior.statement import least_bends, program_of
 from lighttouch.interior.systems import System
 from lighttouch.problem import Problem
@@ -298,12 +298,9 @@ class Round:
         return np.delete(ids, idle)
 
     def repaired(self, at: Point) -> Iterator[Point]:
-        """The point with slopes that leave nothing over, in two ways, in units of the problem."""
-        for settle in (False, True):
-            try:
-                yield repaired(self.system, at, self.lift, settle).times(self.units)
-            except RuntimeError:  # singular
-                continue
+        """The point with slopes that leave nothing over, in units of the problem."""
+        for point in repaired(self.system, at, self.lift):
+            yield point.times(self.units)
 
 
 def tightened(program: Program, margin: float) -> Program:
