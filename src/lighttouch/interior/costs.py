@@ -97,8 +97,9 @@ class InteriorCosts:
     """Steps without a better point. Budget."""
     better: float = 0.9
     """Of the merit so far that a point must reach to count as better."""
-    enough: float = 0.3
-    """Of the tolerance at which no further step is taken."""
+    enough: float = 0.03
+    """Of the tolerance at which no further step is taken: with 0.3, convex regression with 500
+    points takes 6 steps of 64 less and ends 5e-6 off."""
     enough_at_once: float = 1e-3
     """... where all rows are in use from the beginning, so that further steps are cheap."""
     first_goal: float = 1.0
@@ -160,8 +161,8 @@ class InteriorCosts:
     most_multipliers: int = 10_000_000
     """Constraints for which a vector of multipliers is made (80 MB)."""
     searching_lift: float = 1e-5
-    """Added to the diagonal of P while rows are looked for: where few rows hold them, parameters
-    that the objective does not know would run away."""
+    """Added to the diagonal of P while rows are looked for, times the root of the goal: where few
+    rows hold them, parameters that the objective does not know would run away."""
     last_lift: float = 1e-9
     """The same once they are found; bounds are repaired for it."""
     lift: float = 1e-8

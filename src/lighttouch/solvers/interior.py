@@ -273,6 +273,10 @@ class InteriorPoint(BaseSolver[InteriorState]):
         proven = state.best is not None and gap <= self.tolerance * state.scale
         return Status.CONVERGED if proven else Status.STALLED
 
+    def is_content(self, state: InteriorState) -> bool:
+        """Whether no other solver would find a better point, proven or not."""
+        return state.best is not None and state.gap <= self.tolerance * state.scale
+
     def solution(self, state: InteriorState) -> Vector:
         return state.w
 

@@ -97,6 +97,13 @@ class InteriorState(SolverState):
         return self.goal > self.last_goal
 
     @property
+    def lift(self) -> float:
+        """Added to the diagonal of P where rows are left out; it falls with the goal."""
+        if not self.searching:
+            return COSTS.last_lift
+        return max(COSTS.last_lift, COSTS.searching_lift * math.sqrt(self.goal))
+
+    @property
     def gap(self) -> float:
         return self.best_objective - self.bound
 
@@ -240,7 +247,7 @@ class Round:
         if by.margin:
             inner = tightened(inner, by.margin)
         if some:
-            lift = COSTS.searching_lift if state.searching else COSTS.last_lift
+            lift = state.lift
             inner = replace(inner, P=by.lifted(inner.P, lift))
         return cls(program, taken, inner, units, by.system(inner), lift, cuts.count)
 
@@ -315,7 +322,7 @@ def round_of(problem: Problem, model: Model, state: InteriorState) -> Round:
     and numbers, and whoever resumes it makes the round again.
     """
     kept: dict[int, Round] = prepared(problem, ("latest round", id(model)), dict)
-    way = [state.searching, state.attempt]
+    way = [state.lift, state.attempt]
     parts = (state.rows, state.cuts.slopes, state.cuts.right, np.array(way))
     key = hash(tuple(part.tobytes() for part in parts))
     if key not in kept:
