@@ -39,7 +39,7 @@ def program_of(objective: Objective, fold: bool = True) -> Program:
         ]
         return stacked([_plain(_zero(objective.dimension), np.zeros(objective.dimension)), *parts])
     if isinstance(objective, Quadratic):
-        return _plain(sparse.csr_matrix(objective.P), objective.q)
+        return stacked([_plain(objective.P, objective.q)])
     assert isinstance(objective, EmpiricalRisk)
     return stacked([_penalty(objective), *_losses(objective, fold)])
 
@@ -133,5 +133,4 @@ def _fold(X: Matrix) -> bool:
 def _folded(X: Matrix, y: Vector, share: Vector) -> Program:
     """sum share (x.w - y)^2 / 2 as a quadratic form."""
     weighted = sparse.diags(share) @ X if sparse.issparse(X) else share[:, None] * X
-    P = sparse.csr_matrix(X.T @ weighted)
-    return _plain(P, -np.asarray(X.T @ (share * y)), 0.5 * float(share @ np.square(y)))
+    return _plain(X.T @ weighted, -np.asarray(X.T @ (share * y)), 0.5 * float(share @ np.square(y)))

@@ -192,7 +192,7 @@ class SparseSystem:
         has_entry = np.diff(single.indptr) == 1
         self.single[0][has_entry], self.single[1][has_entry] = single.data, single.indices
         rows, self.equal = B[self.kept], program.is_equality[self.kept]
-        bend = program.P + sparse.identity(program.dimension)
+        bend = sparse.csr_matrix(program.P) + sparse.identity(program.dimension)
         lines = [[bend, rows.T], [rows, -sparse.identity(self.kept.size)]]
         matrix = sparse.bmat(lines, format="csc")
         self.order = np.argsort(_fill_reducing(matrix))

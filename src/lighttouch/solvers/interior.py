@@ -158,8 +158,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if feasible and everything and value < state.best_objective:
             self._keep(model, current, state, at, value)
         nearly = min(gap, at.products + left) if state.searching else gap
-        if feasible and not everything and nearly <= state.goal * scale:
-            return self._grow(problem, model, current, state, at, value)
+        reached = feasible and nearly <= state.goal * scale
+        if not everything and (reached or self._early(model, state)):
+            return self._grow(problem, model, current, state, at, value if feasible else math.inf)
         if state.best is not None and state.gap <= state.last_goal * state.scale:
             state.ended = True
             return
@@ -172,6 +173,12 @@ class InteriorPoint(BaseSolver[InteriorState]):
         done = at.products == 0.0 and bool(np.any(program.below | program.above))
         if done or state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps:
             self._give_up(state)
+
+    def _early(self, model: Model, state: InteriorState) -> bool:
+        """Whether to look for more dense rows before the round has reached its goal."""
+        is_near = state.near is not None or state.rounds > 0
+        enough = state.steps >= INTERIOR.dense_steps
+        return state.searching and enough and is_near and model.rows.any_dense
 
     def _worth_proving(self, state: InteriorState, value: float, scale: float) -> float:
         """The likely bound from which a proof is tried: a much smaller gap, or the first one within
@@ -213,16 +220,20 @@ class InteriorPoint(BaseSolver[InteriorState]):
         at: Point,
         value: float,
     ) -> None:
-        """Rows that the point breaks join the working set; without any it is a candidate."""
+        """Rows that the point breaks join the working set; without any it is a candidate, if its
+        value is finite (it keeps the rows of the working set).
+        """
         enough, searching = state.last_goal, state.searching
         state.steps, state.waited = 0, 0
+        state.rounds += 1
         state.least_merit = state.least_gap = math.inf
         broken = np.setdiff1d(model.rows.broken(at.x), state.rows)
         cuts = cuts_at(model.curved, at.x, INTERIOR.cuts_per_round)
         if broken.size + cuts.count == 0:
             if value < state.best_objective:
                 self._keep(model, current, state, at, value)
-            state.ended = state.goal <= enough or state.gap <= enough * state.scale
+            done = state.goal <= enough or state.gap <= enough * state.scale
+            state.ended = done and math.isfinite(value)
         elif state.last_rounds >= INTERIOR.last_rounds and self._nearest_will_do(
             problem, model, current, state, at
         ):

@@ -70,6 +70,7 @@ class InteriorState(SolverState):
     earlier: Earlier | None = None  # a point of this round or the one before to go on from
     repaired_at: float = math.inf  # the complementarity at which a bound was last repaired
     last_rounds: int = 0  # that began with rows still broken, at the last goal
+    rounds: int = 0
     attempt: int = 0
     steps: int = 0  # of this round
     waited: int = 0
@@ -131,7 +132,9 @@ class Arithmetic:
         return orthonormal_basis(program)
 
     def lifted(self, P: Matrix, lift: float) -> Matrix:
-        return P + lift * sparse.identity(P.shape[0])
+        if sparse.issparse(P):
+            return P + lift * sparse.identity(P.shape[0], format="csr")
+        return P + np.diag(np.full(P.shape[0], lift))
 
     def system(self, program: Program) -> System:
         return choose_system(program)[0]
