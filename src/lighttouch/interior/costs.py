@@ -83,6 +83,9 @@ class InteriorCosts:
     """Complementarity, relative to the objective, down to which points of a round are kept for the
     next to begin with: later ones are too near to the rows. Convex regression with 500 points takes
     56 steps with it, 67 with ten times as much, 61 with a tenth."""
+    most_towards_start: float = 0.01
+    """Of the way to a start that breaks no row, that a point is moved to break none either. Farther
+    away the objective grows too much, and another round is cheaper than asking."""
     near_gap: float = 0.1
     """... of a point made from a start that is near the optimum."""
     first_slacks: tuple[float, ...] = (50.0, 50.0, 1e4)

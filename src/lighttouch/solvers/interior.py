@@ -234,9 +234,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
                 self._keep(model, current, state, at, value)
             done = state.goal <= enough or state.gap <= enough * state.scale
             state.ended = done and math.isfinite(value)
-        elif state.last_rounds >= INTERIOR.last_rounds and self._nearest_will_do(
-            problem, model, current, state, at
-        ):
+        elif self._feasible_will_do(problem, model, current, state, at, value):
             state.ended = True
             return
         else:
@@ -250,19 +248,48 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if broken.size + cuts.count <= INTERIOR.few_new * state.rows.size or not broken.size:
             state.goal = max(state.goal * INTERIOR.goal_shrink, enough)
 
-    def _nearest_will_do(
-        self, problem: Problem, model: Model, current: Round, state: InteriorState, at: Point
+    def _feasible_will_do(
+        self,
+        problem: Problem,
+        model: Model,
+        current: Round,
+        state: InteriorState,
+        at: Point,
+        value: float,
     ) -> bool:
-        """Whether the nearest feasible point is good enough: where rows are broken along directions
-        in which the objective is flat, no further round is needed.
+        """Whether a feasible point near this one is good enough, so that no further round is
+        needed: one between this point and the start, or the nearest one after many rounds (rows
+        are broken along directions in which the objective is flat).
         """
-        nearest = feasible_set(problem.constraints, problem.domain).nearest(at.x).w
-        value = problem.objective.value(nearest)
-        if value - state.bound <= self.tolerance * max(abs(value), TINY):
-            self._keep(model, current, state, at, value)
-            state.best = nearest
-            return True
-        return False
+        if value - state.bound > self.tolerance * max(abs(value), TINY):
+            return False
+        found = self._towards_start(problem, state, at.x)
+        if found is None and state.last_rounds >= INTERIOR.last_rounds:
+            found = feasible_set(problem.constraints, problem.domain).nearest(at.x).w
+        if found is None:
+            return False
+        value = problem.objective.value(found)
+        if value - state.bound > self.tolerance * max(abs(value), TINY):
+            return False
+        self._keep(model, current, state, at, value)
+        state.best = found
+        return True
+
+    def _towards_start(self, problem: Problem, state: InteriorState, x: Vector) -> Vector | None:
+        """The point moved towards the start until it breaks no row, where the start breaks none:
+        constraints are convex. None where that would be far.
+        """
+        if problem.constraints.members > INTERIOR.most_multipliers:
+            return None
+        here, there = problem.constraints.values(x), problem.constraints.values(state.start)
+        broken = np.flatnonzero(here > 0.0)
+        if there.max(initial=0.0) > 0.0 or np.any(there[broken] == 0.0):
+            return None
+        share = float((here[broken] / (here[broken] - there[broken])).max(initial=0.0))
+        if share > INTERIOR.most_towards_start:
+            return None
+        share = min(1.0, share * (1.0 + COSTS.nearly_feasible))
+        return np.asarray(x + share * (state.start - x))
 
     def _give_up(self, state: InteriorState) -> None:
         """Once more, in another basis and from farther inside; then the end."""
