@@ -272,6 +272,7 @@ def _projected(problem: Problem, candidate: Vector, limit: float) -> Projected:
 def _judged(problem: Problem, solution: Vector, w: Vector, method: str, seconds: float) -> Answer:
     objective, violation = problem.objective.value(w), problem.violation(w)
     same = w is solution or np.array_equal(w, solution)
+    broken = violation > 0.0 and is_broken(problem, w)
     return Answer(
         w=w,
         solution=solution,
@@ -281,6 +282,6 @@ def _judged(problem: Problem, solution: Vector, w: Vector, method: str, seconds:
         violation_before=violation if same else problem.violation(solution),
         method=method,
         seconds=seconds,
-        broken=is_broken(problem, w),
-        broken_before=is_broken(problem, solution),
+        broken=broken,
+        broken_before=broken if same else is_broken(problem, solution),
     )

@@ -52,6 +52,10 @@ class InteriorCosts:
     """Entries of a sparse factor per second, whatever their products."""
     most_factor_entries: int = 50_000_000
     """Entries of a sparse factor at most (about a gigabyte)."""
+    tiled_products: float = 1e9
+    """Multiplications of a Gram matrix from which it is made of tiles on all cores."""
+    tile: int = 512
+    """Columns of a tile."""
     short: float = 2e-3
     """Seconds of a dense factor below which nothing else is looked at."""
     dense_share: float = 0.1
@@ -83,6 +87,8 @@ class InteriorCosts:
     """Complementarity, relative to the objective, down to which points of a round are kept for the
     next to begin with: later ones are too near to the rows. Convex regression with 500 points takes
     56 steps with it, 67 with ten times as much, 61 with a tenth."""
+    nearly_none: float = 0.02
+    """Of a working set that a round still adds, below which a feasible point nearby is tried."""
     most_towards_start: float = 0.01
     """Of the way to a start that breaks no row, that a point is moved to break none either. Farther
     away the objective grows too much, and another round is cheaper than asking."""

@@ -389,8 +389,8 @@ class ProjectionCosts:
     path_tolerance: float = 1e-13
     """Distance to the ball's surface, relative to the radius, at which the search ends."""
 
-    rows_at_once: int = 1024
-    """Dense rows whose length is computed at once, so that no second copy of all is made."""
+    entries_at_once: int = 1 << 16
+    """Of dense rows that are read several times at once: half a megabyte, which caches hold."""
 
     # ADMM: the same for every quadratic and every piece
 

@@ -234,7 +234,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
                 self._keep(model, current, state, at, value)
             done = state.goal <= enough or state.gap <= enough * state.scale
             state.ended = done and math.isfinite(value)
-        elif self._feasible_will_do(problem, model, current, state, at, value):
+        elif broken.size <= INTERIOR.nearly_none * state.rows.size and self._feasible_will_do(
+            problem, model, current, state, at, value
+        ):
             state.ended = True
             return
         else:
