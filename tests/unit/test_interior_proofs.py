@@ -11,7 +11,7 @@ from lighttouch.interior.runs import runs_of
 
 
 def convex_regression(n: int, as_risk: bool) -> lt.Problem:
-    """f_j >= f_i + g_i (x_j - x_i): slopes g have no bounds, and the objective does not know them."""
+    """f_j >= f_i + g_i (x_j - x_i): the slopes g have no bounds, and nothing bends along them."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(n, 2))
     y = (X**2).sum(axis=1) + 0.3 * rng.normal(size=n)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -132,6 +132,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
         at = state.point.times(current.units)
         state.x = at.x
         self._look(problem, model, current, state, at)
+        enough = state.best_objective - self.tolerance * state.scale
+        if state.ended and state.best is not None and state.proven < enough <= state.bound:
+            self._repair(model, current, state, enough)  # near the optimum, but not proven
 
     def _look(
         self, problem: Problem, model: Model, current: Round, state: InteriorState, at: Point
@@ -265,17 +268,20 @@ class InteriorPoint(BaseSolver[InteriorState]):
         """
         if value - state.bound > self.tolerance * max(abs(value), TINY):
             return False
-        found = self._towards_start(problem, state, at.x)
-        if found is None and state.last_rounds >= INTERIOR.last_rounds:
-            found = feasible_set(problem.constraints, problem.domain).nearest(at.x).w
-        if found is None:
-            return False
-        value = problem.objective.value(found)
-        if value - state.bound > self.tolerance * max(abs(value), TINY):
-            return False
-        self._keep(model, current, state, at, value)
-        state.best = found
-        return True
+        for found in self._feasible_near(problem, state, at.x):
+            value = problem.objective.value(found)
+            if value - state.bound <= self.tolerance * max(abs(value), TINY):
+                self._keep(model, current, state, at, value)
+                state.best = found
+                return True
+        return False
+
+    def _feasible_near(self, problem: Problem, state: InteriorState, x: Vector) -> Iterator[Vector]:
+        inside = self._towards_start(problem, state, x)
+        if inside is not None:
+            yield inside
+        if state.last_rounds >= INTERIOR.last_rounds:
+            yield feasible_set(problem.constraints, problem.domain).nearest(x).w
 
     def _towards_start(self, problem: Problem, state: InteriorState, x: Vector) -> Vector | None:
         """The point moved towards the start until it breaks no row, where the start breaks none:
@@ -291,7 +297,11 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if share > INTERIOR.most_towards_start:
             return None
         share = min(1.0, share * (1.0 + COSTS.nearly_feasible))
-        return np.asarray(x + share * (state.start - x))
+        found = x + share * (state.start - x)
+        inside = problem.domain.project(found)
+        size = max(1.0, float(np.abs(found).max(initial=0.0)))
+        apart = float(np.abs(inside - found).max(initial=0.0))
+        return np.asarray(inside) if apart <= COSTS.nearly_feasible * size else None
 
     def _give_up(self, state: InteriorState) -> None:
         """Once more, in another basis and from farther inside; then the end."""
