@@ -28,6 +28,9 @@ class InteriorCosts:
     """Larger shifts that are tried before the matrix counts as singular."""
     shift_growth: float = 100.0
     """From one to the next."""
+    residual: float = 1e-9
+    """Of the conditions of optimality, in scaled units, at which a quadratic under rows is at its
+    minimum. Tolerance."""
     scaling_sweeps: int = 8
     """Sweeps of Ruiz's scaling."""
     share_of_step: float = 0.995
@@ -94,6 +97,9 @@ class InteriorCosts:
     away the objective grows too much, and another round is cheaper than asking."""
     near_gap: float = 0.1
     """... of a point made from a start that is near the optimum."""
+    free_gap: float = 10.0
+    """... of the minimum of a quadratic without its rows: 11 steps on lattice models of 478 and 707
+    parameters, 15 with a tenth of it, 21 with a hundredth, 11 with ten times as much."""
     first_slacks: tuple[float, ...] = (50.0, 50.0, 1e4)
     """How far inside a path begins, in excesses of the worst row, at each attempt: nearer is
     faster, but ill-conditioned rows (LISWET) want to begin far away. The second is for small

@@ -29,6 +29,7 @@ from lighttouch import losses
 from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
+from lighttouch.interior.quadratic import quadratic_minimum
 from lighttouch.kernels.numerics.gram import grouped_gram, weighted_gram
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import EmpiricalRisk
@@ -48,7 +49,6 @@ from lighttouch.running import one_blas_thread, prepared, seconds_left
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.bounds import Normal, fenchel_bound
 from lighttouch.solvers.costs import COSTS, EPSILON
-from lighttouch.solvers.quadratic_interior import interior_minimum
 from lighttouch.validation import positive
 
 SQUARES = "X' diag(shares) X"  # what is prepared for squared errors: the same in every model
@@ -418,7 +418,7 @@ def _by_interior(
     if not np.isfinite(free).all():
         return None
     A = sparse.csr_matrix(rows.A)
-    found = interior_minimum(matrix, model.c, A, rows.b, free, tolerance**2)
+    found = quadratic_minimum(matrix, model.c, A, rows.b, free, tolerance**2)
     if found is None:
         return None
     at = state.splitting
