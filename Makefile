@@ -56,7 +56,7 @@ demo-ranking: .venv/installed  ## the paper's kind of model under 24,576 constra
 	@$(BIN)/python examples/ranking.py
 
 test: .venv/installed-test  ## set up everything and run the tests
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 # The build for the CPU: the plain one brings gigabytes for cards.
 .venv/installed-torch: .venv/installed-test

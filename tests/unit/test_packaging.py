@@ -32,17 +32,15 @@ def imported(statements: list[ast.stmt]) -> set[str]:
     return {DISTRIBUTIONS.get(name, name) for name in found - ours}
 
 
-FILES = sorted(PACKAGE.rglob("*.py"))
-TREES = [ast.parse(path.read_text("utf-8")) for path in FILES]
-CORE = [
-    tree for path, tree in zip(FILES, TREES, strict=True) if PACKAGE / "torch" not in path.parents
-]
-
-
 def test_dependencies_are_what_is_imported():
-    needed = set().union(*(imported(tree.body) for tree in CORE))
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
+    core = [tree for path, tree in trees.items() if PACKAGE / "torch" not in path.parents]
+    needed = set().union(*(imported(tree.body) for tree in core))
     everywhere = set().union(
-        *(imported([n for n in ast.walk(tree) if isinstance(n, ast.stmt)]) for tree in TREES)
+        *(
+            imported([n for n in ast.walk(tree) if isinstance(n, ast.stmt)])
+            for tree in trees.values()
+        )
     )
     declared = names(PROJECT["dependencies"])
     extras = PROJECT["optional-dependencies"]
