@@ -26,6 +26,7 @@ from lighttouch.errors import (
     CheckpointMismatchError,
     ConstraintError,
     DataError,
+    EngineError,
     InfeasibleConstraintsError,
     ModelFileError,
 )
@@ -68,6 +69,7 @@ from lighttouch.solvers import (
 )
 
 if TYPE_CHECKING:
+    from lighttouch.engines import Processes, Ray
     from lighttouch.estimators import (
         ConstrainedLinearClassifier,
         ConstrainedLinearRegressor,
@@ -103,6 +105,8 @@ _LAZY = {
     "LatticeRanker": "lighttouch.estimators",
     "LatticeRegressor": "lighttouch.estimators",
     "MonotoneRegressor": "lighttouch.estimators",
+    "Processes": "lighttouch.engines",
+    "Ray": "lighttouch.engines",
     "load": "lighttouch.estimators",
     "CategoryOrder": "lighttouch.estimators.rules.shapes",
     "Concave": "lighttouch.estimators.rules.shapes",
@@ -158,6 +162,7 @@ __all__ = [
     "Dominates",
     "EdgeworthTrust",
     "EmpiricalRisk",
+    "EngineError",
     "EpsilonInsensitive",
     "Everywhere",
     "Finding",
@@ -186,6 +191,7 @@ __all__ = [
     "PairwiseRisk",
     "PracticalLightTouch",
     "Problem",
+    "Processes",
     "Progress",
     "Projected",
     "ProjectedSGD",
@@ -194,6 +200,7 @@ __all__ = [
     "QuadraticSteps",
     "Quantile",
     "RangeDominates",
+    "Ray",
     "Result",
     "SampledAdaGrad",
     "Simplex",

@@ -45,3 +45,7 @@ class CheckpointMismatchError(RuntimeError):
 
 class ProjectionError(RuntimeError):
     """No method came near the feasible set, and none proved it empty."""
+
+
+class EngineError(RuntimeError):
+    """Work in parts could not be done: workers were lost again and again, or one took too long."""

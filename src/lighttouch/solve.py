@@ -37,8 +37,9 @@ from lighttouch.driving import (
 )
 from lighttouch.errors import CheckpointMismatchError, DataError, ProjectionError
 from lighttouch.fingerprints import fingerprint
-from lighttouch.interfaces import AnySolver, Solver
+from lighttouch.interfaces import AnySolver, Engine, Solver
 from lighttouch.kernels.state.iterate import new_counters
+from lighttouch.mapping import working_with
 from lighttouch.problem import Problem
 from lighttouch.result import History, Result, RunState, Status
 from lighttouch.running import Interrupts, OutOfTimeError, Stopwatch, within
@@ -68,6 +69,7 @@ def solve(
     project: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = EVERY,
+    engine: Engine | None = None,
     device: Any = None,
 ) -> Result:
     """Minimise the problem's objective under its constraints.
@@ -104,6 +106,9 @@ def solve(
         same bits as if it had never been interrupted. It stays when the run has ended.
     checkpoint_every : float, default=30.0
         Seconds between two writings of the file.
+    engine : Engine, default=None
+        What computes the shards of a `ShardedRisk`: `lt.Processes(workers)`, `lt.Ray(address)`, or
+        None for this process. The result is the same, to the bit.
     device : str, default=None
         Where PyTorch solves it, "cuda" say: `InteriorPoint` with all rows and matrices there. None
         is here, without PyTorch, unless the rows are a tensor (`lighttouch.torch.TensorRows`).
@@ -128,7 +133,11 @@ def solve(
     array([2., 2., 2.])
     """
     place = _device(problem, device)
-    with Interrupts() as interrupts, checkpointing(checkpoint, checkpoint_every) as file:
+    with (
+        Interrupts() as interrupts,
+        checkpointing(checkpoint, checkpoint_every) as file,
+        working_with(engine),
+    ):
         run_on = _Run
         if place is not None:
             on_device = importlib.import_module("lighttouch.torch.device")
