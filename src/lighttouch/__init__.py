@@ -40,6 +40,7 @@ from lighttouch.objectives import (
     PairwiseRisk,
     Quadratic,
     Quantile,
+    ShardedRisk,
     Tweedie,
     WeightedSum,
 )
@@ -203,6 +204,7 @@ __all__ = [
     "Ray",
     "Result",
     "SampledAdaGrad",
+    "ShardedRisk",
     "Simplex",
     "SlopeBound",
     "Status",

@@ -9,6 +9,10 @@ class DataError(ValueError):
     """The examples cannot be used: not finite, empty, of the wrong shape or type."""
 
 
+class NoExamplesError(DataError):
+    """There is no example at all; of a shard that is no error."""
+
+
 class ConstraintError(ValueError):
     """The constraints cannot be used as given."""
 

@@ -141,6 +141,10 @@ class Engine(Protocol):
     def workers(self) -> int:
         """How many tasks are computed at the same time."""
 
+    @property
+    def session(self) -> int:
+        """Another number whenever workers were started anew: what was shared before is gone."""
+
     def __enter__(self) -> Engine:
         """Start the workers; inside another block of the same engine, nothing."""
 

@@ -52,6 +52,7 @@ class InProcess:
     """The engine that stands for None: one task after the other, in this process."""
 
     workers = 1
+    session = 0
 
     def __enter__(self) -> InProcess:
         return self

@@ -40,6 +40,7 @@ from lighttouch.fingerprints import fingerprint
 from lighttouch.interfaces import AnySolver, Engine, Solver
 from lighttouch.kernels.state.iterate import new_counters
 from lighttouch.mapping import working_with
+from lighttouch.objectives import ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.result import History, Result, RunState, Status
 from lighttouch.running import Interrupts, OutOfTimeError, Stopwatch, within
@@ -150,7 +151,7 @@ def solve(
                 f"{other} and resume cannot be given together: a resumed run goes on from where it "
                 "was"
             )
-        objection = solver.objection_to(problem)
+        objection = _shards_objection(problem, solver) or solver.objection_to(problem)
         if objection:
             raise ValueError(f"{type(solver).__name__} cannot take this problem: {objection}")
         budget = Budget(problem, solver, iterations, time_limit)
@@ -165,6 +166,18 @@ def solve(
         result = run.result(status, run.answer(status, project), project)
         LOG.log(logging.INFO if status in GOOD_ENDINGS else logging.WARNING, "%s", told_end(result))
         return result
+
+
+def _shards_objection(problem: Problem, solver: AnySolver) -> str | None:
+    """A solver that draws single examples needs them all in this process."""
+    if not isinstance(problem.objective, ShardedRisk):
+        return None
+    if isinstance(solver, BaseSolver) and solver.takes_shards:
+        return None
+    return (
+        "its examples are in shards (ShardedRisk), and it draws from all of them; use Automatic, "
+        "Accelerated or QuadraticSteps"
+    )
 
 
 def _device(problem: Any, device: Any) -> Any:
@@ -480,8 +493,10 @@ class _Run:
             if math.isfinite(gap)
             else []
         )
+        objective = self.problem.objective
         notes = [
             *self.solver.notes(self.state),
+            *([objective.memory()] if isinstance(objective, ShardedRisk) else []),
             *proven,
             f"compilation and other preparation took {compiling:.2f} s, not included in the "
             "seconds",

@@ -103,6 +103,7 @@ class Ray:
         self.address = address
         self.most = None if workers is None else positive_int(workers, "workers")
         self.timeout = positive(timeout, "timeout")
+        self.session = 0
         self._entered = 0
         self._ours = False  # whether we connected, and so disconnect
         self._remote: Any = None
@@ -128,6 +129,7 @@ class Ray:
     def __enter__(self) -> Ray:
         """Connect, or start a Ray of this machine."""
         if self._entered == 0:
+            self.session += 1
             ray = _ray()
             self._ours = not ray.is_initialized()
             if self._ours:

@@ -137,6 +137,7 @@ class Processes:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         self.workers = positive_int(cores or 1 if workers is None else workers, "workers")
         self.timeout = positive(timeout, "timeout")
+        self.session = 0
         self._entered = 0
         self._pool: list[_Worker] = []
         self._folder: Path | None = None
@@ -157,6 +158,7 @@ class Processes:
         """Start the workers; they stay until the end of the outermost block."""
         self._entered += 1
         if self._entered == 1:
+            self.session += 1
             memory = Path("/dev/shm")  # a file system in memory, where there is one
             place = memory if os.access(memory, os.W_OK) else None
             self._folder = Path(tempfile.mkdtemp(prefix="lighttouch-", dir=place))
