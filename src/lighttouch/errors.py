@@ -9,6 +9,10 @@ class DataError(ValueError):
     """The examples cannot be used: not finite, empty, of the wrong shape or type."""
 
 
+class NoExamplesError(DataError):
+    """There is no example at all; of a shard that is no error."""
+
+
 class ConstraintError(ValueError):
     """The constraints cannot be used as given."""
 
@@ -45,3 +49,7 @@ class CheckpointMismatchError(RuntimeError):
 
 class ProjectionError(RuntimeError):
     """No method came near the feasible set, and none proved it empty."""
+
+
+class EngineError(RuntimeError):
+    """Work in parts could not be done: workers were lost again and again, or one took too long."""

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from lighttouch.arrays import Matrix, Vector
-from lighttouch.errors import DataError
+from lighttouch.errors import DataError, NoExamplesError
 from lighttouch.kernels.verbs.custom_losses import examples_with_loss
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.kernels.verbs.objectives import DenseExamples, SparseExamples
@@ -75,9 +75,8 @@ class EmpiricalRisk(RecordObjective):
         self.X: Matrix = finite_matrix(X, "X", own=copy)
         self.examples, self.dimension = self.X.shape
         if self.examples == 0 or self.dimension == 0:
-            raise DataError(
-                f"X must hold at least one row and one column, got shape {self.X.shape}"
-            )
+            kind = NoExamplesError if self.dimension else DataError
+            raise kind(f"X must hold at least one row and one column, got shape {self.X.shape}")
         self.loss = loss
         self.loss_row: LossRow = loss_of(loss)
         _refuse_other_count(self.loss_row, self.examples)

@@ -34,7 +34,7 @@ from lighttouch.interior.balance import balanced_value, balancing_moves
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.program import Program, Smooth
 from lighttouch.losses import conjugate_values, quadratic
-from lighttouch.objectives import EmpiricalRisk, Quadratic
+from lighttouch.objectives import EmpiricalRisk, Quadratic, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections.result import EXACT, Certificate
 from lighttouch.running import prepared
@@ -189,6 +189,16 @@ def _factor(H: Floats) -> Factor | None:
         return cast(Factor, scipy.linalg.cho_factor(H, lower=True, check_finite=False))
     except scipy.linalg.LinAlgError:
         return None
+
+
+def whole_minorant(objective: Objective, x: Vector, width: float) -> tuple[float, Vector] | None:
+    """The same of an objective in shards: the mean of its parts' lines is a line below the mean."""
+    if not isinstance(objective, ShardedRisk):
+        return minorant(objective, x, width)
+    if minorant(objective.template, x, width) is None or not objective.survey.alike:
+        return None
+    value, gradient = objective.mean(minorant, x, width)
+    return float(value), gradient
 
 
 def minorant(objective: Objective, x: Vector, width: float) -> tuple[float, Vector] | None:
