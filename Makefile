@@ -74,7 +74,7 @@ bench-torch: .venv/installed-torch  ## what LightTouch costs in PyTorch, and Coo
 	@$(BIN)/python -m benchmarks.torch
 
 lint: .venv/installed-test  ## style, types and import rules
-	@$(BIN)/python -m ruff check src tests benchmarks examples
+	@$(BIN)/python -m ruff check src tests benchmarks examples docs
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
 

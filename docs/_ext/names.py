@@ -1,4 +1,4 @@
-"""The role of `single backticks` in docstrings: a link where it names something public, else code."""
+"""The role of `single backticks` in docstrings: a link to a public name, and else code."""
 
 from __future__ import annotations
 

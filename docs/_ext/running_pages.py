@@ -1,8 +1,7 @@
 """Runs the ```python blocks of the Markdown pages, in order, and shows what they print.
 
-Each page has variables and a working folder of its own. An exception fails the build. A page that
-begins with the line `<!-- not run here -->` in its text is left alone, for example because a test
-runs a smaller version of it. Output that a page writes out itself (a block without a language
+Each page has variables and a working folder of its own. An exception fails the build. A page with
+the comment `% not run here` is left alone, for example because a test runs a smaller version of it. Output that a page writes out itself (a block without a language
 right after the code) is not shown a second time.
 """
 
@@ -11,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import io
 import tempfile
-import warnings
 from typing import Any
 
 from docutils import nodes
@@ -45,8 +43,7 @@ def _run(code: str, page: str, known: dict[str, Any]) -> str:
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
-            with warnings.catch_warnings():
-                exec(compile(code, page, "exec"), known)
+            exec(compile(code, page, "exec"), known)
     except Exception as problem:
         LOGGER.warning("code of %s: %s: %s\n%s", page, type(problem).__name__, problem, code)
     return printed.getvalue().rstrip()
