@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 
 FOLDER = "api"
+LIST = Path(__file__).parents[1] / "families.toml"
 
 
 @dataclass(frozen=True)
@@ -31,224 +33,16 @@ class Family:
     module: str = "lighttouch"
 
 
-FAMILIES = (
-    Family(
-        "solving",
-        "Problems and results",
-        "State a problem, solve it, read the result. :doc:`/results` explains how to read one.",
-        (
-            "Problem",
-            "solve",
-            "Result",
-            "Status",
-            "History",
-            "Progress",
-            "check",
-            "CheckReport",
-            "Finding",
-            "project",
-            "Projected",
-        ),
-    ),
-    Family(
-        "objectives",
-        "Objectives and losses",
-        "What is minimised. :doc:`/problems` shows them at work.",
-        (
-            "EmpiricalRisk",
-            "PairwiseRisk",
-            "Quadratic",
-            "WeightedSum",
-            "CustomObjective",
-            "Huber",
-            "Quantile",
-            "EpsilonInsensitive",
-            "Tweedie",
-            "CustomLoss",
-        ),
-    ),
-    Family(
-        "constraints",
-        "Constraints and domains",
-        "What must hold. :doc:`/own_constraints` shows how to write your own.",
-        (
-            "LinearConstraints",
-            "LinearEqualities",
-            "GeneratedRows",
-            "ordering",
-            "order",
-            "bounds",
-            "canonical_examples",
-            "NormConstraints",
-            "QuadraticConstraints",
-            "ConvexConstraints",
-            "stack",
-            "Box",
-            "Ball",
-            "Simplex",
-            "Everywhere",
-        ),
-    ),
-    Family(
-        "estimators",
-        "Models for tables",
-        "Estimators for scikit-learn. :doc:`/estimators` is the guide.",
-        (
-            "LatticeRegressor",
-            "LatticeClassifier",
-            "LatticeRanker",
-            "ConstrainedLinearRegressor",
-            "ConstrainedLinearClassifier",
-            "MonotoneRegressor",
-            "ConvexRegressor",
-            "load",
-        ),
-    ),
-    Family(
-        "rules",
-        "Rules for columns",
-        "What `shape_constraints` takes. :doc:`/estimators` says on which scale each rule holds.",
-        (
-            "Convex",
-            "Concave",
-            "Unimodal",
-            "SlopeBound",
-            "CategoryOrder",
-            "EdgeworthTrust",
-            "TrapezoidTrust",
-            "Dominates",
-            "RangeDominates",
-            "JointlyMonotonic",
-            "Supermodular",
-            "Submodular",
-        ),
-    ),
-    Family(
-        "lattices",
-        "Lattices",
-        "A table on a grid, interpolated in between. :doc:`/lattice` has the conventions.",
-        ("Lattice",),
-    ),
-    Family(
-        "lattice_rules",
-        "Rules for lattices",
-        "Each function returns the rows that are necessary and sufficient for its rule.",
-        (
-            "increasing",
-            "decreasing",
-            "bounds",
-            "unimodal",
-            "slope",
-            "convex",
-            "concave",
-            "edgeworth",
-            "trapezoid",
-            "supermodular",
-            "submodular",
-            "dominance",
-            "range_dominance",
-            "joint_monotonicity",
-        ),
-        module="lighttouch.lattice",
-    ),
-    Family(
-        "solvers",
-        "Solvers",
-        "Without a solver, :py:obj:`lighttouch.solve` runs :py:obj:`lighttouch.Automatic`. "
-        ":doc:`/default_solver` explains it, :doc:`/algorithms` the paper's.",
-        (
-            "Automatic",
-            "InteriorPoint",
-            "Accelerated",
-            "SampledAdaGrad",
-            "AlternatingDirections",
-            "QuadraticSteps",
-            "CuttingPlanes",
-            "FullTouch",
-            "LightTouch",
-            "MidTouch",
-            "PracticalLightTouch",
-            "ProjectedSGD",
-            "ApproxSGD",
-            "OnlineFrankWolfe",
-            "LocalFrankWolfe",
-            "InverseSqrt",
-            "InverseTime",
-            "AdaGrad",
-        ),
-    ),
-    Family(
-        "torch",
-        "PyTorch",
-        "``lighttouch.torch`` needs PyTorch. :doc:`/pytorch` is the guide.",
-        (
-            "LightTouch",
-            "Audit",
-            "Lattice",
-            "Calibrator",
-            "Linear",
-            "LayerCertificate",
-            "keep_feasible",
-            "TensorRows",
-        ),
-        module="lighttouch.torch",
-    ),
-    Family(
-        "theory",
-        "Theory",
-        "The paper's bounds and plans as functions. :doc:`/theory` shows each at work.",
-        (
-            "Constants",
-            "plan_full",
-            "plan_light",
-            "plan_mid",
-            "Plan",
-            "full_bound",
-            "light_bound",
-            "mid_bound",
-            "staleness_bound",
-            "full_step_size",
-            "light_step_size",
-            "light_constraint_batch",
-            "mid_weight_step_size",
-            "boundary_gradient",
-            "penalty_from_interior_point",
-            "penalty_above",
-            "distance_to_feasible",
-            "box_penalty",
-            "ordering_penalty",
-            "linear_penalty",
-            "box_boundary_gradient",
-            "ordering_boundary_gradient",
-            "linear_boundary_gradient",
-            "PENALTY_MARGIN",
-            "Sizes",
-            "comparison_table",
-            "iterations_table",
-            "checks_table",
-            "ComparisonRow",
-        ),
-        module="lighttouch.theory",
-    ),
-    Family(
-        "errors",
-        "Errors",
-        "Each says what must hold, what was given and what to try.",
-        (
-            "DataError",
-            "ConstraintError",
-            "InfeasibleConstraintsError",
-            "CheckpointMismatchError",
-            "ModelFileError",
-        ),
-    ),
-)
+def families() -> tuple[Family, ...]:
+    """What docs/families.toml says."""
+    told = tomllib.loads(LIST.read_text("utf-8"))["family"]
+    return tuple(Family(**{**each, "names": tuple(each["names"])}) for each in told)
 
 
-def missing_or_double(families: tuple[Family, ...] = FAMILIES) -> list[str]:
+def missing_or_double() -> list[str]:
     """Public names that are in no family or in two, and names that are not public."""
     wanted = set(public_objects())
-    given = Counter(f"{each.module}.{name}" for each in families for name in each.names)
+    given = Counter(f"{each.module}.{name}" for each in families() for name in each.names)
     return sorted((wanted ^ set(given)) | {name for name, times in given.items() if times > 1})
 
 
@@ -304,10 +98,10 @@ def _indent(text: str) -> str:
 def write_pages(app: Sphinx) -> None:
     """Write each page that has changed."""
     if wrong := missing_or_double():
-        raise ConfigError(f"docs/_ext/families.py must hold each public name once: {wrong}")
+        raise ConfigError(f"docs/families.toml must hold each public name once: {wrong}")
     folder = Path(app.srcdir) / FOLDER
     folder.mkdir(exist_ok=True)
-    for family in FAMILIES:
+    for family in families():
         path, text = folder / f"{family.file}.rst", page(family)
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")

@@ -1,8 +1,9 @@
 """Runs the ```python blocks of the Markdown pages, in order, and shows what they print.
 
 Each page has variables and a working folder of its own. An exception fails the build. A page with
-the comment `% not run here` is left alone, for example because a test runs a smaller version of it. Output that a page writes out itself (a block without a language
-right after the code) is not shown a second time.
+the comment `% not run here` is left alone, for example because a test runs a smaller version of it.
+Output that a page writes out itself (a block without a language right after the code) is not shown
+a second time.
 """
 
 from __future__ import annotations
