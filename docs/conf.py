@@ -48,6 +48,10 @@ autodoc_class_signature = "mixed"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 run_pages = not QUICK
+pages_run_elsewhere = {
+    "experiments": "by tests/end_to_end/test_experiments.py: it takes minutes",
+    "pytorch": "by tests/torch/test_documents.py, with fewer steps: it takes minutes",
+}
 
 
 def fast_pieces() -> str:

@@ -48,9 +48,21 @@ def missing_or_double() -> list[str]:
 
 def page(family: Family) -> str:
     """The reStructuredText of one family."""
-    names = "\n".join(f"- :py:obj:`{family.module}.{name}`" for name in family.names)
-    parts = [_heading(family.title, "="), family.about, f".. rst-class:: names\n\n{_indent(names)}"]
+    parts = [_heading(family.title, "="), family.about, _listed(family)]
     return "\n\n".join([*parts, *(_entry(family.module, name) for name in family.names)]) + "\n"
+
+
+def index(told: tuple[Family, ...]) -> str:
+    """The page that lists the families."""
+    lines = [_heading("API", "="), "Every public name, from its docstring, one page per family."]
+    lines.append(":doc:`/reference` has the same names on one page, a line each.")
+    lines += [f":doc:`{each.file}`\n   {_listed(each)}" for each in told]
+    files = "\n".join(each.file for each in told)
+    return "\n\n".join([*lines, f".. toctree::\n   :hidden:\n\n{_indent(files)}"]) + "\n"
+
+
+def _listed(family: Family) -> str:
+    return ", ".join(f":py:obj:`~{family.module}.{name}`" for name in family.names)
 
 
 def _entry(module: str, name: str) -> str:
@@ -101,8 +113,9 @@ def write_pages(app: Sphinx) -> None:
         raise ConfigError(f"docs/families.toml must hold each public name once: {wrong}")
     folder = Path(app.srcdir) / FOLDER
     folder.mkdir(exist_ok=True)
-    for family in families():
-        path, text = folder / f"{family.file}.rst", page(family)
+    texts = {family.file: page(family) for family in families()} | {"index": index(families())}
+    for name, text in texts.items():
+        path = folder / f"{name}.rst"
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
 

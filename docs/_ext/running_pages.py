@@ -1,9 +1,8 @@
 """Runs the ```python blocks of the Markdown pages, in order, and shows what they print.
 
-Each page has variables and a working folder of its own. An exception fails the build. A page with
-the comment `% not run here` is left alone, for example because a test runs a smaller version of it.
-Output that a page writes out itself (a block without a language right after the code) is not shown
-a second time.
+Each page has variables and a working folder of its own. An exception fails the build. Pages named
+in `pages_run_elsewhere` (conf.py) are left alone. Output that a page writes out itself, in a block
+without a language right after the code, is not shown a second time.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
-LEFT_ALONE = "not run here"
 LANGUAGE = "python"
 
 
@@ -28,9 +26,7 @@ def run_page(app: Sphinx, doctree: nodes.document) -> None:
     blocks = [
         each for each in doctree.findall(nodes.literal_block) if each.get("language") == LANGUAGE
     ]
-    if not app.config.run_pages or not str(app.env.doc2path(page)).endswith(".md"):
-        return
-    if not blocks or any(LEFT_ALONE in each.astext() for each in doctree.findall(nodes.comment)):
+    if page in app.config.pages_run_elsewhere or not app.config.run_pages or not blocks:
         return
     known: dict[str, Any] = {"__name__": "page"}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
@@ -61,5 +57,6 @@ def _show(block: nodes.literal_block, printed: str) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("run_pages", True, "env", bool)
+    app.add_config_value("pages_run_elsewhere", {}, "env", dict)
     app.connect("doctree-read", run_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
