@@ -64,8 +64,10 @@ def escape_bars(
 ) -> None:
     """|x| is an absolute value in our docstrings, not a substitution."""
     for number, line in enumerate(lines):
-        if not line.lstrip().startswith((">>>", "...")) and "`" not in line:
-            lines[number] = re.sub(r"\|(?=[^|]+\|)", r"\\|", line)
+        if not line.lstrip().startswith((">>>", "...")):
+            parts = re.split(r"(`[^`]*`)", line)  # text, code, text, ...
+            parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
+            lines[number] = "".join(parts)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -26,7 +26,8 @@ def run_page(app: Sphinx, doctree: nodes.document) -> None:
     blocks = [
         each for each in doctree.findall(nodes.literal_block) if each.get("language") == LANGUAGE
     ]
-    if page in app.config.pages_run_elsewhere or not app.config.run_pages or not blocks:
+    elsewhere = page in app.config.pages_run_elsewhere or not app.env.doc2path(page).match("*.md")
+    if elsewhere or not app.config.run_pages:
         return
     known: dict[str, Any] = {"__name__": "page"}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
