@@ -40,10 +40,7 @@ default_role = "name"
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
-suppress_warnings = [
-    "config.cache",  # what the gallery is told cannot be pickled
-    "toc.empty_glob",  # docs/large.md lists pages that may not be there
-]
+suppress_warnings = ["config.cache"]  # what the gallery is told cannot be pickled
 
 autodoc_typehints = "none"  # the docstrings say the types in words
 autodoc_member_order = "bysource"
