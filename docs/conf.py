@@ -37,6 +37,7 @@ exclude_patterns = ["_build", "README.md", "gallery/*", "Thumbs.db"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 nitpicky = True
 default_role = "name"
+smartquotes = False  # "squared" in a docstring is a value to type
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
