@@ -34,6 +34,11 @@ class Quantile:
         Strictly between 0 and 1; 0.5 gives half the absolute loss. An array has one level for each
         example.
 
+    Raises
+    ------
+    ValueError
+        If a level does not lie strictly between 0 and 1.
+
     Examples
     --------
     >>> import lighttouch as lt
@@ -78,6 +83,11 @@ class Huber:
     threshold : float, default=1.0
         The error from which on the loss is straight; the loss "huber" has threshold 1.
 
+    Raises
+    ------
+    ValueError
+        If the threshold is not positive.
+
     Examples
     --------
     >>> import lighttouch as lt
@@ -99,6 +109,11 @@ class EpsilonInsensitive:
     ----------
     epsilon : float, default=0.1
         Errors up to epsilon cost nothing; 0 gives the absolute loss.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is negative.
 
     Examples
     --------
@@ -124,6 +139,11 @@ class Tweedie:
     ----------
     power : float, default=1.5
         Strictly between 1 (Poisson: use the loss "poisson") and 2 (gamma: use "gamma").
+
+    Raises
+    ------
+    ValueError
+        If the power does not lie strictly between 1 and 2.
 
     Examples
     --------
@@ -162,6 +182,11 @@ class CustomLoss:
         Which targets it takes: "any", "labels" (-1 and +1), "nonnegative" or "positive".
     compiled : bool, default=True
         Whether numba compiles the functions; False calls them from Python, which is slow.
+
+    Raises
+    ------
+    ValueError
+        If a function is none, or cannot be compiled.
 
     Examples
     --------

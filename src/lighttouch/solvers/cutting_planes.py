@@ -106,6 +106,11 @@ class CuttingPlanes(BaseSolver[CuttingPlanesState]):
     tolerance : float, default=1e-3
         Relative gap to the optimum at which the run ends.
 
+    Raises
+    ------
+    ValueError
+        If the tolerance is not a positive number.
+
     Examples
     --------
     >>> norm = lt.CustomObjective(2, lambda i, w: abs(w - 1.0).max(),

@@ -54,6 +54,11 @@ class InteriorPoint(BaseSolver[InteriorState]):
     near : bool, default=False
         Whether the start is near the optimum, so that the path begins there.
 
+    Raises
+    ------
+    ValueError
+        If the tolerance is not a positive number.
+
     Examples
     --------
     >>> rows = lt.LinearConstraints([[1.0, 1.0, 1.0], [1.0, -1.0, 2.0]], [1.0, 0.0])

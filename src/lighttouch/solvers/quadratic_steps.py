@@ -201,6 +201,11 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
     tolerance : float, default 1e-6
         Relative gain of a step below which the kinks' rounding is narrowed, or the run ends.
 
+    Raises
+    ------
+    ValueError
+        If the tolerance is not a positive number.
+
     Examples
     --------
     >>> import lighttouch as lt
