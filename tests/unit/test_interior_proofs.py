@@ -1,13 +1,21 @@
 """What the interior point proves, and how it ends."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import lighttouch as lt
 from lighttouch.interior import tiles
+from lighttouch.interior.again import point_again
 from lighttouch.interior.costs import COSTS
+from lighttouch.interior.path import Point
+from lighttouch.interior.program import with_rows, with_rows_scaled
 from lighttouch.interior.runs import runs_of
+from lighttouch.interior.statement import program_of, quadratic_program
+from lighttouch.solvers.bounds import minorant
+from lighttouch.solvers.interior_rounds import model_of
 
 
 def convex_regression(n: int, as_risk: bool) -> lt.Problem:
@@ -63,7 +71,7 @@ def test_tiles_give_the_gram_matrix_and_the_same_bits_on_one_core(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = np.random.default_rng(0).normal(size=(300, 150))
-    monkeypatch.setattr(tiles, "COSTS", _costs(tile=64, tiled_products=0.0))
+    monkeypatch.setattr(tiles, "COSTS", replace(COSTS, tile=64, tiled_products=0.0))
     H = np.zeros((150, 150), order="F")
     tiles.add_gram(H, rows)
     assert np.allclose(np.tril(H), np.tril(rows.T @ rows), rtol=1e-13)
@@ -72,12 +80,6 @@ def test_tiles_give_the_gram_matrix_and_the_same_bits_on_one_core(
         monkeypatch.setattr(tiles, "_threads", lambda: alone)
         tiles.add_gram(again, rows)
     assert np.array_equal(np.tril(H), np.tril(again))
-
-
-def _costs(**values: float) -> object:
-    from dataclasses import replace
-
-    return replace(COSTS, **values)
 
 
 def test_runs_are_the_same_rows() -> None:
@@ -101,3 +103,62 @@ def test_runs_are_the_same_rows() -> None:
     assert np.allclose(np.tril(H), np.tril(dense.T @ (weights[:, None] * dense)))
     scattered = sp.random(900, 50, density=0.2, random_state=0, format="csr")
     assert runs_of(scattered) is None
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "logistic", lt.Quantile(0.3)])
+def test_a_minorant_lies_below_the_objective(loss: object) -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(25, 4)), np.sign(rng.normal(size=25))
+    risk = lt.EmpiricalRisk(X, y, loss, l1=0.05, l2=0.1)
+    for width in (1e-6, 1e-2, 1.0):
+        x = rng.normal(size=4)
+        found = minorant(risk, x, width)
+        assert found is not None
+        value, gradient = found
+        for v in x + rng.normal(size=(50, 4)) * np.logspace(-3, 1, 50)[:, None]:
+            bent = 0.5 * 0.1 * float((v - x) @ (v - x))
+            below = value + float(gradient @ (v - x)) + bent
+            assert below <= risk.value(v) + 1e-12 * abs(risk.value(v))
+    assert minorant(risk, x, 1e-6)[0] == pytest.approx(risk.value(x), rel=1e-5)
+
+
+def test_rows_scaled_in_given_units_are_the_same_program() -> None:
+    problem = polytope(12, 30)
+    rows = problem.constraints
+    program = with_rows(
+        program_of(problem.objective), (rows.A * 1e3,), rows.b * 1e3, np.zeros(30, dtype=bool)
+    )
+    columns = np.exp2(np.arange(12) % 4 - 2.0)
+    inner, units = with_rows_scaled(program, columns)
+    largest = np.abs(inner.rows.toarray()).max(axis=1)
+    assert np.all((largest >= 0.5) & (largest <= 2.0))
+    x = np.random.default_rng(2).normal(size=12)
+    u = program.forward(units.parameters(x)) - program.centre
+    assert np.array_equal(inner.forward(x) - inner.centre, u * units.rows)
+    assert np.array_equal(units.inner(units.parameters(x)), x)
+
+
+def test_a_round_begins_where_the_last_one_was_with_room_for_new_rows() -> None:
+    rng = np.random.default_rng(3)
+    rows, right = rng.normal(size=(6, 3)), np.ones(6)
+    program = with_rows(
+        quadratic_program(np.eye(3), np.ones(3)), (rows,), right, np.zeros(6, dtype=bool)
+    )
+    earlier = Point(np.full(3, 2.0), *(rng.uniform(0.5, 1.5, size=6) for _ in range(5)))
+    earlier.high, earlier.p = np.ones(6), np.zeros(6)
+    known = np.array([True, True, False, True, False, True])
+    again = point_again(program, earlier, known)
+    assert np.array_equal(again.x, earlier.x)
+    for part in ("s", "low", "n"):
+        assert np.array_equal(getattr(again, part)[known], getattr(earlier, part)[known])
+    product = np.mean((earlier.n * earlier.low)[known])
+    np.testing.assert_allclose((again.n * again.low)[~known], product)
+    assert np.all(again.n[~known] >= np.abs(rows @ earlier.x - right)[~known])
+
+
+def test_the_best_point_without_rows_is_where_dense_rows_begin() -> None:
+    problem = polytope(160, 20_000)
+    model = model_of(problem)
+    X, y = problem.objective.X, problem.objective.y
+    expected = np.clip(np.linalg.lstsq(X, y, rcond=None)[0], -2.0, 2.0)
+    np.testing.assert_allclose(model.without_rows(), expected, atol=1e-6)
