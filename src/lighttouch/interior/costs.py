@@ -43,15 +43,15 @@ class InteriorCosts:
     matrices: a call of BLAS takes some microseconds, an entry of a sparse row a nanosecond."""
     small_dimension: int = 300
     """Parameters up to which a dense matrix costs next to nothing."""
-    dense_rate: float = 1.2e10
+    dense_rate: float = 2.2e10
     """Multiplications per second of Cholesky's factor."""
     product_rate: float = 4e10
     """... of a product of dense matrices."""
-    gram_rate: float = 4e8
+    gram_rate: float = 1e9
     """... of adding up sparse rows in a dense matrix."""
-    sparse_rate: float = 1e9
+    sparse_rate: float = 2.8e9
     """... of SuperLU."""
-    entry_rate: float = 5e6
+    entry_rate: float = 7e6
     """Entries of a sparse factor per second, whatever their products."""
     most_factor_entries: int = 50_000_000
     """Entries of a sparse factor at most (about a gigabyte)."""
@@ -63,7 +63,7 @@ class InteriorCosts:
     """Seconds of a dense factor below which nothing else is looked at."""
     dense_share: float = 0.1
     """Of the entries of P and the rows that are not 0, from which all count as dense."""
-    order_rate: float = 1e5
+    order_rate: float = 1e6
     """Rows and parameters per second of finding an order for a sparse factor."""
     shorter: float = 0.3
     """Seconds of a factor by blocks below which a sparse one is not looked at."""
