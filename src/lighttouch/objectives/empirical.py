@@ -17,6 +17,8 @@ from lighttouch.losses import CustomLoss, Loss, loss_of, refuse_targets
 from lighttouch.objectives.base import RecordObjective
 from lighttouch.validation import finite_matrix, finite_vector, one_of, positive
 
+MADE = ("loss_row", "record", "shares", "penalty_matrix", "_prepared")
+
 
 class EmpiricalRisk(RecordObjective):
     """The (weighted) mean of loss(<w, x_i> + offset_i, y_i), plus (l2/2) ||w||^2 + l1 ||w||_1.
@@ -107,10 +109,23 @@ class EmpiricalRisk(RecordObjective):
             if scipy.sparse.issparse(self.X)
             else float(self.dimension)
         )
+        self._make_record()
+
+    def _make_record(self) -> None:
         self.record: Any = self._record()
-        if isinstance(loss, CustomLoss):
-            self.interpreted = not loss.compiled
-            self.record = examples_with_loss(self.record, loss.value, loss.slope, loss.compiled)
+        if isinstance(self.loss, CustomLoss):
+            own = self.loss
+            self.interpreted = not own.compiled
+            self.record = examples_with_loss(self.record, own.value, own.slope, own.compiled)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is made from the rest: kernels cannot be pickled."""
+        return {name: part for name, part in vars(self).items() if name not in MADE}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.loss_row = loss_of(self.loss)
+        self._make_record()
 
     def _record(self) -> DenseExamples | SparseExamples:
         targets = self.y[:1] if np.all(self.y == self.y[0]) else self.y

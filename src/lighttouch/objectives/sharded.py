@@ -354,8 +354,8 @@ def one_example(objective: Any) -> Any:
     if not isinstance(objective, EmpiricalRisk):
         return objective
     row = objective.loss_row
-    loss = objective.loss
-    if np.ndim(row.level):
+    loss: Any = objective.loss
+    if np.ndim(row.level):  # one number for each example
         loss = type(loss)(np.asarray(row.level)[:1])
     return EmpiricalRisk(
         objective.X[:1],

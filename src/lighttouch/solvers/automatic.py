@@ -27,7 +27,9 @@ from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.cutting_planes import CuttingPlanes
 from lighttouch.solvers.interior import InteriorPoint
 from lighttouch.solvers.interior_rounds import interior_seconds
+from lighttouch.solvers.quadratic_steps import QuadraticSteps
 from lighttouch.solvers.sampled import SampledAdaGrad
+from lighttouch.solvers.sampling_plan import is_ours
 from lighttouch.solvers.scales import check_operations, has_kinks, pass_operations
 from lighttouch.solvers.splitting import AlternatingDirections
 from lighttouch.validation import positive
@@ -88,9 +90,13 @@ class Automatic(BaseSolver[ChainState]):
 
     def chain(self, problem: Problem) -> tuple[AnySolver, ...]:
         """The solvers for this problem, in the order in which they run."""
-        polish = Accelerated(self.tolerance)
         if isinstance(problem.objective, ShardedRisk):
             return self._for_shards(problem)
+        return self._for_memory(problem)
+
+    def _for_memory(self, problem: Problem) -> tuple[AnySolver, ...]:
+        """All examples are in this process."""
+        polish = Accelerated(self.tolerance)
         try:
             feasible = feasible_set(problem.constraints, problem.domain)
         except InfeasibleConstraintsError:
@@ -118,6 +124,11 @@ class Automatic(BaseSolver[ChainState]):
         """Newton's models where their matrix is small; else every shard alone, and full gradients
         from the mean.
         """
+        steps = QuadraticSteps(min(self.tolerance, COSTS.interior_claim))
+        if steps.objection_to(problem) is None:
+            return (steps, Accelerated(self.tolerance))
+        if not is_ours(problem.constraints.record):
+            return (Accelerated(self.tolerance),)  # a user's rules cannot go to other processes
         return (AveragedShards(self.tolerance), Accelerated(self.tolerance, near=True))
 
     def _with_proof(

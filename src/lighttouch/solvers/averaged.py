@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Indices, Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.domains import Domain
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
@@ -95,7 +95,7 @@ def solve_alone(
     start: Vector,
     tolerance: float,
     seed: int,
-) -> tuple[Vector, Vector]:
+) -> tuple[Vector, Indices]:
     """The solution of one shard, and what was counted on the way."""
     problem, solver = Problem(objective, constraints, domain), SampledAdaGrad(tolerance)
     rng = np.random.default_rng(seed)

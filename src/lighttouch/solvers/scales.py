@@ -40,8 +40,9 @@ def column_sizes(problem: Problem) -> Vector:
     For a quadratic form it is the root of the diagonal.
     """
     objective = problem.objective
-    sharded = isinstance(objective, ShardedRisk)
-    return np.sqrt(objective.survey.squares if sharded else column_squares(objective))
+    if isinstance(objective, ShardedRisk):
+        return np.sqrt(objective.survey.squares)
+    return np.sqrt(column_squares(objective))
 
 
 def coordinate_scales(sizes: Vector) -> Vector:
