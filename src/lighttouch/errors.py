@@ -43,6 +43,10 @@ class ModelFileError(ValueError):
     """A model file is damaged, truncated, of an unknown version or not a model at all."""
 
 
+class FileProblem(OSError):
+    """A file that cannot be read or written, or must not be."""
+
+
 class CheckpointMismatchError(RuntimeError):
     """A run cannot be resumed on this problem or with these settings."""
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lighttouch.cli import outputs, saved, tables
-from lighttouch.cli.failures import OK, DriftError, FileProblem
+from lighttouch.cli.failures import OK, DriftError
 from lighttouch.cli.speaking import Speaker
 from lighttouch.cli.tables import Dialect, Writer
-from lighttouch.errors import DataError
+from lighttouch.errors import DataError, FileProblem
 from lighttouch.estimators.record import Drift
 from lighttouch.files import replacing
 from lighttouch.report.models import Model, has_probabilities, is_classifier
