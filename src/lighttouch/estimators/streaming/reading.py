@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,23 +54,27 @@ def is_parquet(path: Path) -> bool:
 
 
 def chunks(
-    path: Path, dialect: Dialect, rows: int | None = CHUNK, as_text: Sequence[str] = ()
+    path: Path,
+    dialect: Dialect,
+    rows: int | None = CHUNK,
+    as_text: Sequence[str] = (),
+    empty: bool = False,
 ) -> Iterator[DataFrame]:
     """The table in pieces of `rows` rows (None: at once); columns named in `as_text` stay text
-    whatever they look like.
+    whatever they look like. A table without rows is refused, unless it may be `empty`.
     """
     refuse_unreadable(path)
     read_parts = (
         _parquet_chunks(path, rows)
         if is_parquet(path)
-        else _csv_chunks(path, dialect, rows, as_text)
+        else csv_chunks(path, dialect, rows, as_text)
     )
     count = 0
     for part in read_parts:
         count += len(part)
         if len(part):
             yield part
-    if count == 0:
+    if count == 0 and not empty:
         raise DataError(f"{path} holds a header and no rows; at least one row is needed")
 
 
@@ -82,6 +87,17 @@ def refuse_unreadable(path: Path) -> None:
 
 
 def _parquet_chunks(path: Path, rows: int | None) -> Iterator[DataFrame]:
+    with parquet_file(path) as file:
+        if rows is None:
+            yield file.read().to_pandas(ignore_metadata=True)
+            return
+        for batch in file.iter_batches(rows):
+            yield batch.to_pandas()
+
+
+@contextmanager
+def parquet_file(path: Path) -> Iterator[Any]:
+    """An open Parquet file whose columns have different names."""
     frames()
     try:
         import pyarrow
@@ -91,24 +107,26 @@ def _parquet_chunks(path: Path, rows: int | None) -> Iterator[DataFrame]:
             "reading Parquet needs pyarrow, which is not installed: pip install pyarrow"
         ) from None
     try:
-        file = pyarrow.parquet.ParquetFile(path)
-        refuse_same_names(list(file.schema_arrow.names))
-        if rows is None:
-            yield file.read().to_pandas(ignore_metadata=True)
-            return
-        for batch in file.iter_batches(rows):
-            yield batch.to_pandas()
+        with pyarrow.parquet.ParquetFile(path) as file:
+            refuse_same_names(list(file.schema_arrow.names))
+            yield file
     except (pyarrow.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise DataError(f"{path} is not a Parquet file, or is damaged: {error}") from None
 
 
-def _csv_chunks(
-    path: Path, dialect: Dialect, rows: int | None, as_text: Sequence[str]
+def csv_chunks(
+    path: Path,
+    dialect: Dialect,
+    rows: int | None,
+    as_text: Sequence[str],
+    text: BytesIO | None = None,
 ) -> Iterator[DataFrame]:
+    """The table, or with `text` a part of it that begins with its header."""
     pandas = frames()
-    separator, names = _header(path, dialect)
+    separator, names = header(path, dialect, text)
+    source = path if text is None else text
     options: dict[str, Any] = {
         "sep": separator,
         "decimal": dialect.decimal,
@@ -124,9 +142,9 @@ def _csv_chunks(
     with _complaints(path, dialect, len(names)), warnings.catch_warnings():
         warnings.simplefilter("error", pandas.errors.ParserWarning)
         if rows is None:
-            yield pandas.read_csv(path, **options)
+            yield pandas.read_csv(source, **options)
         else:
-            with pandas.read_csv(path, chunksize=rows, **options) as parts:
+            with pandas.read_csv(source, chunksize=rows, **options) as parts:
                 yield from parts
 
 
@@ -177,7 +195,7 @@ def _exact(pandas: Any) -> dict[str, Any]:
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
-def _header(path: Path, dialect: Dialect) -> tuple[str, list[str]]:
+def header(path: Path, dialect: Dialect, text: BytesIO | None = None) -> tuple[str, list[str]]:
     """The separator and the names as they stand: pandas would rename duplicates in silence."""
     pandas = frames()
     options = {
@@ -189,9 +207,22 @@ def _header(path: Path, dialect: Dialect) -> tuple[str, list[str]]:
         "index_col": False,
     }
     with _complaints(path, dialect):
-        whole_line = str(pandas.read_csv(path, sep="\x01", quoting=3, **options).iloc[0, 0])
+        whole_line = str(
+            pandas.read_csv(_begun(path, text), sep="\x01", quoting=3, **options).iloc[0, 0]
+        )
         separator = dialect.separator or max(",;\t", key=whole_line.count)
-        first = pandas.read_csv(path, sep=separator, skipinitialspace=True, **options).iloc[0]
-    names = [str(name) for name in first]
+        cells = pandas.read_csv(
+            _begun(path, text), sep=separator, skipinitialspace=True, **options
+        ).iloc[0]
+        _begun(path, text)
+    names = [str(name) for name in cells]
     refuse_same_names(names)
     return separator, names
+
+
+def _begun(path: Path, text: BytesIO | None) -> Any:
+    """What is read, from its beginning."""
+    if text is None:
+        return path
+    text.seek(0)
+    return text
