@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -148,12 +150,36 @@ def signs_of(y: ArrayLike | None, classes: NDArray[Any], estimator: object) -> F
     return np.where(labels == classes[1], 1.0, -1.0)
 
 
+Total = Callable[[Callable[[Floats, Floats, Floats | None], float]], float]
+"""The sum of a function of (targets, weights, exposure) over all parts of the rows: over all rows
+at once where they are in memory."""
+
+
+def mean_of(targets: Floats, weights: Floats, exposure: Floats | None = None) -> float:
+    return float(weights @ targets)
+
+
+@dataclass(frozen=True)
+class SquaresAbout:
+    """The weighted mean square about a centre; a class, so that it can be sent to workers."""
+
+    centre: float
+
+    def __call__(self, targets: Floats, weights: Floats, exposure: Floats | None = None) -> float:
+        return float(weights @ np.square(targets - self.centre))
+
+
 def centre_and_scale(targets: Floats, weights: Floats) -> tuple[float, float]:
     """The weighted mean of the targets, and their spread about it; 1 where they are all the
     same.
     """
-    shift = float(weights @ targets)
-    spread = float(np.sqrt(weights @ np.square(targets - shift)))
+    return summed_centre_and_scale(lambda part: part(targets, weights, None))
+
+
+def summed_centre_and_scale(total: Total) -> tuple[float, float]:
+    """The same from sums over parts of the rows."""
+    shift = total(mean_of)
+    spread = float(np.sqrt(total(SquaresAbout(shift))))
     return shift, spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
 
 
