@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -232,15 +232,6 @@ def refuse_rules(estimator: Any, rules: int, classes: int) -> None:
             "ordinal=True if the classes have an order, or fit one "
             f"{type(estimator).__name__} for the class that the rules are about against the rest"
         )
-
-
-def each_against_the_rest(
-    estimator: Any, codes: Indices, classes: int, fit: Callable[[Any, NDArray[Any]], Any]
-) -> list[Any]:
-    """One fitted copy of the estimator per class; `fit(copy, labels)` trains one."""
-    from sklearn.base import clone
-
-    return [fit(clone(estimator), codes == code) for code in range(classes)]
 
 
 def together(members: list[Any]) -> tuple[ConstraintReport, str, int]:

@@ -21,10 +21,9 @@ from lighttouch.estimators.proof import ConstraintReport, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
 from lighttouch.estimators.smoothing import Smoothed
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.training import COSTS, Settings, train, train_without_rules
+from lighttouch.estimators.training import COSTS, Risk, Settings, train, train_without_rules
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
-from lighttouch.objectives import EmpiricalRisk
 from lighttouch.result import Result
 from lighttouch.running import prepared
 from lighttouch.solvers.quadratic_steps import SQUARES
@@ -142,7 +141,7 @@ def _fit_under_rules(
         w, _ = exactly_feasible(w, everything)
     except InfeasibleConstraintsError as error:
         raise named(error, rules) from None
-    exact = own and smoothed.terms is not None and not objective.loss_row.kinked
+    exact = own and smoothed.terms is not None and not loss_of(settings.loss).kinked
     free = smoothed.w if exact else None
     report = _report(objective, rules, result, w, lift, examples.scale, settings, free)
     typical = smoothed.roughness.typical(smoothed.strengths)
@@ -174,7 +173,7 @@ def _unseen_missing(model: AdditiveModel, scores: list[Floats], examples: AnyExa
 
 
 def _report(
-    objective: EmpiricalRisk,
+    objective: Risk,
     rules: list[RuleRows],
     result: Result,
     w: Floats,

@@ -39,6 +39,7 @@ from lighttouch.estimators.saving import (
     rows_from,
     rows_state,
 )
+from lighttouch.estimators.streaming.fitting import FitsFiles
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.tables import (
@@ -58,7 +59,7 @@ Floats = NDArray[np.float64]
 LOG = logging.getLogger("lighttouch")
 
 
-class LatticeBase(Explained, SavedEstimator, BaseEstimator):  # type: ignore[misc]
+class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type: ignore[misc]
     """Calibrators and lattices fitted together under the rules; subclasses say what is
     minimised.
     """
@@ -69,7 +70,9 @@ class LatticeBase(Explained, SavedEstimator, BaseEstimator):  # type: ignore[mis
     constraint_report_: ConstraintReport
 
     def _plan(self, X: Any) -> Plan:
-        columns = learn_columns(self, X, self.categorical_features)
+        return self._plan_of(learn_columns(self, X, self.categorical_features))
+
+    def _plan_of(self, columns: Columns) -> Plan:
         monotonic = read_monotonic(self.monotonic_cst, columns)
         shapes = read_shapes(self.shape_constraints, columns, monotonic)
         size = (

@@ -30,7 +30,9 @@ class Pairs:
 
 def read_seed(random_state: RandomState) -> int:
     """What pairs are drawn by."""
-    return 0 if random_state is None else check_random_state(random_state).randint(2**31 - 1)
+    if random_state is None or isinstance(random_state, int | np.integer):
+        return int(random_state or 0)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def pairs_within_queries(

@@ -14,6 +14,7 @@ from lighttouch.estimators.losses import margin_loss
 from lighttouch.estimators.pairs import (
     RandomState,
     pair_examples,
+    read_seed,
     weighted_pairs,
 )
 from lighttouch.estimators.parameters import (
@@ -34,6 +35,8 @@ from lighttouch.estimators.rules.canonical import (
     Ordered,
     margin_of,
 )
+from lighttouch.estimators.streaming.making import PairsOfShard, paired
+from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import read_targets, read_weights, same_length
@@ -67,6 +70,9 @@ class LatticeRanker(LatticeBase):
     >>> bool(scores[np.argmax(X[:, 0])] > scores[np.argmin(X[:, 0])])
     True
     """
+
+    _other_parts = ("qid",)
+    _whole_files = True
 
     def __init__(
         self,
@@ -200,6 +206,13 @@ class LatticeRanker(LatticeBase):
 
     def _train_on(self, plan: Plan, examples: AnyExamples) -> None:
         self._train(plan, examples, margin_loss(self.loss), self._canonical(plan))
+
+    def _fit_open(self, files: OpenFiles) -> None:
+        plan, most = self._plan_of(files.columns), self.pairs_per_query
+        make = PairsOfShard(most, read_seed(self.random_state), files.weighting)
+        examples = paired(files, make)
+        self._take_names(files.columns)
+        self._train_on(plan, examples)
 
     def _canonical(self, plan: Plan) -> CanonicalRules | None:
         if self.canonical_examples is None:

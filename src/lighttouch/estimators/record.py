@@ -139,17 +139,29 @@ class TrainingRecord:
     ) -> TrainingRecord:
         """The record of a table of plain numbers, dense or sparse; `score` gives the scores."""
         rows, count = table.shape
+        some = dense(table[evenly(rows)]) if count <= RECORD.columns else None
+        record = cls.of_some(columns, rows, some, fingerprint([columns.names, table, y]), score)
+        return replace(record, columns=_with_ranges(record.columns, table))
+
+    @classmethod
+    def of_some(
+        cls,
+        columns: Columns,
+        rows: int,
+        some: Floats | None,
+        data: str,
+        score: Callable[[Floats], Floats],
+    ) -> TrainingRecord:
+        """The same from some rows, evenly spread; None where there are too many columns."""
         described: tuple[ColumnRecord, ...] = ()
-        some = dense(table[:: max(1, rows // RECORD.rows)]) if count <= RECORD.columns else None
         if some is not None:
             described = tuple(
                 ColumnRecord.of(column.name, some[:, place], column.categories)
                 for place, column in enumerate(columns.columns)
             )
-            described = _with_ranges(described, table)
         return cls(
             rows=int(rows),
-            data=fingerprint([columns.names, table, y]),
+            data=data,
             created=_now(),
             libraries=_libraries(),
             columns=described,
@@ -170,6 +182,11 @@ class TrainingRecord:
             scores=None if state["scores"] is None else _column_from(state["scores"]),
             notes=dict(state["notes"]),
         )
+
+
+def evenly(rows: int) -> slice:
+    """The rows that distributions are taken from."""
+    return slice(None, None, max(1, rows // RECORD.rows))
 
 
 class Tally:

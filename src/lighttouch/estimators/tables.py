@@ -64,7 +64,7 @@ class Columns:
             if categorical is None
             else {
                 place_of(column, names, named, "categorical_features")
-                for column in _listed(categorical)
+                for column in listed(categorical)
             }
         )
         columns = []
@@ -273,7 +273,7 @@ def place_of(column: object, names: list[str], named: bool, where: str) -> int:
     return int(column)
 
 
-def _listed(columns: ColumnNames) -> list[Any]:
+def listed(columns: ColumnNames) -> list[Any]:
     if isinstance(columns, str | int | np.integer):
         return [columns]
     chosen = np.asarray(columns)

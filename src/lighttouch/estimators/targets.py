@@ -38,14 +38,18 @@ def read_labels(
             f"{name} needs samples of 2 classes; y (where its weights are not zero) holds "
             f"{kept.size} class: {list(kept)}"
         )
+    refuse_many_classes(name, classes)
+    return classes, np.where(labels == classes[1], 1.0, -1.0)
+
+
+def refuse_many_classes(name: str, classes: NDArray[Any]) -> None:
     if classes.size > 2:
         raise DataError(
             "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(labels)}: y holds {classes.size} classes. "
+            f"{type_of_target(classes)}: y holds {classes.size} classes. "
             f"Rules on probabilities of more classes are not convex; fit one {name} for "
             "each class against the rest"
         )
-    return classes, np.where(labels == classes[1], 1.0, -1.0)
 
 
 def read_class_codes(
@@ -61,18 +65,23 @@ def read_class_codes(
         if weights is not None and weights.shape == labels.shape
         else np.arange(classes.size)
     )
+    refuse_few_classes(type(estimator).__name__, classes, classes[kept])
+    return classes, np.asarray(codes, dtype=np.int64)
+
+
+def refuse_few_classes(name: str, classes: NDArray[Any], kept: NDArray[Any]) -> None:
+    """There must be two classes at least, and each must be `kept`: have a row with a weight."""
     if kept.size < 2:
         raise DataError(
-            f"{type(estimator).__name__} needs samples of 2 classes; y (where its weights are not "
-            f"zero) holds {kept.size} class: {list(classes[kept])}"
+            f"{name} needs samples of 2 classes; y (where its weights are not zero) holds "
+            f"{kept.size} class: {list(kept)}"
         )
     if classes.size > 2 and kept.size < classes.size:
-        missing = next(code for code in range(classes.size) if code not in kept)
+        missing = next(each for each in classes if each not in kept)
         raise DataError(
-            f"every class needs a row with a positive weight: class {classes[missing]!r} has none; "
+            f"every class needs a row with a positive weight: class {missing!r} has none; "
             "leave its rows out"
         )
-    return classes, np.asarray(codes, dtype=np.int64)
 
 
 def _one_dimensional(y: ArrayLike | None, estimator: object) -> NDArray[Any]:

@@ -68,6 +68,8 @@ class Facts:
     columns: dict[str, Found]
     target: Found
     labels: list[NDArray[Any]] = field(default_factory=list)
+    weighted_labels: list[NDArray[Any]] = field(default_factory=list)  # of rows with a weight
+    many: bool = False  # whether there are more different targets than classes may be
     largest_weight: float = 0.0
     weighted: list[int] = field(default_factory=list)  # rows of every shard with a weight
 
@@ -77,7 +79,12 @@ class Facts:
         for name, found in other.columns.items():
             self.columns[name].merge(found)
         self.target.merge(other.target)
-        self.labels += other.labels
+        self.many = self.many or other.many
+        if not self.many:
+            self.labels = [np.unique(np.concatenate([*self.labels, *other.labels]))]
+            more = [*self.weighted_labels, *other.weighted_labels]
+            self.weighted_labels = [np.unique(np.concatenate(more))]
+            self.many = self.labels[0].size > LIMITS.classes
         self.largest_weight = max(self.largest_weight, other.largest_weight)
 
     @property
@@ -87,7 +94,17 @@ class Facts:
     @property
     def classes(self) -> NDArray[Any]:
         """The different labels, sorted."""
-        return np.unique(np.concatenate(self.labels))
+        if self.many:
+            raise DataError(
+                f"the target holds more than {LIMITS.classes:,} different labels; a classifier "
+                "takes at most so many"
+            )
+        return self.labels[0]
+
+    @property
+    def weighted_classes(self) -> NDArray[Any]:
+        """Those that a row with a weight has."""
+        return self.weighted_labels[0]
 
     def learnt(self, forced: Sequence[str]) -> Columns:
         """Names and kinds of the features."""
@@ -111,12 +128,10 @@ class Scan:
 
     source: Source
     forced: tuple[str, ...]  # columns of categories whatever they look like
-    classes: bool  # whether the target holds labels
 
     def __call__(self, shard: Shard) -> Facts:
         found = Facts([0], {name: Found() for name in self.source.features}, Found())
         found.weighted = [0]
-        labels = []
         for piece, frame in self.source.frames(shard):
             with of_piece(piece):
                 features = frame[list(self.source.features)]
@@ -126,19 +141,12 @@ class Scan:
                     found.columns[name].merge(self._column(name, cells, piece.path))
                 others = cells_of(frame, self.source.parts)
                 found.target.merge(self._target(others["target"], piece.path))
-                if self.classes:
-                    labels.append(np.unique(others["target"]))
                 weights = _weights(others.get("sample_weight"))
+                _add_labels(found, others["target"], weights)
             found.rows[0] += len(frame)
             found.weighted[0] += len(frame) if weights is None else int(np.count_nonzero(weights))
             if weights is not None:
                 found.largest_weight = max(found.largest_weight, float(weights.max(initial=0.0)))
-        found.labels = [np.unique(np.concatenate(labels))] if labels else []
-        if sum(each.size for each in found.labels) > LIMITS.classes:
-            raise DataError(
-                f"{shard[0].path}: the target {self.source.parts.target!r} holds more than "
-                f"{LIMITS.classes:,} different labels; a classifier takes at most so many"
-            )
         return found
 
     def _column(self, name: str, cells: NDArray[Any], path: Path) -> Found:
@@ -182,6 +190,16 @@ class Scan:
         return Found({kind: path} if cells.size else {}, int(cells.size))
 
 
+def _add_labels(found: Facts, labels: NDArray[Any], weights: Floats | None) -> None:
+    """The different targets, as long as they are few."""
+    known = np.unique(labels)
+    found.many = found.many or known.size > LIMITS.classes
+    if not found.many:
+        found.labels.append(known)
+        kept = known if weights is None else np.unique(labels[weights > 0.0])
+        found.weighted_labels.append(kept)
+
+
 def _weights(given: Floats | None) -> Floats | None:
     if given is None:
         return None
@@ -195,18 +213,18 @@ def _weights(given: Floats | None) -> Floats | None:
 
 
 def scanned(
-    source: Source, shards: Sequence[Shard], forced: Sequence[str], classes: bool, passes: Passes
+    source: Source, shards: Sequence[Shard], forced: Sequence[str], passes: Passes
 ) -> tuple[Source, Facts]:
     """What the files hold, and how they are read from now on: a column of CSV files that is text
     anywhere is text everywhere.
     """
-    facts = _merged(Scan(source, tuple(forced), classes), shards, passes)
+    facts = _merged(Scan(source, tuple(forced)), shards, passes)
     mixed = [name for name, found in _all(source, facts).items() if len(found.kinds) > 1]
     if mixed:
         for name in mixed:
             _refuse_mixed(name, _all(source, facts)[name])
         source = replace(source, as_text=(*source.as_text, *mixed))
-        facts = _merged(Scan(source, tuple(forced), classes), shards, passes)
+        facts = _merged(Scan(source, tuple(forced)), shards, passes)
     for name, found in _all(source, facts).items():
         if len(found.kinds) > 1:
             _refuse_mixed(name, found, again=True)
@@ -223,12 +241,7 @@ def _merged(scan: Scan, shards: Sequence[Shard], passes: Passes) -> Facts:
     for facts in passes.map(scan, shards, "reading columns"):
         total.merge(facts)
     if total.count == 0:
-        raise DataError(
-            "the files hold no rows at all; at least one row is needed. The first is "
-            f"{shards[0][0].path}"
-            if shards
-            else "the files hold no rows at all"
-        )
+        raise DataError(f"the files hold no rows at all, the first is {shards[0][0].path}")
     return total
 
 
