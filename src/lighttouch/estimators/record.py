@@ -205,6 +205,16 @@ class Tally:
             known = int(unseen[place]) if place < len(unseen) else 0
             self._counts[place] = self._counts[place] + column.counted(values, known)
 
+    def empty(self) -> Tally:
+        """Another one that has counted nothing."""
+        return Tally(self._record)
+
+    def merge(self, other: Tally) -> None:
+        """What another one has counted too."""
+        self._rows += other._rows
+        both = zip(self._counts, other._counts, strict=True)
+        self._counts = [mine + others for mine, others in both]
+
     def drift(self) -> Drift:
         if self._rows == 0:
             raise DataError("drift needs at least one row, got 0")

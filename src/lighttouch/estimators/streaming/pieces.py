@@ -84,8 +84,7 @@ def _of_group(
         wanted = None if columns is None else [name for name in columns if name in there]
         parts = file.iter_batches(rows, row_groups=[group], columns=wanted)
         batch = next(itertools.islice(parts, skipped // rows, None))
-        frame = batch.to_pandas(ignore_metadata=True)
-        return frame.drop(columns=[name for name in frame if str(name).startswith(INDEX)])
+        return batch.to_pandas(ignore_metadata=True)
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class Cutter:
     """Cuts a file into pieces; a class, so that it can be sent to workers."""
 
     dialect: Dialect
-    rows: int = LIMITS.rows
+    rows: int
 
     def __call__(self, path: Path) -> list[Piece]:
         refuse_unreadable(path)

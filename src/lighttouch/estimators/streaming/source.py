@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,8 +14,7 @@ from numpy.typing import NDArray
 
 from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
-from lighttouch.estimators.streaming.limits import LIMITS
-from lighttouch.estimators.streaming.pieces import Piece
+from lighttouch.estimators.streaming.pieces import INDEX, Piece
 from lighttouch.estimators.streaming.reading import Dialect, header, is_parquet, parquet_file
 from lighttouch.estimators.tables import Columns, numbers, split
 from lighttouch.text import one_of_the_columns
@@ -26,7 +26,7 @@ Shard = tuple[Piece, ...]
 Check = Callable[[Any, Path], None]  # of the features of a piece, and the file they are from
 
 
-def shards_of(pieces: Sequence[Piece], rows: int = LIMITS.rows) -> list[Shard]:
+def shards_of(pieces: Sequence[Piece], rows: int) -> list[Shard]:
     """Neighbouring pieces together, as long as they have so many rows at most."""
     found: list[list[Piece]] = []
     room = 0
@@ -76,11 +76,18 @@ class Parts:
 
 
 def names_of(path: Path, dialect: Dialect) -> list[str]:
-    """The names of a file's columns."""
+    """The names of a file's columns; columns without a name (row numbers?) are left out."""
     if is_parquet(path):
         with parquet_file(path) as file:
-            return [str(name) for name in file.schema_arrow.names]
-    return header(path, dialect)[1]
+            names = [str(name) for name in file.schema_arrow.names]
+    else:
+        names = header(path, dialect)[1]
+    return [name for name in names if not is_unnamed(name)]
+
+
+def is_unnamed(name: str) -> bool:
+    """Whether a column has no name of its own: pandas calls it so."""
+    return not name or re.fullmatch(r"Unnamed: \d+", name) is not None or name.startswith(INDEX)
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,8 @@ class Source:
         wanted = [*(self.features if features else ()), *self.parts.named.values()]
         for piece in shard:
             frame = piece.read(self.dialect, None, self.as_text)
-            self._refuse_other_columns([str(name) for name in frame.columns], piece.path)
+            given = [str(name) for name in frame.columns if not is_unnamed(str(name))]
+            self._refuse_other_columns(given, piece.path)
             yield piece, frame[wanted]
 
     def _refuse_other_columns(self, given: list[str], path: Path) -> None:
