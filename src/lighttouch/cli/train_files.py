@@ -43,7 +43,7 @@ def is_asked(options: argparse.Namespace) -> bool:
     return is_several(options.data) or options.engine != "none"
 
 
-def run(options: argparse.Namespace) -> int:
+def train_files(options: argparse.Namespace) -> int:
     speaker = Speaker(options, stdout_taken=str(options.output) == "-")
     _refuse_what_needs_memory(options)
     files, model = files_of(options.data), _model_path(options)

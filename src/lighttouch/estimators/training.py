@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,8 +121,9 @@ def _solved(
     def interrupted(progress: Progress) -> bool:
         return settings.interrupts.raised
 
+    whole: Any = objective
     return solve(
-        Problem(objective, rules),
+        Problem(whole, rules),
         solver,
         iterations=settings.max_iter if quadratic else None,
         time_limit=settings.seconds_left,
