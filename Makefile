@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # without bytecode every start would take two seconds longer
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo-ranking test test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates docs clean
+.PHONY: help run demo-ranking test test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates docs bench-shards clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -93,6 +93,9 @@ bench-models: .venv/installed-test  ## lattice models against boosted trees
 	@if test -x $(BIN)/uv; then VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install -q -e '.[bench]'; \
 	else $(BIN)/python -m pip install -q -e '.[bench]'; fi
 	@$(BIN)/python -m benchmarks.models --json results/models.json
+
+bench-shards: .venv/installed-test  ## files four times larger than a memory limit, by fit_files and the command line
+	@$(BIN)/python -m benchmarks.shards
 
 bench-rates: .venv/installed-test  ## Tables 2 and 3 of the paper, measured
 	@$(BIN)/python -m benchmarks.rates

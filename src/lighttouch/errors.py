@@ -84,6 +84,10 @@ class ModelFileError(ValueError):
     """
 
 
+class FileProblem(OSError):
+    """A file that cannot be read or written, or must not be."""
+
+
 class CheckpointMismatchError(RuntimeError):
     """A run cannot be resumed on this problem or with these settings.
 

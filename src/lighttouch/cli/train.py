@@ -48,6 +48,10 @@ class Job:
 
 
 def run(options: argparse.Namespace) -> int:
+    from lighttouch.cli.train_files import is_asked, train_files  # which use what is here
+
+    if is_asked(options):
+        return train_files(options)
     speaker = Speaker(options, stdout_taken=str(options.output) == "-")
     model_path, report_path = _paths(options)
     began = time.perf_counter()

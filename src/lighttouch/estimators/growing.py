@@ -13,7 +13,7 @@ from scipy import sparse
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.estimators import smoothing, structure
-from lighttouch.estimators.examples import Examples
+from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.estimators.smoothing import Key, Pair, Smoothed
 from lighttouch.estimators.structure import LIMITS, Plan, Screen
@@ -48,7 +48,7 @@ class Growth:
     """Degrees of freedom of every lattice in the last fit of the search."""
 
     def fit(
-        self, model: AdditiveModel, examples: Examples, sweeps: int, last: bool = False
+        self, model: AdditiveModel, examples: AnyExamples, sweeps: int, last: bool = False
     ) -> Smoothed:
         """Without rules; what it finds is where the next fit begins."""
         roughness = smoothing.roughness_of(model, self.plan.categorical, examples.count)
@@ -70,7 +70,7 @@ class Growth:
         return found
 
     def _fit_large(
-        self, model: AdditiveModel, examples: Examples, roughness: smoothing.Roughness
+        self, model: AdditiveModel, examples: AnyExamples, roughness: smoothing.Roughness
     ) -> Smoothed:
         problem = examples.sampled_errors(model, self.rng)
         pair = self.given or smoothing.choose(
@@ -103,7 +103,7 @@ class Growth:
                 found[bound.places[0]] = term, _ordered(curve, bound.pairs)
         return found
 
-    def model(self, examples: Examples, room: int) -> AdditiveModel:
+    def model(self, examples: AnyExamples, room: int) -> AdditiveModel:
         """Curves, and lattices over the chosen subsets that have room."""
         if not self.chosen:
             return AdditiveModel(self.own)
@@ -112,7 +112,7 @@ class Growth:
         sizes = structure.lattice_sizes(
             self.plan, examples.count, self.chosen, levels, room, self.held
         )
-        table, weights = examples.table, examples.table_weights
+        table, weights = self.examples.table, self.examples.table_weights
         return AdditiveModel(
             self.own
             + [
