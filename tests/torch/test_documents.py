@@ -47,7 +47,7 @@ def test_our_side_of_the_page_for_users_of_cooper_runs():
     assert known["touch"].calls == 20
 
 
-def test_the_readme_has_the_same_code_in_about_twenty_lines():
-    (block,) = blocks("README.md", "py")
-    assert block == blocks("docs/pytorch.md", "python")[0]
-    assert len([line for line in block.splitlines() if line and "import" not in line]) <= 20
+def test_the_first_program_has_about_twenty_lines():
+    first = blocks("docs/pytorch.md", "python")[0]
+    assert len([line for line in first.splitlines() if line and "import" not in line]) <= 20
+    assert all(block == first for block in blocks("README.md", "py"))  # where the README shows it
