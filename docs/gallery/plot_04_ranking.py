@@ -8,9 +8,9 @@ others, must never rank lower. *What they use today:* TensorFlow Lattice, or Lig
 monotone constraints.
 
 This is the problem of the paper this package implements (Cotter, Gupta and Pfeifer, 2016): a
-lattice with 4,096 parameters (12 axes of 2 vertices) and 24,576 constraints, one per edge. Its pairs were
-Google's and are not public; ours are generated. ``make demo-ranking`` runs all 612,587 of them;
-this page takes 50,000.
+lattice with 4,096 parameters (12 axes of 2 vertices) and 24,576 constraints, one per edge. Its
+pairs were Google's and are not public; ours are generated. ``make demo-ranking`` runs all 612,587
+of them; this page takes 50,000.
 """
 
 import lighttouch as lt
