@@ -11,6 +11,8 @@ Two people's log-odds may differ by no more than a metric says they differ. Of 5
 25,000,000 rows. They are written by a function when they are looked at, and never stored.
 """
 
+# sphinx_gallery_slow = True
+
 from typing import NamedTuple
 
 import numpy as np
@@ -53,31 +55,32 @@ print(f"{rules.count:,} rows\n{result}")
 free = lt.solve(lt.Problem(objective)).w
 
 
-def largest_ratio(w):
-    """The largest difference of scores over the distance of the two people, all pairs."""
-    worst = 0.0
-    for part in np.array_split(np.arange(n), 20):
-        apart = np.abs((X[part] @ w)[:, None] - (X @ w)[None, :])
-        square = ((X[part] * metric) ** 2).sum(1)[:, None] + ((X * metric) ** 2).sum(1)[None, :]
-        far = np.sqrt(np.maximum(square - 2 * (X[part] * metric) @ (X * metric).T, 0))
-        worst = max(worst, float((apart / np.maximum(far, 1e-6)).max()))
+def largest_ratio(w, people):
+    """The largest difference of scores over the difference that is allowed, over all pairs."""
+    worst, scores, places = 0.0, people @ w, people * metric
+    squares = (places**2).sum(axis=1)
+    for part in np.array_split(np.arange(len(people)), 20):
+        apart = np.abs(scores[part, None] - scores)
+        allowed = squares[part, None] + squares - 2 * places[part] @ places.T
+        worst = max(worst, float((apart / np.sqrt(np.maximum(allowed, 1e-12))).max()))
     return worst
 
 
 new = rng.normal(size=(50_000, d)) * X.std(axis=0)
 labels = np.where(rng.random(50_000) < 1 / (1 + np.exp(-new @ truth)), 1.0, -1.0)
-models = {"lighttouch": result.w, "shrunk": free / largest_ratio(free), "without rules": free}
-print(f"{'':14} {'log loss':>9} {'right':>7} {'largest difference, in allowed ones':>37}")
+models = {"lighttouch": result.w, "shrunk": free / largest_ratio(free, X), "without rules": free}
+print(f"{'':14} {'log loss':>9} {'right':>7}   largest ratio: these people  new ones")
 for name, w in models.items():
     loss = np.mean(np.logaddexp(0, -labels * (new @ w)))
     right = np.mean((new @ w > 0) == (labels > 0))
-    print(f"{name:14} {loss:9.4f} {right:7.1%} {largest_ratio(w):37.4f}")
+    these, others = largest_ratio(w, X), largest_ratio(w, new[:2_000])
+    print(f"{name:14} {loss:9.4f} {right:7.1%} {these:29.4f} {others:9.4f}")
 
 # %%
-# The shrunk model orders people as the free one does, so it makes the same decisions at even odds,
-# and pays with probabilities that are far too timid. The constrained one bends the weights instead.
-# Rules on pairs of *these* people do not bind for pairs nobody has seen: for a linear model they
-# come close, and the table on new people would show it.
+# The constrained model has the better probabilities. The shrunk one orders people as the free one
+# does, so at even odds it makes the same decisions, and more of them are right: if only decisions
+# matter, shrinking is the better cure here. The last column says how far the rules carry over to
+# pairs of people that no rule was about; nothing guarantees that.
 
 import matplotlib.pyplot as plt
 
