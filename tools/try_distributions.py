@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+VERSION = re.search(  # where pyproject.toml has it from
+    r'^__version__ = "(.*)"$',
+    (ROOT / "src/lighttouch/__init__.py").read_text("utf-8"),
+    re.MULTILINE,
+)[1]  # type: ignore[index]
 PYTHONS = ("3.11", "3.12", "3.13")
 FOR_DEVELOPERS = {"test", "bench", "rivals", "docs", "lint"}
 EXTRAS = [name for name in PROJECT["optional-dependencies"] if name not in FOR_DEVELOPERS]
@@ -89,7 +95,7 @@ def run(*command: str | Path, quiet: bool = True, cwd: Path | None = None) -> st
 def build(uv: str) -> tuple[Path, Path]:
     """The wheel and the source archive, in dist/; the wheel is built from the archive."""
     run(uv, "build", "--quiet", "--out-dir", ROOT / "dist", ROOT)
-    stem = f"{PROJECT['name']}-{PROJECT['version']}"
+    stem = f"{PROJECT['name']}-{VERSION}"
     wheel, archive = (ROOT / "dist" / f"{stem}{end}" for end in ("-py3-none-any.whl", ".tar.gz"))
     for path in (wheel, archive):
         print(f"dist/{path.name}: {path.stat().st_size / 1e3:,.0f} kB")
@@ -103,7 +109,7 @@ def check_contents(wheel: Path) -> None:
     assert "lighttouch/py.typed" in names, "py.typed is missing from the wheel"
     assert any(name.endswith("licenses/LICENSE") for name in names), "the licence is missing"
     tops = {name.split("/")[0] for name in names}
-    assert tops == {"lighttouch", f"lighttouch-{PROJECT['version']}.dist-info"}, tops
+    assert tops == {"lighttouch", f"lighttouch-{VERSION}.dist-info"}, tops
     print(f"wheel: {len(names)} files, py.typed and the licence among them")
 
 

@@ -57,7 +57,7 @@ took = time.process_time() - began
 print(result)
 
 # %%
-# **Against the published number.** The sum of squares is recomputed here, and so is the largest
+# **Beside it**: the published number. The sum of squares is recomputed here, and so is the largest
 # violation over all pairs, from f and g alone.
 
 f, g = result.w[:n], result.w[n:].reshape(n, 2)

@@ -121,8 +121,5 @@ axes[0].legend(frameon=False)
 for t in (0, 3, 7):
     axes[1].plot(strikes, quotes[:, t], ".", color="C1", markersize=4)
     axes[1].plot(strikes, prices[:, t], color="C0")
-    at = int(np.searchsorted(strikes, 105))
-    text = f"{12 * expiries[t]:.0f} month{'s' if t else ''}"
-    axes[1].annotate(text, (105, prices[at, t]), (118, prices[at, t] + 2), fontsize=8)
-axes[1].set(xlabel="strike", ylabel="price of a call", title="quotes and repaired prices")
+axes[1].set(xlabel="strike", ylabel="price of a call", title="1, 6 and 24 months, from below")
 plt.show()

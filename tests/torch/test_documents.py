@@ -31,7 +31,7 @@ def test_the_page_runs():
         exec(compile(block, "pytorch.md", "exec"), known)
 
 
-def test_the_readme_has_the_same_code_in_about_twenty_lines():
-    (block,) = blocks("README.md", "py")
-    assert block == blocks("docs/pytorch.md", "python")[0]
+def test_the_readme_leads_to_the_code_of_about_twenty_lines():
+    assert "(docs/pytorch.md)" in (ROOT / "README.md").read_text("utf-8")
+    block = blocks("docs/pytorch.md", "python")[0]
     assert len([line for line in block.splitlines() if line and "import" not in line]) <= 20
