@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # without bytecode every start would take two seconds longer
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo-ranking test test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates docs bench-shards clean
+.PHONY: help run demo-ranking test test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates docs bench-shards dist clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -74,7 +74,7 @@ bench-torch: .venv/installed-torch  ## what LightTouch costs in PyTorch, and Coo
 	@$(BIN)/python -m benchmarks.torch
 
 lint: .venv/installed-test  ## style, types and import rules
-	@$(BIN)/python -m ruff check src tests benchmarks examples docs
+	@$(BIN)/python -m ruff check src tests benchmarks examples docs tools
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
 
@@ -112,6 +112,10 @@ docs: .venv/installed-docs  ## the documentation site, every example run: docs/_
 		tests/unit/test_estimator_docstrings.py tests/torch/test_docstrings.py
 	@echo "The site: docs/_build/html/index.html"
 
+# TRY='--python 3.11 --extras frames' tries less of it.
+dist: .venv/ready  ## build the wheel and the source archive, and try both in clean environments
+	@$(BIN)/python tools/try_distributions.py $(TRY)
+
 clean:  ## remove the environment, caches and results
-	rm -rf .venv .bench results docs/_build docs/api docs/gallery_pages .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .bench dist results docs/_build docs/api docs/gallery_pages .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -78,6 +78,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 0,
     "thumbnail_size": (480, 300),
     "image_srcset": ["2x"],
+    "reset_modules": ("matplotlib", "gallery_style.use"),
     "plot_gallery": "True",
 }
 
