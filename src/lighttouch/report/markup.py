@@ -91,3 +91,33 @@ def table(
         head=cells("<th{mark}>{cell}</th>", header),
         body=repeated("<tr>{each}</tr>", body),
     )
+
+
+def soft(words: str) -> Markup:
+    """A paragraph in small letters; nothing where there are no words."""
+    return fill("<p class='soft'>{words}</p>", words=words) if words else Markup()
+
+
+def titled(title: str, inside: Markup, wide: bool = False) -> Markup:
+    """A card with a heading, of single or double width."""
+    return fill(
+        "<div class='card{look}'><h3>{title}</h3>{inside}</div>",
+        look=" wide" if wide else "",
+        title=title,
+        inside=inside,
+    )
+
+
+def cards(parts: Sequence[Markup]) -> Markup:
+    """Cards side by side."""
+    return fill("<div class='cards'>{parts}</div>", parts=joined(parts)) if parts else Markup()
+
+
+def section(title: str, inside: Markup, look: str = "") -> Markup:
+    """A part of the page with its heading."""
+    return fill(
+        "<section class='{look}'><h2>{title}</h2>{inside}</section>",
+        title=title,
+        inside=inside,
+        look=look,
+    )
