@@ -48,7 +48,7 @@ def conclude(
 
     train = _data("training rows", job.train, job)
     test = None if job.test is None else _data(job.test_name, job.test, job)
-    allowed = 0.0 if interrupted else _seconds_for_refits(options, job)
+    allowed = 0.0 if interrupted else seconds_for_refits(options, job)
     findings = examine(estimator, train, test, allowed, seconds)
     _write(options, job, estimator, seconds, train, test, findings)
     speaker(f"\n{estimator.constraint_report_}\n")
@@ -81,7 +81,7 @@ def conclude(
     }
 
 
-def _seconds_for_refits(options: argparse.Namespace, job: Job) -> float:
+def seconds_for_refits(options: argparse.Namespace, job: Job) -> float:
     """A report is worth the default time; without one, only what was asked for."""
     from lighttouch.report.limits import LIMITS
 

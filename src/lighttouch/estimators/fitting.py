@@ -22,7 +22,14 @@ from lighttouch.estimators.rules import RuleRows, all_rules, stacked
 from lighttouch.estimators.smoothing import Smoothed
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.targets import centre_and_scale
-from lighttouch.estimators.training import COSTS, Settings, train, train_without_rules
+from lighttouch.estimators.training import (
+    COSTS,
+    NORMAL,
+    Settings,
+    ending,
+    train,
+    train_without_rules,
+)
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
 from lighttouch.objectives import EmpiricalRisk
@@ -201,7 +208,7 @@ def _report(
     with_rules = objective.value(result.w)
     if not sum(rule.count for rule in rules):
         return make_report(rules, w, with_rules, with_rules)
-    if free is None:
+    if free is None or ending(result) not in NORMAL:
         trained = train_without_rules(objective, result, settings)
         if trained is None:
             return make_report(rules, w, with_rules, None)

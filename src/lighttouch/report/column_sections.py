@@ -151,9 +151,9 @@ def pairs(
     wider = {places: size for places, size in sizes.items() if len(places) > 2}
     more = len(sizes) - len(wider) - sum(each.importance is not None for each in found)
     lead = (
-        "The average prediction over rows of the data with both columns set, light where it is "
-        "low, dark where it is high; pale where no row of training lies. Rules about two columns "
-        "come first, each on the scale on which it holds; then the largest interactions."
+        "The average prediction over rows of the data with both columns set, by colour (the scale "
+        "is under each picture); faded where no row of training lies. Rules about two columns come "
+        "first, each on the scale on which it holds; then the largest interactions."
     )
     parts = [soft(lead), cards([_surface(each) for each in found])]
     if more > 0:
@@ -174,7 +174,11 @@ def _surface(each: Surface) -> Markup:
     told = joined(fill("<p>{words}</p>", words=rule.words) for rule in each.rules)
     size = _size(each.importance)
     name = f"{each.across.name} × {each.up.name}"
-    return titled(name, joined([_chips(each.rules), told, heat_map(title, each), soft(size)]))
+    if not each.rules:
+        return titled(name, joined([heat_map(title, each), soft(size)]))
+    words = fill("<div>{parts}</div>", parts=joined([_chips(each.rules), told, soft(size)]))
+    beside = joined([words, heat_map(title, each)])
+    return titled(name, fill("<div class='beside'>{parts}</div>", parts=beside), wide=True)
 
 
 def _size(importance: float | None) -> str:

@@ -32,7 +32,7 @@ class ReportLimits:
     a mean needs to be nearly normal."""
     thin_share: float = 0.25
     """The same for small tables: a share of the rows that an average bar holds."""
-    thin_reach: float = 0.05
+    thin_reach: float = 0.1
     """Part of a curve's whole range which it must move on thin support to be warned of."""
     tail: float = 1e-3
     """Share of cells beyond which a curve is not drawn if the range would be stretched ..."""

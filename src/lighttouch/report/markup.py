@@ -65,6 +65,8 @@ def number(value: float, digits: int = 4) -> str:
     """A number for people: thousands separated, few digits."""
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
+    if 10.0**digits <= abs(value) < 1e6:
+        return f"{value:,.0f}"
     return f"{value:,.{digits}g}" if 1e-4 <= abs(value) < 1e6 else f"{value:.{digits - 1}g}"
 
 
@@ -87,7 +89,7 @@ def table(
     return fill(
         "<div class='scroll'><table class='{look}'><thead><tr>{head}</tr></thead>"
         "<tbody>{body}</tbody></table></div>",
-        look="narrow" if narrow else "stacked",
+        look="stacked narrow" if narrow else "stacked",
         head=cells("<th{mark}>{cell}</th>", header),
         body=repeated("<tr>{each}</tr>", body),
     )
