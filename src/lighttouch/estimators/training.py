@@ -103,10 +103,13 @@ def train(
 
 
 def train_without_rules(objective: Risk, trained: Result, settings: Settings) -> Result | None:
-    """The same without rules, from where training under them ended; None where time is up."""
-    if settings.over:
+    """The same without rules, from where training under them ended; None where time is up, or
+    where either does not converge: their difference would say nothing about the rules.
+    """
+    if settings.over or ending(trained) not in NORMAL:
         return None
-    return _solved(objective, None, trained.w, replace(settings, verbose=False))
+    free = _solved(objective, None, trained.w, replace(settings, verbose=False))
+    return free if ending(free) in NORMAL else None
 
 
 def _solved(
