@@ -92,7 +92,7 @@ bench-projection: .venv/installed-test  ## the projection against general solver
 bench-models: .venv/installed-test  ## lattice models against boosted trees
 	@if test -x $(BIN)/uv; then VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install -q -e '.[bench]'; \
 	else $(BIN)/python -m pip install -q -e '.[bench]'; fi
-	@$(BIN)/python -m benchmarks.models --json results/models.json
+	@$(BIN)/python -m benchmarks.models
 
 bench-rates: .venv/installed-test  ## Tables 2 and 3 of the paper, measured
 	@$(BIN)/python -m benchmarks.rates
