@@ -139,10 +139,17 @@ class Examples:
         weights = weights if share == 1.0 else weights / weights.sum()
         return smoothing.SampledErrors(features, y, weights, self.count, share)
 
-    def leftover(self, model: AdditiveModel, row: LossRow | None, w: Floats) -> Leftover:
-        """What the model leaves over for every example."""
-        whole = smoothing.Examples(self.features(model), *self.squares, row, self.count)
-        residual, weights = whole.residual(w)
+    def searched(
+        self, features: Any, row: LossRow | None, curvature: Floats | None = None
+    ) -> smoothing.Examples:
+        """All of them, for a model whose features are known."""
+        differences = len(self.signed_tables) > 1
+        (y, weights), count = self.squares, self.count
+        return smoothing.Examples(features, y, weights, row, count, differences, curvature)
+
+    def leftover(self, features: Any, row: LossRow | None, w: Floats) -> Leftover:
+        """What a model with these features leaves over for every example."""
+        residual, weights = self.searched(features, row).residual(w)
         noise = float(weights @ np.square(residual))
         if row is not None and row.name == "logistic":
             noise = min(noise, 1.0)  # less than labels drawn at random where they are determined

@@ -67,14 +67,26 @@ def quantile_keypoints(
     """At most `count` distinct values that cut the present cells into parts of equal weight, ends
     included.
     """
+    return keypoints_among(*distinct_values(values, weights), count, include)
+
+
+def distinct_values(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """The distinct present cells, and the weight of each."""
     present = ~np.isnan(values) & (weights > 0.0)
-    if not present.any():
-        return np.array([0.0])
     distinct, group = np.unique(values[present], return_inverse=True)
+    return distinct, np.bincount(group, weights[present], minlength=distinct.size)
+
+
+def keypoints_among(
+    distinct: Floats, mass: Floats, count: int, include: tuple[float, ...] = ()
+) -> Floats:
+    """`quantile_keypoints` of values that have been sorted."""
+    if distinct.size == 0:
+        return np.array([0.0])
     if distinct.size <= count:
         chosen = distinct
     else:
-        share = np.cumsum(_capped(np.bincount(group, weights[present]).astype(np.float64), count))
+        share = np.cumsum(_capped(mass.astype(np.float64), count))
         places = np.searchsorted(share, np.linspace(0.0, share[-1], count) * (1.0 - 1e-12))
         chosen = distinct[
             np.unique(

@@ -14,7 +14,7 @@ an estimate of the trace (Hutchinson 1989).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -25,6 +25,7 @@ from scipy import sparse
 
 from lighttouch import lattice, losses
 from lighttouch.estimators.model import AdditiveModel, Term
+from lighttouch.estimators.term_features import TermFeatures
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.projections.splitting import conjugate_gradients
 from lighttouch.running import prepared
@@ -52,6 +53,7 @@ STIFFER = 10.0  # the factor by which they do
 DETERMINED = 0.3  # mean squared residual in standard deviations, below which labels are not random
 FOLDS = 3  # of cross-validation
 LOOSER = (1e-4, 1e-5)  # strengths of all terms that are tried one after the other
+STALE = 0.2  # change of the weights, relative, from which a Gram matrix is formed anew
 PROBES = 2  # random vectors of the trace estimate; its error is about sqrt(2 / (probes * freedom))
 TRACE_RESIDUAL = 0.01  # of conjugate gradients, relative
 TRACE_STEPS = 100
@@ -265,6 +267,8 @@ class Examples:
     row: LossRow | None
     count: float  # how many examples they are worth
     differences: bool = False  # of two rows each: without an intercept
+    curvature: Floats | None = None  # weights to begin with: a Gram matrix near the present one
+    _kept: dict[str, Floats] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def _squared(self) -> tuple[Floats, Floats, float]:
@@ -272,7 +276,8 @@ class Examples:
         return self._gram(self.weights), moment, float(self.weights @ np.square(self.y))
 
     def _gram(self, weights: Floats) -> Floats:
-        found = gram(self.features, weights)
+        stored = isinstance(self.features, TermFeatures)
+        found = self.features.gram(weights) if stored else gram(self.features, weights)
         if self.differences:
             found[0, 0] = 1.0  # the intercept of differences is nothing; keep the matrix definite
         return found
@@ -283,10 +288,24 @@ class Examples:
             return self._squared[:2]
         z = np.asarray(self.features @ w)
         slopes, curvatures = losses.quadratic(self.row, z, self.y, 0.0)
-        curved = self.weights * curvatures
-        return self._gram(curved), np.asarray(
-            self.features.T @ (curved * z - self.weights * slopes)
-        )
+        H = self._gram_near(self.weights * curvatures)
+        return H, H @ w - np.asarray(self.features.T @ (self.weights * slopes))
+
+    def _gram_near(self, curved: Floats) -> Floats:
+        """The Gram matrix for these weights, or for earlier ones that are near: steps with it still
+        go downhill, because the slopes are exact (a chord method).
+        """
+        known = self._kept.get("weights", self.curvature)
+        if known is None or np.abs(curved - known).sum() > STALE * known.sum():
+            known = curved
+        if self._kept.get("weights") is not known:
+            self._kept.update(weights=known, gram=self._gram(known))
+        return self._kept["gram"]
+
+    @property
+    def last_curvature(self) -> Floats | None:
+        """The weights of the last Gram matrix."""
+        return self._kept.get("weights", self.curvature)
 
     def value(self, w: Floats) -> float:
         """The mean loss, of losses other than squared errors."""
@@ -319,6 +338,8 @@ class Examples:
             y=self.y[rows],
             weights=self.weights[rows] / total,
             count=self.count * rows.size / self.y.size,
+            curvature=None,
+            _kept={},
         )
 
     def residual(self, w: Floats) -> tuple[Floats, Floats]:

@@ -83,8 +83,8 @@ def evaluate_sum(
     The keypoints of all axes of column c are edges[edge_ends[c]:edge_ends[c + 1]]: a value is
     looked up once per column. cells[cell_ends[k] + e] is the place, among all keypoints, where the
     cell of axis k begins that holds the e-th edge of its column; p is written as -p - 1 where the
-    axis has a single keypoint. Term t has the axes from axes[t] to axes[t + 1] and the parameters from starts[t] to
-    starts[t + 1].
+    axis has a single keypoint. Term t has the axes from axes[t] to axes[t + 1] and the parameters
+    from starts[t] to starts[t + 1].
 
     Every term is monotone to the last bit where its parameters are (`evaluate_row`), and so is a
     sum that is always added up in the same order.
@@ -153,9 +153,7 @@ def evaluate_sum(
                 for m in range(filled):
                     blend, sure = quick_blend(corners[m], corners[filled + m], fractions[k])
                     if not sure:
-                        blend = nearest_blend(
-                            corners[m], corners[filled + m], fractions[k], parts
-                        )
+                        blend = nearest_blend(corners[m], corners[filled + m], fractions[k], parts)
                     corners[m] = blend
             total += corners[0]
         values[i] = total
