@@ -26,6 +26,7 @@ from lighttouch.errors import (
     CheckpointMismatchError,
     ConstraintError,
     DataError,
+    EngineError,
     InfeasibleConstraintsError,
     ModelFileError,
 )
@@ -39,6 +40,7 @@ from lighttouch.objectives import (
     PairwiseRisk,
     Quadratic,
     Quantile,
+    ShardedRisk,
     Tweedie,
     WeightedSum,
 )
@@ -68,6 +70,7 @@ from lighttouch.solvers import (
 )
 
 if TYPE_CHECKING:
+    from lighttouch.engines import Processes, Ray
     from lighttouch.estimators import (
         ConstrainedLinearClassifier,
         ConstrainedLinearRegressor,
@@ -103,6 +106,8 @@ _LAZY = {
     "LatticeRanker": "lighttouch.estimators",
     "LatticeRegressor": "lighttouch.estimators",
     "MonotoneRegressor": "lighttouch.estimators",
+    "Processes": "lighttouch.engines",
+    "Ray": "lighttouch.engines",
     "load": "lighttouch.estimators",
     "CategoryOrder": "lighttouch.estimators.rules.shapes",
     "Concave": "lighttouch.estimators.rules.shapes",
@@ -158,6 +163,7 @@ __all__ = [
     "Dominates",
     "EdgeworthTrust",
     "EmpiricalRisk",
+    "EngineError",
     "EpsilonInsensitive",
     "Everywhere",
     "Finding",
@@ -186,6 +192,7 @@ __all__ = [
     "PairwiseRisk",
     "PracticalLightTouch",
     "Problem",
+    "Processes",
     "Progress",
     "Projected",
     "ProjectedSGD",
@@ -194,8 +201,10 @@ __all__ = [
     "QuadraticSteps",
     "Quantile",
     "RangeDominates",
+    "Ray",
     "Result",
     "SampledAdaGrad",
+    "ShardedRisk",
     "Simplex",
     "SlopeBound",
     "Status",

@@ -9,6 +9,10 @@ class DataError(ValueError):
     """The examples cannot be used: not finite, empty, of the wrong shape or type."""
 
 
+class NoExamplesError(DataError):
+    """There is no example at all; of a shard that is no error."""
+
+
 class ConstraintError(ValueError):
     """The constraints cannot be used as given."""
 
@@ -39,9 +43,17 @@ class ModelFileError(ValueError):
     """A model file is damaged, truncated, of an unknown version or not a model at all."""
 
 
+class FileProblem(OSError):
+    """A file that cannot be read or written, or must not be."""
+
+
 class CheckpointMismatchError(RuntimeError):
     """A run cannot be resumed on this problem or with these settings."""
 
 
 class ProjectionError(RuntimeError):
     """No method came near the feasible set, and none proved it empty."""
+
+
+class EngineError(RuntimeError):
+    """Work in parts could not be done: workers were lost again and again, or one took too long."""

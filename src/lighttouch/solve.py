@@ -37,8 +37,10 @@ from lighttouch.driving import (
 )
 from lighttouch.errors import CheckpointMismatchError, DataError, ProjectionError
 from lighttouch.fingerprints import fingerprint
-from lighttouch.interfaces import AnySolver, Solver
+from lighttouch.interfaces import AnySolver, Engine, Solver
 from lighttouch.kernels.state.iterate import new_counters
+from lighttouch.mapping import working_with
+from lighttouch.objectives import ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.result import History, Result, RunState, Status
 from lighttouch.running import Interrupts, OutOfTimeError, Stopwatch, within
@@ -68,6 +70,7 @@ def solve(
     project: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = EVERY,
+    engine: Engine | None = None,
     device: Any = None,
 ) -> Result:
     """Minimise the problem's objective under its constraints.
@@ -104,6 +107,9 @@ def solve(
         same bits as if it had never been interrupted. It stays when the run has ended.
     checkpoint_every : float, default=30.0
         Seconds between two writings of the file.
+    engine : Engine, default=None
+        What computes the shards of a `ShardedRisk`: `lt.Processes(workers)`, `lt.Ray(address)`, or
+        None for this process. The result is the same, to the bit.
     device : str, default=None
         Where PyTorch solves it, "cuda" say: `InteriorPoint` with all rows and matrices there. None
         is here, without PyTorch, unless the rows are a tensor (`lighttouch.torch.TensorRows`).
@@ -128,7 +134,11 @@ def solve(
     array([2., 2., 2.])
     """
     place = _device(problem, device)
-    with Interrupts() as interrupts, checkpointing(checkpoint, checkpoint_every) as file:
+    with (
+        Interrupts() as interrupts,
+        checkpointing(checkpoint, checkpoint_every) as file,
+        working_with(engine),
+    ):
         run_on = _Run
         if place is not None:
             on_device = importlib.import_module("lighttouch.torch.device")
@@ -141,7 +151,7 @@ def solve(
                 f"{other} and resume cannot be given together: a resumed run goes on from where it "
                 "was"
             )
-        objection = solver.objection_to(problem)
+        objection = _shards_objection(problem, solver) or solver.objection_to(problem)
         if objection:
             raise ValueError(f"{type(solver).__name__} cannot take this problem: {objection}")
         budget = Budget(problem, solver, iterations, time_limit)
@@ -156,6 +166,18 @@ def solve(
         result = run.result(status, run.answer(status, project), project)
         LOG.log(logging.INFO if status in GOOD_ENDINGS else logging.WARNING, "%s", told_end(result))
         return result
+
+
+def _shards_objection(problem: Problem, solver: AnySolver) -> str | None:
+    """A solver that draws single examples needs them all in this process."""
+    if not isinstance(problem.objective, ShardedRisk):
+        return None
+    if isinstance(solver, BaseSolver) and solver.takes_shards:
+        return None
+    return (
+        "its examples are in shards (ShardedRisk), and it draws from all of them; use Automatic, "
+        "Accelerated or QuadraticSteps"
+    )
 
 
 def _device(problem: Any, device: Any) -> Any:
@@ -471,8 +493,10 @@ class _Run:
             if math.isfinite(gap)
             else []
         )
+        objective = self.problem.objective
         notes = [
             *self.solver.notes(self.state),
+            *([objective.memory()] if isinstance(objective, ShardedRisk) else []),
             *proven,
             f"compilation and other preparation took {compiling:.2f} s, not included in the "
             "seconds",

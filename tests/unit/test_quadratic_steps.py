@@ -11,7 +11,7 @@ from scipy import sparse
 import lighttouch as lt
 from lighttouch.kernels.verbs.example_steps import step_on_penalty
 from lighttouch.solvers import quadratic_steps
-from lighttouch.solvers.quadratic_steps import blocks_of
+from lighttouch.solvers.quadratic_model import blocks_of
 
 LOSSES = ["squared", "huber", "logistic", "absolute", "hinge", lt.Quantile(0.2)]
 COUNT, DIMENSION = 150, 12

@@ -10,6 +10,7 @@ from lighttouch.errors import (
     CheckpointMismatchError,
     ConstraintError,
     DataError,
+    FileProblem,
     InfeasibleConstraintsError,
     ModelFileError,
 )
@@ -19,10 +20,6 @@ OK, RULES_BROKEN, BAD_USAGE, INFEASIBLE, NOT_CONVERGED, FILE_PROBLEM, DRIFTED = 
 OUR_MISTAKE = 70  # as sysexits.h calls an internal error
 INTERRUPTED = 130  # as shells report a process ended by SIGINT
 TERMINATED = 143  # the same by SIGTERM
-
-
-class FileProblem(OSError):
-    """A file that cannot be read or written, or must not be."""
 
 
 class DriftError(Exception):

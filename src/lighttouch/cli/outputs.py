@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from lighttouch.cli.failures import FileProblem
+from lighttouch.errors import FileProblem
 
 
 def refuse(path: Path, what: str, overwrite: bool, inputs: Sequence[Path] = ()) -> None:

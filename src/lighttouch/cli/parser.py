@@ -110,6 +110,7 @@ $LIGHTTOUCH_CACHE_DIR.
 
 
 TABLE = "CSV or Parquet file, .gz, .bz2, .xz, .zip and .zst too; - is standard input"
+TABLES = f"{TABLE}; a folder, or a pattern in quotes, such as 'loans/*.parquet', for several"
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -169,6 +170,13 @@ def _seconds(text: str) -> float:
     value = float(text)
     if not 0.0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text}")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
     return value
 
 
@@ -235,7 +243,7 @@ def _flag(parser: argparse._ActionsContainer, option: str, about: str) -> None:
 def _train(commands: Commands) -> None:
     about = "train a model on a table under rules, save it and write a report"
     parser = _command(commands, "train", about, TRAIN_EXAMPLES, TRAIN)
-    parser.add_argument("data", type=Path, help=TABLE)
+    parser.add_argument("data", type=Path, help=TABLES)
     parser.add_argument("--target", metavar="COLUMN", help="what to predict")
     tasks = ("auto", "classification", "regression", "ranking")
     parser.add_argument("--task", choices=tasks, default="auto")
@@ -254,7 +262,18 @@ def _train(commands: Commands) -> None:
     _train_predictions(parser.add_argument_group("what is predicted"))
     _train_output(parser.add_argument_group("output"))
     _train_settings(parser.add_argument_group("training"))
+    _engine(parser)
     _dialect(parser)
+
+
+def _engine(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("files larger than memory")
+    engine = "what reads several files: this process (none, the default), processes or ray"
+    group.add_argument(
+        "--engine", choices=("none", "processes", "ray"), default="none", help=engine
+    )
+    workers = "how many processes, or tasks at a time on Ray (default: one per core)"
+    group.add_argument("--workers", metavar="N", type=_count, help=workers)
 
 
 def _train_predictions(group: argparse._ArgumentGroup) -> None:
@@ -301,7 +320,7 @@ def _predict(commands: Commands) -> None:
     about = "predict for every row of a table of any size"
     parser = _command(commands, "predict", about, PREDICT_EXAMPLES)
     parser.add_argument("model", type=Path, help="a model that train saved")
-    parser.add_argument("data", type=Path, help=TABLE)
+    parser.add_argument("data", type=Path, help=TABLES)
     output = "CSV, compressed CSV or Parquet (default: CSV to the screen)"
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=output)
     _columns(parser, "--keep", "columns of the data to write beside the prediction")
@@ -313,6 +332,7 @@ def _predict(commands: Commands) -> None:
     drift.add_argument("--max-psi", metavar="PSI", type=_positive, default=0.25, help=psi)
     unseen = "the largest share of rows with a category that training did not see (default: 0.01)"
     drift.add_argument("--max-unseen", metavar="SHARE", type=_share, default=0.01, help=unseen)
+    _engine(parser)
     outside = "the largest share of cells of a column outside the training range (default: 0.05)"
     drift.add_argument("--max-outside", metavar="SHARE", type=_share, default=0.05, help=outside)
     _dialect(parser)

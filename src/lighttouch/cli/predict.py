@@ -6,17 +6,24 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lighttouch.cli import outputs, saved, tables
-from lighttouch.cli.failures import OK, DriftError, FileProblem
+from lighttouch.cli.engines import engine_of
+from lighttouch.cli.failures import OK, DriftError
 from lighttouch.cli.speaking import Speaker
 from lighttouch.cli.tables import Dialect, Writer
-from lighttouch.errors import DataError
+from lighttouch.errors import DataError, FileProblem
 from lighttouch.estimators.record import Drift
+from lighttouch.estimators.streaming.limits import LIMITS
+from lighttouch.estimators.streaming.paths import files_of, is_several
+from lighttouch.estimators.streaming.pieces import Cutter, Piece
 from lighttouch.files import replacing
+from lighttouch.mapping import working_with
 from lighttouch.report.models import Model, has_probabilities, is_classifier
 from lighttouch.running import ProgressBar
 from lighttouch.text import printable
@@ -28,7 +35,10 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     to_screen = options.output is None or str(options.output) == "-"
     if not to_screen:
-        outputs.refuse(options.output, "output", options.overwrite, [options.model, options.data])
+        inputs = [options.model, options.data]
+        if is_several(options.data):
+            inputs += files_of(options.data)
+        outputs.refuse(options.output, "output", options.overwrite, inputs)
         if options.output.suffix.lower() == ".zip":
             raise FileProblem(
                 "predictions cannot be written to .zip; name a .csv, .csv.gz or .parquet file"
@@ -77,7 +87,9 @@ class _Job:
 
     def write(self, writer: Writer) -> None:
         try:
-            for part in _predictions(self.model, self.options, self.tally):
+            for part, counted in _predictions(self.model, self.options, self.tally):
+                if counted is not None:
+                    self.tally.merge(counted)
                 writer.append(part)
                 self.rows += len(part)
                 self.bar.count(self.rows, "rows")
@@ -111,22 +123,59 @@ class _Job:
             )
 
 
-def _predictions(model: Model, options: argparse.Namespace, tally: Any) -> Iterator[DataFrame]:
-    dialect = Dialect.of(options)
-    for part in tables.chunks(options.data, dialect, as_text=saved.text_columns(model)):
-        for name in options.keep:
-            tables.place(name, part, "--keep", options.data)
-        out = part[list(options.keep)].reset_index(drop=True)
-        features = saved.features(model, part, options.data)
-        if tally is not None:
-            model.count_rows(features, tally)  # type: ignore[attr-defined]
-        for name, values in _columns(model, features).items():
+def _predictions(
+    model: Model, options: argparse.Namespace, tally: Any
+) -> Iterator[tuple[DataFrame, Any]]:
+    """Predictions in the order of the rows, each part with what was counted of its rows: one file
+    after the other, a chunk at a time; or by an engine, several parts at a time.
+    """
+    dialect, text = Dialect.of(options), saved.text_columns(model)
+    several = is_several(options.data)
+    part = _Part(model, tuple(options.keep), options.raw, None if tally is None else tally.empty())
+    engine = engine_of(options)
+    if engine is None:
+        for path in files_of(options.data) if several else (options.data,):
+            for frame in tables.chunks(path, dialect, as_text=text, empty=several):
+                yield part(path, frame)
+        return
+    pieces = [p for path in files_of(options.data) for p in Cutter(dialect, LIMITS.rows)(path)]
+    with working_with(engine) as opened:
+        shared = opened.share(part)
+        names = [f"{piece.path} from row {piece.first + 1:,} on" for piece in pieces]
+        items = [(shared, piece, dialect, tuple(text)) for piece in pieces]
+        yield from opened.map(_predicted_piece, items, names)
+
+
+def _predicted_piece(
+    part: _Part, piece: Piece, dialect: Dialect, text: tuple[str, ...]
+) -> tuple[DataFrame, Any]:
+    return part(piece.path, piece.read(dialect, None, text))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The predictions of some rows of a file; a class, so that it can be sent to workers."""
+
+    model: Any
+    keep: tuple[str, ...]
+    raw: bool
+    tally: Any  # that has counted nothing; None where nothing is counted
+
+    def __call__(self, path: Path, frame: DataFrame) -> tuple[DataFrame, Any]:
+        for name in self.keep:
+            tables.place(name, frame, "--keep", path)
+        out = frame[list(self.keep)].reset_index(drop=True)
+        features = saved.features(self.model, frame, path)
+        counted = None if self.tally is None else self.tally.empty()
+        if counted is not None:
+            self.model.count_rows(features, counted)
+        for name, values in _columns(self.model, features).items():
             if name in out:
                 raise DataError(
                     f"--keep {name} would hide the prediction of the same name; rename that column"
                 )
             out.insert(out.shape[1], name, values)
-        yield out if options.raw else tables.harmless(out)
+        return (out if self.raw else tables.harmless(out)), counted
 
 
 def _columns(model: Model, X: object) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lighttouch.cli.failures import INTERRUPTED, OK, say
 from lighttouch.cli.speaking import Speaker
-from lighttouch.cli.tables import refuse_unreadable
+from lighttouch.estimators.streaming.reading import refuse_unreadable
 from lighttouch.experiments.reproduce import reproduce
 
 

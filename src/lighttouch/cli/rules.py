@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lighttouch.cli.failures import FileProblem
-from lighttouch.errors import ConstraintError
+from lighttouch.errors import ConstraintError, FileProblem
 from lighttouch.estimators.rules.shapes import KINDS, ShapeConstraint
 from lighttouch.text import did_you_mean
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import lighttouch as lt
 from lighttouch.cli import tables
-from lighttouch.cli.failures import FileProblem
-from lighttouch.errors import DataError
+from lighttouch.errors import DataError, FileProblem
 from lighttouch.report.models import Model, column_names, is_lattice
 
 if TYPE_CHECKING:

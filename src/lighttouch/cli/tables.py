@@ -5,7 +5,6 @@ Every complaint names the column, the cell and the line.
 
 from __future__ import annotations
 
-import argparse
 import bz2
 import gzip
 import lzma
@@ -13,87 +12,56 @@ import re
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from lighttouch.cli.failures import FileProblem
 from lighttouch.errors import DataError
-from lighttouch.estimators.tables import refuse_same_names
-from lighttouch.text import did_you_mean, one_of_the_columns
+from lighttouch.estimators.streaming.reading import (
+    CHUNK,
+    COMPRESSED,
+    PARQUET,
+    Dialect,
+    chunks,
+    frames,
+    is_parquet,
+)
+from lighttouch.text import one_of_the_columns
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-CHUNK = 50_000
+__all__ = [
+    "CHUNK",
+    "COMPRESSED",
+    "PARQUET",
+    "Dialect",
+    "Writer",
+    "chunks",
+    "harmless",
+    "is_parquet",
+    "place",
+    "read",
+    "refuse_doubtful_text",
+    "refuse_gaps",
+    "refuse_infinite",
+    "require_numbers",
+    "standard_input",
+    "where",
+]
 LONGEST_CELL = 10_000  # letters: categories are names, and a report shows them
-READERS = ("zstandard", "compression", "_zstd", "zipfile", "pyarrow", "zlib", "_lzma", "bz2")
-PARQUET = (".parquet", ".pq")
-COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 DATE = re.compile(r"\s*(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})([ T].*)?")
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a user's CSV is written."""
-
-    separator: str | None = None
-    decimal: str = "."
-    missing: tuple[str, ...] = ()
-    encoding: str = "utf-8"
-
-    @classmethod
-    def of(cls, options: argparse.Namespace) -> Dialect:
-        return cls(options.separator, options.decimal, tuple(options.missing), options.encoding)
-
-
-def frames() -> Any:
-    """Pandas, or how to get it."""
-    try:
-        import pandas
-    except ImportError:
-        raise DataError(
-            "reading tables needs pandas, which is not installed: pip install pandas pyarrow"
-        ) from None
-    return pandas
-
-
-def is_parquet(path: Path) -> bool:
-    return path.suffix.lower() in PARQUET
 
 
 def read(path: Path, dialect: Dialect) -> DataFrame:
     """A whole table with at least one row and one column."""
     parts = list(chunks(path, dialect, rows=None))
     return parts[0]
-
-
-def chunks(
-    path: Path, dialect: Dialect, rows: int | None = CHUNK, as_text: Sequence[str] = ()
-) -> Iterator[DataFrame]:
-    """The table in pieces of `rows` rows (None: at once); columns named in `as_text` stay text
-    whatever they look like.
-    """
-    refuse_unreadable(path)
-    read_parts = (
-        _parquet_chunks(path, rows)
-        if is_parquet(path)
-        else _csv_chunks(path, dialect, rows, as_text)
-    )
-    count = 0
-    for part in read_parts:
-        count += len(part)
-        if len(part):
-            yield part
-    if count == 0:
-        raise DataError(f"{path} holds a header and no rows; at least one row is needed")
 
 
 @contextmanager
@@ -109,130 +77,6 @@ def standard_input(path: Path) -> Iterator[Path]:
             parquet = begun.read(4) == b"PAR1"
         place = Path(copy.name)
         yield place.rename(place.with_name("standard input.parquet")) if parquet else place
-
-
-def refuse_unreadable(path: Path) -> None:
-    if path.is_dir():
-        raise FileProblem(f"{path} is a folder, not a table; name a CSV or Parquet file")
-    if not path.exists():
-        others = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise FileProblem(f"there is no file {path}{did_you_mean(path.name, others)}")
-
-
-def _parquet_chunks(path: Path, rows: int | None) -> Iterator[DataFrame]:
-    frames()
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise DataError(
-            "reading Parquet needs pyarrow, which is not installed: pip install pyarrow"
-        ) from None
-    try:
-        file = pyarrow.parquet.ParquetFile(path)
-        refuse_same_names(list(file.schema_arrow.names))
-        if rows is None:
-            yield file.read().to_pandas(ignore_metadata=True)
-            return
-        for batch in file.iter_batches(rows):
-            yield batch.to_pandas()
-    except (pyarrow.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise DataError(f"{path} is not a Parquet file, or is damaged: {error}") from None
-
-
-def _csv_chunks(
-    path: Path, dialect: Dialect, rows: int | None, as_text: Sequence[str]
-) -> Iterator[DataFrame]:
-    pandas = frames()
-    separator, names = _header(path, dialect)
-    options: dict[str, Any] = {
-        "sep": separator,
-        "decimal": dialect.decimal,
-        "encoding": dialect.encoding,
-        "index_col": False,
-    }
-    options |= {
-        "na_values": list(dialect.missing),
-        "low_memory": False,
-        "skipinitialspace": True,
-    } | _exact(pandas)
-    options["dtype"] = {name: str for name in as_text if name in names}
-    with _complaints(path, dialect, len(names)), warnings.catch_warnings():
-        warnings.simplefilter("error", pandas.errors.ParserWarning)
-        if rows is None:
-            yield pandas.read_csv(path, **options)
-        else:
-            with pandas.read_csv(path, chunksize=rows, **options) as parts:
-                yield from parts
-
-
-@contextmanager
-def _complaints(path: Path, dialect: Dialect, names: int = 0) -> Iterator[None]:
-    """What pandas and the decompressors complain of, in words a user can act on."""
-    errors = frames().errors
-    try:
-        yield
-    except errors.ParserWarning:
-        raise DataError(
-            f"{path}: rows have more cells than the header has names ({names}); check the "
-            "separator and the quotes"
-        ) from None
-    except errors.EmptyDataError:
-        raise DataError(f"{path} is empty; a header and at least one row are needed") from None
-    except errors.ParserError as error:
-        told = str(error).removeprefix("Error tokenizing data. ")
-        raise DataError(f"{path} is not a well-formed table: {told}") from None
-    except UnicodeError:
-        raise DataError(
-            f"{path} is not {dialect.encoding} text; name its encoding, such as --encoding latin-1"
-        ) from None
-    except LookupError:
-        raise DataError(
-            f"there is no text encoding {dialect.encoding!r}; try utf-8 or latin-1"
-        ) from None
-    except Exception as error:
-        raise _of_the_file(error, path) from None
-
-
-def _of_the_file(error: Exception, path: Path) -> Exception:
-    """What decompressors and readers raise, as a complaint about the file; ours as they are."""
-    if isinstance(error, ImportError):
-        return DataError(f"reading {path} needs a package that is missing: {error}")
-    reader = type(error).__module__.partition(".")[0] in READERS
-    unnamed = isinstance(error, OSError) and error.errno is None  # not the system's own words
-    if isinstance(error, EOFError) or reader or unnamed:
-        return FileProblem(f"{path} cannot be decompressed, it is damaged: {error}")
-    if type(error) is ValueError:
-        return DataError(f"{path} cannot be read as a table: {error}")
-    return error
-
-
-def _exact(pandas: Any) -> dict[str, Any]:
-    """Every number as the nearest double: what pandas does by itself since 3.1."""
-    major, minor = (int(part) for part in pandas.__version__.split(".")[:2])
-    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
-
-
-def _header(path: Path, dialect: Dialect) -> tuple[str, list[str]]:
-    """The separator and the names as they stand: pandas would rename duplicates in silence."""
-    pandas = frames()
-    options = {
-        "header": None,
-        "nrows": 1,
-        "dtype": str,
-        "encoding": dialect.encoding,
-        "keep_default_na": False,
-        "index_col": False,
-    }
-    with _complaints(path, dialect):
-        whole_line = str(pandas.read_csv(path, sep="\x01", quoting=3, **options).iloc[0, 0])
-        separator = dialect.separator or max(",;\t", key=whole_line.count)
-        first = pandas.read_csv(path, sep=separator, skipinitialspace=True, **options).iloc[0]
-    names = [str(name) for name in first]
-    refuse_same_names(names)
-    return separator, names
 
 
 def place(name: str, frame: DataFrame, what: str, path: Path) -> str:

@@ -48,6 +48,10 @@ class Job:
 
 
 def run(options: argparse.Namespace) -> int:
+    from lighttouch.cli import train_files  # which uses what is here
+
+    if train_files.is_asked(options):
+        return train_files.run(options)
     speaker = Speaker(options, stdout_taken=str(options.output) == "-")
     model_path, report_path = _paths(options)
     began = time.perf_counter()

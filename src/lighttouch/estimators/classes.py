@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from lighttouch.estimators.losses import chance
 from lighttouch.estimators.outputs import OrderedClasses, Outputs
 from lighttouch.estimators.proof import ConstraintReport
 from lighttouch.estimators.tables import Table
+from lighttouch.estimators.targets import SquaresAbout, Total, mean_of
 from lighttouch.estimators.training import NORMAL
 
 SMALLEST = float(np.finfo(np.float64).tiny)  # keeps logarithms of probabilities finite
@@ -199,8 +200,19 @@ def ordinal_examples(table: Floats, codes: Indices, weights: Floats, classes: in
     for the log-odds.
     """
     numbers = codes.astype(np.float64)
-    mean = float(weights @ numbers)
-    spread = float(np.sqrt(weights @ np.square(numbers - mean))) or 1.0
+    mean, spread = ordinal_units(lambda part: part(numbers, weights, None))
+    return ordinal_examples_in(mean, spread, table, numbers, weights, classes)
+
+
+def ordinal_units(total: Total) -> tuple[float, float]:
+    """The mean and the spread of the numbers of ordered classes."""
+    mean = total(mean_of)
+    return mean, float(np.sqrt(total(SquaresAbout(mean)))) or 1.0
+
+
+def ordinal_examples_in(
+    mean: float, spread: float, table: Floats, numbers: Floats, weights: Floats, classes: int
+) -> Examples:
     return Examples(
         [(table, 1.0)],
         numbers,
@@ -220,15 +232,6 @@ def refuse_rules(estimator: Any, rules: int, classes: int) -> None:
             "ordinal=True if the classes have an order, or fit one "
             f"{type(estimator).__name__} for the class that the rules are about against the rest"
         )
-
-
-def each_against_the_rest(
-    estimator: Any, codes: Indices, classes: int, fit: Callable[[Any, NDArray[Any]], Any]
-) -> list[Any]:
-    """One fitted copy of the estimator per class; `fit(copy, labels)` trains one."""
-    from sklearn.base import clone
-
-    return [fit(clone(estimator), codes == code) for code in range(classes)]
 
 
 def together(members: list[Any]) -> tuple[ConstraintReport, str, int]:

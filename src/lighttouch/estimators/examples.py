@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,15 +14,141 @@ from scipy import sparse
 
 from lighttouch.estimators import smoothing
 from lighttouch.estimators.model import AdditiveModel
-from lighttouch.estimators.outputs import ONE_SCORE, Outputs
+from lighttouch.estimators.outputs import ONE_SCORE, Outputs, ScoreProblem
+from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.structure.screening import Leftover
+from lighttouch.estimators.tables import Columns
+from lighttouch.estimators.targets import centre_and_scale
 from lighttouch.kernels.verbs.losses import LossRow
+from lighttouch.losses import Loss
+from lighttouch.objectives import EmpiricalRisk
 
 Floats = NDArray[np.float64]
 
 
+class AnyExamples(ABC):
+    """Examples in memory (`Examples`) or in shards of files (`streaming.examples`): what fitting
+    asks of both. The structure of a model is chosen on a part of them, which is in memory.
+    """
+
+    scale: float  # one training unit in the user's units
+    shift: float
+    outputs: Outputs
+    differences: bool  # of two rows each: without an intercept
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many they are."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many can be learnt from."""
+
+    @property
+    @abstractmethod
+    def independent(self) -> int | None:
+        """How many of them tell something of their own; None: all."""
+
+    @property
+    @abstractmethod
+    def stands_for_another(self) -> bool:
+        """Whether squared errors of other targets stand for the loss while the structure is
+        chosen.
+        """
+
+    @abstractmethod
+    def rows(self, chosen: NDArray[np.int64]) -> Examples:
+        """Some of them, in memory, with the weights that they have."""
+
+    @abstractmethod
+    def whole(self) -> Examples:
+        """All of them, in memory."""
+
+    @abstractmethod
+    def table_rows(self, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Some rows of the tables, and their weights."""
+
+    @property
+    @abstractmethod
+    def table_size(self) -> int:
+        """How many rows the tables have."""
+
+    @abstractmethod
+    def objective(self, model: AdditiveModel, loss: Loss, roughness: Any, pull: float) -> Any:
+        """What is trained."""
+
+    @abstractmethod
+    def average_effects(self, model: AdditiveModel, scores: list[Floats]) -> list[list[float]]:
+        """For every score the average of each term over all rows; NaN for lattices, and for curves
+        of columns with missing cells.
+        """
+
+    @abstractmethod
+    def spread(self, model: AdditiveModel, w: Floats) -> AnyExamples:
+        """The same with the sizes of what a model leaves over as targets of the structure."""
+
+    @abstractmethod
+    def constant_columns(self) -> list[int]:
+        """Columns without two different values."""
+
+    @abstractmethod
+    def record(self, columns: Columns, scores: Callable[[Floats], Floats]) -> TrainingRecord:
+        """What a model keeps of the rows it was trained on."""
+
+    def some(self, most: int, rng: np.random.Generator) -> Examples:
+        """At most so many of them, drawn at random; the same ones where there are no more."""
+        if self.size <= most:
+            return self.whole()
+        part = self.rows(np.sort(rng.choice(self.size, most, replace=False)))
+        total = float(part.weights.sum())
+        if total == 0.0:
+            return self.whole()
+        known, nearby = self.independent, part.nearby
+        return replace(
+            part,
+            weights=part.weights / total,
+            nearby=None if nearby is None else _normalised(*nearby),
+            independent=None if known is None else int(most / self.size * known),
+        )
+
+    def judged(
+        self, model: AdditiveModel, row: LossRow | None, rng: np.random.Generator
+    ) -> tuple[smoothing.Examples, float]:
+        """What smoothing is chosen on, and which share of the examples that is."""
+        features, y, weights, share = self._judged(model, True, rng)
+        count = share * self.count
+        return smoothing.Examples(features, y, weights, row, count, self.differences), share
+
+    def sampled_errors(
+        self, model: AdditiveModel, rng: np.random.Generator
+    ) -> smoothing.SampledErrors:
+        """Squared errors of a part, for a model that is too large to factor."""
+        features, y, weights, share = self._judged(model, False, rng)
+        return smoothing.SampledErrors(features, y, weights, self.count, share)
+
+    def _judged(
+        self, model: AdditiveModel, dense: bool, rng: np.random.Generator
+    ) -> tuple[sparse.csr_matrix, Floats, Floats, float]:
+        """Features, targets and weights of all examples, or of so many that it takes seconds, and
+        which share of all that is.
+        """
+        entries = model.row_entries * (2 if self.differences else 1)
+        most = smoothing.most_judged(entries, dense)
+        part = (
+            self.whole()
+            if self.size <= most
+            else self.rows(np.sort(rng.choice(self.size, most, replace=False)))
+        )
+        if not part.squares[1].any():
+            part = self.whole()
+        (y, weights), share = part.squares, part.size / self.size
+        return part.features(model), y, weights if share == 1.0 else weights / weights.sum(), share
+
+
 @dataclass(frozen=True)
-class Examples:
+class Examples(AnyExamples):
     """Tables that enter the predictions with a sign: one, or better minus worse; targets in
     training units.
     """
@@ -42,6 +170,18 @@ class Examples:
     _known: dict[int, tuple[AdditiveModel, Any]] = field(
         default_factory=dict, compare=False, repr=False
     )
+
+    @property
+    def size(self) -> int:
+        return int(self.y.size)
+
+    @property
+    def differences(self) -> bool:  # type: ignore[override]
+        return len(self.signed_tables) > 1
+
+    @property
+    def stands_for_another(self) -> bool:
+        return self.nearby is not None
 
     @property
     def count(self) -> int:
@@ -94,58 +234,85 @@ class Examples:
             dtype=np.float64,
         )
 
-    def some(self, most: int, rng: np.random.Generator) -> Examples:
-        """At most so many of them, drawn at random; the same ones where there are no more."""
-        if self.y.size <= most:
-            return self
-        chosen = np.sort(rng.choice(self.y.size, most, replace=False))
-        total = float(self.weights[chosen].sum())
-        if total == 0.0:
-            return self
-        share = most / self.y.size
+    def whole(self) -> Examples:
+        return self
+
+    def rows(self, chosen: NDArray[np.int64]) -> Examples:
+        nearby = self.nearby
         return replace(
             self,
             signed_tables=[(table[chosen], sign) for table, sign in self.signed_tables],
             y=self.y[chosen],
-            weights=self.weights[chosen] / total,
+            weights=self.weights[chosen],
             offset=None if self.offset is None else self.offset[chosen],
-            nearby=None if self.nearby is None else _part(*self.nearby, chosen),
-            independent=None if self.independent is None else int(share * self.independent),
+            nearby=None if nearby is None else (nearby[0][chosen], nearby[1][chosen]),
             source=None,
             _known={},
         )
 
-    def judged(
-        self, model: AdditiveModel, row: LossRow | None, rng: np.random.Generator
-    ) -> tuple[smoothing.Examples, float]:
-        """What smoothing is chosen on, and which share of the examples that is."""
-        features, (targets, shares) = self.features(model), self.squares
-        rows = smoothing.judged_rows(features, shares, True, rng)
-        features, y, weights = features[rows], targets[rows], shares[rows]
-        share = y.size / self.y.size
-        weights = weights if share == 1.0 else weights / weights.sum()
-        differences = len(self.signed_tables) > 1
-        problem = smoothing.Examples(features, y, weights, row, share * self.count, differences)
-        return problem, share
+    @property
+    def table_size(self) -> int:
+        return int(self.table.shape[0])
 
-    def sampled_errors(
-        self, model: AdditiveModel, rng: np.random.Generator
-    ) -> smoothing.SampledErrors:
-        """Squared errors of a part, for a model that is too large to factor."""
-        features, (targets, shares) = self.features(model), self.squares
-        rows = smoothing.judged_rows(features, shares, False, rng)
-        features, y, weights = features[rows], targets[rows], shares[rows]
-        share = y.size / self.y.size
-        weights = weights if share == 1.0 else weights / weights.sum()
-        return smoothing.SampledErrors(features, y, weights, self.count, share)
+    def table_rows(self, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        return self.table[chosen], self.table_weights[chosen]
+
+    def objective(
+        self, model: AdditiveModel, loss: Loss, roughness: Any, pull: float
+    ) -> EmpiricalRisk:
+        return self.outputs.risk(self.score_problem(model, loss, roughness, pull))
+
+    def score_problem(
+        self, model: AdditiveModel, loss: Loss, roughness: Any = None, pull: float = 0.0
+    ) -> ScoreProblem:
+        """What one score would be trained on."""
+        features = self.features(model)
+        return ScoreProblem(features, self.y, self.weights, self.offset, loss, roughness, pull)
+
+    def average_effects(self, model: AdditiveModel, scores: list[Floats]) -> list[list[float]]:
+        sums, total, gaps = self.effect_sums(model, scores)
+        return averages(model, sums, total, gaps)
+
+    def effect_sums(
+        self, model: AdditiveModel, scores: list[Floats]
+    ) -> tuple[Floats, float, NDArray[np.bool_]]:
+        """Weighted sums of the effect of every curve of each score, the weights' own sum, and which
+        columns have missing cells.
+        """
+        table, weights = self.table, self.table_weights
+        sums = np.zeros((len(scores), len(model.terms)))
+        for place, term in enumerate(model.terms):
+            for k, w in enumerate(scores if term.calibrator else ()):
+                effect = term.evaluate(table, w[model.part(place)])
+                sums[k, place] = np.sum(effect * weights)
+        return sums, float(weights.sum()), np.asarray(np.isnan(table).any(axis=0))
+
+    def left_over(self, model: AdditiveModel, w: Floats) -> Floats:
+        """The sizes of what a model leaves over of the targets of the structure."""
+        return np.asarray(np.abs(self.squares[0] - self.features(model) @ w))
+
+    def spread(self, model: AdditiveModel, w: Floats) -> Examples:
+        sizes, weights = self.left_over(model, w), self.squares[1]
+        centre, unit = centre_and_scale(sizes, weights)
+        return replace(self, nearby=((sizes - centre) / unit, weights))
+
+    def constant_columns(self) -> list[int]:
+        found = []
+        for place in range(self.table.shape[1]):
+            present = self.table[~np.isnan(self.table[:, place]), place]
+            if present.size == 0 or present.min() == present.max():
+                found.append(place)
+        return found
+
+    def record(self, columns: Columns, scores: Callable[[Floats], Floats]) -> TrainingRecord:
+        return TrainingRecord.of(columns, self.table, self.y, scores)
 
     def searched(
         self, features: Any, row: LossRow | None, curvature: Floats | None = None
     ) -> smoothing.Examples:
         """All of them, for a model whose features are known."""
-        differences = len(self.signed_tables) > 1
         (y, weights), count = self.squares, self.count
-        return smoothing.Examples(features, y, weights, row, count, differences, curvature)
+        return smoothing.Examples(features, y, weights, row, count, self.differences, curvature)
 
     def leftover(self, features: Any, row: LossRow | None, w: Floats) -> Leftover:
         """What a model with these features leaves over for every example."""
@@ -156,6 +323,16 @@ class Examples:
         return Leftover(residual, weights, max(noise, 1e-300))
 
 
-def _part(y: Floats, weights: Floats, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    some = weights[chosen]
-    return y[chosen], some / max(float(some.sum()), 1e-300)
+def averages(
+    model: AdditiveModel, sums: Floats, total: float, gaps: NDArray[np.bool_]
+) -> list[list[float]]:
+    """From sums over rows: what `average_effects` says."""
+    known = [term.calibrator and not gaps[term.columns[0]] for term in model.terms]
+    return [
+        [float(each / total) if has else np.nan for each, has in zip(row, known, strict=True)]
+        for row in sums
+    ]
+
+
+def _normalised(y: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    return y, weights / max(float(weights.sum()), 1e-300)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.arrays import Floats
-from lighttouch.estimators.examples import Examples
+from lighttouch.estimators.examples import AnyExamples
 from lighttouch.estimators.explaining import (
     SAMPLED_ROWS,
     Background,
@@ -42,14 +42,14 @@ class Explained:
         """All trained parameters."""
         raise NotImplementedError
 
-    def _learn_importances(self, examples: Examples) -> None:
+    def _learn_importances(self, examples: AnyExamples) -> None:
         """The effects' averages and sizes on (a part of) the training rows."""
-        table, weights = examples.table, examples.table_weights
-        if table.shape[0] > SAMPLED_ROWS:
+        chosen = np.arange(examples.table_size)
+        if chosen.size > SAMPLED_ROWS:
             rng = np.random.default_rng(0)
-            chosen = np.sort(rng.choice(table.shape[0], SAMPLED_ROWS, replace=False))
-            if weights[chosen].any():
-                table, weights = table[chosen], weights[chosen]
+            chosen = np.sort(rng.choice(chosen.size, SAMPLED_ROWS, replace=False))
+        table, weights = examples.table_rows(chosen)
+        weights = weights if weights.any() else np.ones(weights.size)
         weights = weights / weights.sum()
         self._background = background_of(self.model_, table, weights)
         counted = weights > 0.0

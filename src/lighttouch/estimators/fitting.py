@@ -12,20 +12,18 @@ from numpy.typing import NDArray
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.estimators import smoothing, structure
-from lighttouch.estimators.examples import Examples
+from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.growing import LAST_SWEEPS, Growth, grow
 from lighttouch.estimators.model import AdditiveModel
-from lighttouch.estimators.outputs import OneScore, ScoreProblem
+from lighttouch.estimators.outputs import OneScore
 from lighttouch.estimators.proof import ConstraintReport, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
 from lighttouch.estimators.smoothing import Smoothed
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.targets import centre_and_scale
-from lighttouch.estimators.training import COSTS, Settings, train, train_without_rules
+from lighttouch.estimators.training import COSTS, Risk, Settings, train, train_without_rules
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
-from lighttouch.objectives import EmpiricalRisk
 from lighttouch.result import Result
 from lighttouch.running import prepared
 from lighttouch.solvers.quadratic_steps import SQUARES
@@ -57,13 +55,14 @@ class Earlier:
 
 def fit(
     plan: Plan,
-    examples: Examples,
+    examples: AnyExamples,
     settings: Settings,
     wanted: Any,
     canonical: Callable[[AdditiveModel], list[RuleRows]] | None = None,
     earlier: Earlier | None = None,
 ) -> Fitted:
     """Calibrators first, to find where columns interact; then everything together, under the rules.
+    What is chosen is chosen on a part of the examples, what is trained is trained on all.
 
     `wanted` is the smoothing that the user asked for; `canonical(model)` gives the rules that come
     from canonical examples. With an `earlier` model its terms are taken, and nothing is chosen.
@@ -71,7 +70,7 @@ def fit(
     growth = Growth(
         plan,
         examples.some(structure.LIMITS.searched, settings.rng),
-        _smooth_loss(settings) if examples.nearby is None else None,
+        None if examples.stands_for_another else _smooth_loss(settings),
         smoothing.read_strengths(wanted),
         COSTS.largest_gram,
         settings.rng,
@@ -91,24 +90,20 @@ def fit(
     rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
         canonical(model) if canonical else []
     )
-    fitted = _fit_under_rules(model, rules, examples, settings, smoothed)
+    fitted = _fit_under_rules(model, rules, examples, growth.examples, settings, smoothed)
     given = growth.given
     return fitted if given is None else replace(fitted, smoothing=given)
 
 
 def _smooth_enough_for_spread(
-    growth: Growth, model: AdditiveModel, examples: Examples, smoothed: Smoothed
+    growth: Growth, model: AdditiveModel, examples: AnyExamples, smoothed: Smoothed
 ) -> Smoothed:
     """Quantiles also follow how the targets spread: no term is smoothed more than for the sizes of
     what the means leave over.
     """
     if model.dimension > COSTS.largest_gram:
         return smoothed
-    targets, weights = examples.squares
-    sizes = np.abs(targets - examples.features(model) @ smoothed.w)
-    centre, unit = centre_and_scale(sizes, weights)
-    spread = replace(examples, nearby=((sizes - centre) / unit, weights))
-    other = growth.fit(model, spread, LAST_SWEEPS)
+    other = growth.fit(model, examples.spread(model, smoothed.w), LAST_SWEEPS)
     strengths = np.minimum(smoothed.strengths, other.strengths)
     return replace(smoothed, strengths=strengths, terms=None)
 
@@ -125,21 +120,14 @@ def _smooth_loss(settings: Settings) -> LossRow | None:
 def _fit_under_rules(
     model: AdditiveModel,
     rules: list[RuleRows],
-    examples: Examples,
+    examples: AnyExamples,
+    some: Examples,
     settings: Settings,
     smoothed: Smoothed,
 ) -> Fitted:
-    one = ScoreProblem(
-        examples.features(model),
-        examples.y,
-        examples.weights,
-        examples.offset,
-        settings.loss,
-        smoothed.rows,
-        smoothed.w,
-        smoothing.PULL,
-    )
-    objective, start = examples.outputs.problem(one)
+    """`some` examples give the point to start from."""
+    objective = examples.objective(model, settings.loss, smoothed.rows, smoothing.PULL)
+    start = examples.outputs.start(some.score_problem(model, settings.loss), smoothed.w)
     own = type(examples.outputs) is OneScore and smoothed.share == 1.0
     if own and smoothed.squares is not None:
         prepared(objective, SQUARES, lambda: smoothed.squares)
@@ -150,19 +138,18 @@ def _fit_under_rules(
         wanted = _in_training_units(everything, lift, examples.scale)
         result = train(objective, wanted, start, settings)
         w = result.w * examples.scale + lift
-        for scores in examples.outputs.scores(w, model.dimension):
-            _unseen_missing(model, scores, examples.table, examples.table_weights)
+        _unseen_missing(model, examples.outputs.scores(w, model.dimension), examples)
         w, _ = exactly_feasible(w, everything)
     except InfeasibleConstraintsError as error:
         raise named(error, rules) from None
-    exact = own and smoothed.terms is not None and not objective.loss_row.kinked
+    exact = own and smoothed.terms is not None and not loss_of(settings.loss).kinked
     free = smoothed.w if exact else None
     report = _report(objective, rules, result, w, lift, examples.scale, settings, free)
     typical = smoothed.roughness.typical(smoothed.strengths)
     return Fitted(model, w, report, result, typical)
 
 
-def _lift(dimension: int, model: AdditiveModel, examples: Examples) -> Floats:
+def _lift(dimension: int, model: AdditiveModel, examples: AnyExamples) -> Floats:
     """The user's w is scale * w + lift: the targets' origin lies in the intercepts."""
     lift = np.zeros(dimension)
     lift[examples.outputs.intercepts(model.dimension)] = examples.shift
@@ -176,18 +163,18 @@ def _in_training_units(rules: LinearConstraints, lift: Floats, scale: float) -> 
     return LinearConstraints(rules.A, right, nested=rules.nested, copy=False)
 
 
-def _unseen_missing(model: AdditiveModel, w: Floats, table: Floats, weights: Floats) -> None:
+def _unseen_missing(model: AdditiveModel, scores: list[Floats], examples: AnyExamples) -> None:
     """A column without missing cells in training: a missing cell later on counts as the column's
-    average effect. Changes w.
+    average effect. Changes the scores' parameters.
     """
-    for place, piece in enumerate(model.terms):
-        if piece.calibrator and not np.isnan(table[:, piece.columns[0]]).any():
-            effect = piece.evaluate(table, w[model.part(place)])
-            w[model.part(place)][-1] = float(np.average(effect, weights=weights))
+    for w, averages in zip(scores, examples.average_effects(model, scores), strict=True):
+        for place, average in enumerate(averages):
+            if not np.isnan(average):
+                w[model.part(place)][-1] = average
 
 
 def _report(
-    objective: EmpiricalRisk,
+    objective: Risk,
     rules: list[RuleRows],
     result: Result,
     w: Floats,

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.estimators import smoothing, structure
-from lighttouch.estimators.examples import Examples
+from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.estimators.smoothing import Key, Pair, Smoothed
 from lighttouch.estimators.structure import LIMITS, Plan, Screen
@@ -91,7 +91,7 @@ class Growth:
         return AdditiveModel(self.own + [self.lattices[subset] for subset in self.chosen])
 
     def fit(
-        self, model: AdditiveModel, examples: Examples, sweeps: int, last: bool = False
+        self, model: AdditiveModel, examples: AnyExamples, sweeps: int, last: bool = False
     ) -> Smoothed:
         """Without rules; what it finds is where the next fit begins."""
         if model.dimension > self.largest_gram:
@@ -128,7 +128,7 @@ class Growth:
         )
 
     def _fit_large(
-        self, model: AdditiveModel, examples: Examples, roughness: smoothing.Roughness
+        self, model: AdditiveModel, examples: AnyExamples, roughness: smoothing.Roughness
     ) -> Smoothed:
         problem = examples.sampled_errors(model, self.rng)
         pair = self.given or smoothing.choose(
@@ -162,7 +162,7 @@ class Growth:
         return found
 
     def model(
-        self, examples: Examples, room: int, chosen: dict[Subset, float] | None = None
+        self, examples: AnyExamples, room: int, chosen: dict[Subset, float] | None = None
     ) -> AdditiveModel:
         """Curves, and lattices over the chosen subsets, as fine as there is room."""
         chosen = self.chosen if chosen is None else chosen
@@ -171,7 +171,7 @@ class Growth:
         curves = self.curves()
         levels = [self._levels(column, *curves[column]) for column in range(len(self.own))]
         sizes = structure.lattice_sizes(self.plan, examples.count, chosen, levels, room, self.held)
-        table, weights = examples.table, examples.table_weights
+        table, weights = self.examples.table, self.examples.table_weights
         return AdditiveModel(
             self.own
             + [

@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import DataError, ModelFileError
+from lighttouch.estimators.examples import AnyExamples
 from lighttouch.estimators.explained import Explained
 from lighttouch.estimators.explaining import even_background
-from lighttouch.estimators.fitting import Earlier, Examples, Fitted, fit
+from lighttouch.estimators.fitting import Earlier, Fitted, fit
 from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.estimators.outputs import Outputs, outputs_from
 from lighttouch.estimators.proof import (
@@ -26,7 +27,6 @@ from lighttouch.estimators.proof import (
     check_rule,
     checked_excess,
 )
-from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules import BoundShape, RuleRows, all_rules, probing
 from lighttouch.estimators.rules.probing import Probe
 from lighttouch.estimators.rules.reading import read_monotonic, read_shapes
@@ -39,6 +39,7 @@ from lighttouch.estimators.saving import (
     rows_from,
     rows_state,
 )
+from lighttouch.estimators.streaming.fitting import FitsFiles
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.tables import (
@@ -58,7 +59,7 @@ Floats = NDArray[np.float64]
 LOG = logging.getLogger("lighttouch")
 
 
-class LatticeBase(Explained, SavedEstimator, BaseEstimator):  # type: ignore[misc]
+class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type: ignore[misc]
     """Calibrators and lattices fitted together under the rules; subclasses say what is
     minimised.
     """
@@ -69,7 +70,9 @@ class LatticeBase(Explained, SavedEstimator, BaseEstimator):  # type: ignore[mis
     constraint_report_: ConstraintReport
 
     def _plan(self, X: Any) -> Plan:
-        columns = learn_columns(self, X, self.categorical_features)
+        return self._plan_of(learn_columns(self, X, self.categorical_features))
+
+    def _plan_of(self, columns: Columns) -> Plan:
         monotonic = read_monotonic(self.monotonic_cst, columns)
         shapes = read_shapes(self.shape_constraints, columns, monotonic)
         size = (
@@ -113,12 +116,14 @@ class LatticeBase(Explained, SavedEstimator, BaseEstimator):  # type: ignore[mis
             verbose=positive_int(self.verbose, "verbose", least=0) > 0,
         )
 
-    def _train(self, plan: Plan, examples: Examples, loss: LossRow, canonical: Any = None) -> None:
+    def _train(
+        self, plan: Plan, examples: AnyExamples, loss: LossRow, canonical: Any = None
+    ) -> None:
         """A signal ends training early; with a usable model, it then goes on its way."""
-        _warn_about_constant_columns(plan, examples.table)
+        _warn_about_constant_columns(plan, examples)
         with Interrupts(deliver=True) as interrupts, checkpointing(self.checkpoint) as file:
             LOG.info(
-                "%s: %d rows, %s", type(self).__name__, examples.table.shape[0], plan.columns.names
+                "%s: %d rows, %s", type(self).__name__, examples.table_size, plan.columns.names
             )
             settings = self._settings(loss, interrupts)
             earlier = self._earlier(plan) if flag(self.warm_start, "warm_start") else None
@@ -127,9 +132,7 @@ class LatticeBase(Explained, SavedEstimator, BaseEstimator):  # type: ignore[mis
             self._keep(plan, fitted, canonical, examples.outputs)
             self._learn_importances(examples)
             LOG.info("%s: %s; %s", type(self).__name__, self.status_, self.constraint_report_)
-            self.training_record_ = TrainingRecord.of(
-                plan.columns, examples.table, examples.y, self.recorded_scores
-            )
+            self.training_record_ = examples.record(plan.columns, self.recorded_scores)
             warn_about(self.status_)
             if self.checkpoint is not None and file is not None and has_ended(self.status_):
                 file.remove()
@@ -309,13 +312,10 @@ def _number_or_auto(given: Any, name: str) -> int | None:
     )
 
 
-def _warn_about_constant_columns(plan: Plan, table: Floats) -> None:
-    constant = []
-    for place, column in enumerate(plan.columns.columns):
-        present = table[~np.isnan(table[:, place]), place]
-        if present.size == 0 or (table.shape[0] > 1 and present.min() == present.max()):
-            constant.append(column.name)
-    if constant and table.shape[0] > 1:
+def _warn_about_constant_columns(plan: Plan, examples: AnyExamples) -> None:
+    rows = examples.table_size
+    constant = [plan.columns[place].name for place in examples.constant_columns() if rows > 1]
+    if constant:
         shown = ", ".join(repr(name) for name in constant[:5]) + (
             " ..." if len(constant) > 5 else ""
         )

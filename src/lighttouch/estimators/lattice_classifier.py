@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import ModelFileError
 from lighttouch.estimators.classes import (
     ClassScores,
-    each_against_the_rest,
     mean_importances,
     ordered_classes,
     ordinal_examples,
+    ordinal_units,
     refuse_rules,
     thresholds_of,
     together,
 )
+from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.explaining import Explanation, effects_of, explanation
-from lighttouch.estimators.fitting import Examples
 from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.losses import chance, margin_loss
-from lighttouch.estimators.outputs import Outputs
+from lighttouch.estimators.outputs import OrderedClasses, Outputs
 from lighttouch.estimators.pairs import RandomState
 from lighttouch.estimators.parameters import (
     CLASSIFICATION_PARAMETERS,
@@ -40,7 +42,6 @@ from lighttouch.estimators.parameters import (
     documented,
 )
 from lighttouch.estimators.proof import ConstraintReport
-from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
     SMALLEST_MARGIN,
@@ -49,6 +50,8 @@ from lighttouch.estimators.rules.canonical import (
     margin_of,
 )
 from lighttouch.estimators.saving import columns_from, columns_state, report_from, report_state
+from lighttouch.estimators.streaming.making import Codes, OneClass, OrderedLabels
+from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import (
@@ -56,9 +59,11 @@ from lighttouch.estimators.targets import (
     positive_labels,
     read_class_codes,
     read_weights,
+    refuse_few_classes,
     same_length,
 )
 from lighttouch.estimators.training import has_ended
+from lighttouch.kernels.verbs.losses import LossRow
 
 
 @documented(
@@ -179,13 +184,12 @@ class LatticeClassifier(ClassScores, LatticeBase):
         InfeasibleConstraintsError
             If the rules contradict each other.
         """
-        loss = margin_loss(self.loss)
+        loss = self._loss()
         plan = self._plan(X)
         same_length(X, *([] if y is None else [y]))
         self.classes_, codes = read_class_codes(y, self, sample_weight)
         weights = read_weights(sample_weight, X, codes.size)
-        for name in ("thresholds_", "estimators_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
+        self._forget()
         if self.classes_.size > 2:
             return self._fit_many(plan, X, codes, weights, sample_weight)
         signs = np.where(codes == 1, 1.0, -1.0)
@@ -198,38 +202,84 @@ class LatticeClassifier(ClassScores, LatticeBase):
     ) -> LatticeClassifier:
         """More than two classes: ordered, or one model per class."""
         count = self.classes_.size
+        table = plan.columns.read(as_table(X))
         if self.ordinal is False:
-            rules = len(plan.monotonic) + len(plan.shapes) + (self.canonical_examples is not None)
-            refuse_rules(self, rules, count)
-            self.columns_ = plan.columns
 
-            def fitted(copy: LatticeClassifier, labels: Any) -> LatticeClassifier:
-                copy.checkpoint = None  # all models are runs of one file
-                return copy.fit(X, labels, sample_weight)
+            def fitted(copy: LatticeClassifier, code: int) -> LatticeClassifier:
+                return copy.fit(X, codes == code, sample_weight)
 
-            with checkpointing(self.checkpoint) as file:
-                self.estimators_ = each_against_the_rest(self, codes, count, fitted)
-            self.constraint_report_, self.status_, self.n_iter_ = together(self.estimators_)
-            self.importances_ = mean_importances(self.estimators_)
-            table = plan.columns.read(as_table(X))
-            self.training_record_ = TrainingRecord.of(
-                plan.columns, table, codes, self.recorded_scores
-            )
-            if self.checkpoint is not None and file is not None and has_ended(self.status_):
-                file.remove()
+            everything = Examples([(table, 1.0)], codes.astype(np.float64), weights)
+            self._fit_each(plan, fitted, everything)
             return self
+        place = self._take_order()  # sorted class -> its place in the given order
+        self._train(plan, ordinal_examples(table, place[codes], weights, count), self._loss())
+        return self
+
+    def _fit_each(
+        self,
+        plan: Plan,
+        fitted: Callable[[LatticeClassifier, int], LatticeClassifier],
+        examples: AnyExamples,
+    ) -> None:
+        """One model per class; `fitted(copy, code)` trains a copy for one of them."""
+        count = self.classes_.size
+        rules = len(plan.monotonic) + len(plan.shapes) + (self.canonical_examples is not None)
+        refuse_rules(self, rules, count)
+        self.columns_ = plan.columns
+        with checkpointing(self.checkpoint) as file:
+            copies = [clone(self).set_params(checkpoint=None) for _ in range(count)]
+            self.estimators_ = [fitted(copy, code) for code, copy in enumerate(copies)]
+        self.constraint_report_, self.status_, self.n_iter_ = together(self.estimators_)
+        self.importances_ = mean_importances(self.estimators_)
+        self.training_record_ = examples.record(plan.columns, self.recorded_scores)
+        if self.checkpoint is not None and file is not None and has_ended(self.status_):
+            file.remove()
+
+    def _take_order(self) -> Indices:
+        """Put ordered classes into the order that is asked for; where each sorted one is then."""
         if self.loss != "logistic" or self.canonical_examples is not None:
             raise ValueError(
                 "ordered classes need loss='logistic' and no canonical_examples; with two classes "
                 "both are possible"
             )
         ordered = ordered_classes(self.ordinal, self.classes_)
-        place = np.argsort(ordered)  # sorted class -> its place in the given order
         self.classes_ = ordered
-        table = plan.columns.read(as_table(X))
-        examples = ordinal_examples(table, place[codes], weights, count)
-        self._train(plan, examples, margin_loss(self.loss))
-        return self
+        return np.argsort(ordered)
+
+    def _loss(self) -> LossRow:
+        return margin_loss(self.loss)
+
+    def _forget(self) -> None:
+        """What an earlier fit left."""
+        for name in ("thresholds_", "estimators_"):
+            self.__dict__.pop(name, None)
+
+    def _fit_open(self, files: OpenFiles) -> None:
+        loss, plan = self._loss(), self._plan_of(files.columns)
+        self.classes_ = files.facts.classes
+        refuse_few_classes(type(self).__name__, self.classes_, files.facts.weighted_classes)
+        self._take_names(files.columns)
+        self._forget()
+        codes, weighting = Codes(self.classes_), files.weighting
+        if self.classes_.size == 2:
+            examples = files.examples(OneClass(codes, 1, weighting))
+            self._train(plan, examples, loss, self._canonical(plan))
+        elif self.ordinal is False:
+
+            def fitted(copy: LatticeClassifier, code: int) -> LatticeClassifier:
+                copy.classes_ = np.array([False, True])
+                copy._take_names(files.columns)
+                copy._train(plan, files.examples(OneClass(codes, code, weighting)), loss)
+                return copy
+
+            self._fit_each(plan, fitted, files.examples(OneClass(codes, 0, weighting)))
+        else:
+            codes = replace(codes, places=self._take_order())
+            mean, spread = ordinal_units(files.total(codes))
+            make = OrderedLabels(codes, mean, spread, weighting)
+            outputs = OrderedClasses(self.classes_.size)
+            examples = files.examples(make, outputs, stands_for_another=True)
+            self._train(plan, examples, loss)
 
     def scores_of(self, table: Floats) -> Floats:
         """Scores of rows of plain numbers, as `read_rows` gives them; of unordered classes, one

@@ -34,6 +34,8 @@ from lighttouch.estimators.rules.canonical import (
     margin_of,
 )
 from lighttouch.estimators.scales import ScaledReports
+from lighttouch.estimators.streaming.making import InUnits, Targets
+from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import (
@@ -42,6 +44,7 @@ from lighttouch.estimators.targets import (
     read_targets,
     read_weights,
     same_length,
+    summed_centre_and_scale,
 )
 from lighttouch.objectives import Huber, Quantile, Tweedie
 
@@ -85,6 +88,8 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
     >>> bool(low <= high), model.constraint_report_.violation
     (True, 0.0)
     """
+
+    _other_parts = ("exposure",)
 
     def __init__(
         self,
@@ -171,10 +176,8 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         InfeasibleConstraintsError
             If the rules contradict each other.
         """
-        task = Task.of(self.loss, self.quantile)
-        plan = self._plan(X)
-        limits = OutputLimits.of(self.output_min, self.output_max, task.loss.log_link)
-        limits.refuse_rules_that_clipping_breaks(plan.shapes)
+        task, plan = self._task(), self._plan(X)
+        limits = self._checked_limits(task, plan)
         targets = read_targets(y, self)
         same_length(X, targets)
         weights = read_weights(sample_weight, X, targets.size)
@@ -185,6 +188,32 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         self._limits = limits  # before training: an interrupted model must predict
         self._train(plan, examples, task.loss, self._canonical(plan, scale, task.loss.log_link))
         return self
+
+    def _task(self) -> Task:
+        return Task.of(self.loss, self.quantile)
+
+    def _checked_limits(self, task: Task, plan: Plan) -> OutputLimits:
+        limits = OutputLimits.of(self.output_min, self.output_max, task.loss.log_link)
+        limits.refuse_rules_that_clipping_breaks(plan.shapes)
+        return limits
+
+    def _fit_open(self, files: OpenFiles) -> None:
+        task, plan = self._task(), self._plan_of(files.columns)
+        limits = self._checked_limits(task, plan)
+        total = files.total(Targets(task))
+        units = task.units(total, files.reader.source.parts.exposure is not None)
+        examples = files.examples(
+            InUnits(task, units, files.weighting),
+            task.outputs,
+            scale=units.scale,
+            shift=units.shift,
+            stands_for_another=task.loss.log_link,
+        )
+        asked = self.canonical_examples is not None and task.loss.log_link
+        scale = summed_centre_and_scale(total)[1] if asked else units.scale
+        self._take_names(files.columns)
+        self._limits = limits
+        self._train(plan, examples, task.loss, self._canonical(plan, scale, task.loss.log_link))
 
     def _canonical(self, plan: Plan, scale: float, log_link: bool) -> CanonicalRules | None:
         if self.canonical_examples is None:

@@ -32,6 +32,9 @@ from lighttouch.estimators.rules.canonical import (
 )
 from lighttouch.estimators.rules.linear_rows import Rows
 from lighttouch.estimators.scaling import worth
+from lighttouch.estimators.streaming.linear import LinearTargets
+from lighttouch.estimators.streaming.making import Codes
+from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import (
     centre_and_scale,
@@ -41,8 +44,11 @@ from lighttouch.estimators.targets import (
     read_labels,
     read_targets,
     read_weights,
+    refuse_few_classes,
+    refuse_many_classes,
     same_length,
     signs_of,
+    summed_centre_and_scale,
 )
 from lighttouch.objectives import Quantile
 
@@ -193,6 +199,14 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
             self._canonical(scale),
         )
         return self
+
+    def _fit_open(self, files: OpenFiles) -> None:
+        loss = regression_loss(self.loss, self.quantile, LINEAR_REGRESSION)
+        self._take_columns(files)
+        make = LinearTargets(files.weighting)
+        shift, scale = summed_centre_and_scale(files.total(make))
+        make = LinearTargets(files.weighting, scale, shift)
+        self._train_files(files, make, loss, self._canonical(scale))
 
     def _canonical(self, scale: float) -> list[RuleRows]:
         if self.canonical_examples is None:
@@ -365,6 +379,16 @@ class ConstrainedLinearClassifier(BinaryScores, LinearBase):
         weights = read_weights(sample_weight, X, signs.size) * worth(sample_weight, signs.size)
         self._train_more(table, signs, weights, loss, (1.0, 0.0), self._canonical())
         return self
+
+    def _fit_open(self, files: OpenFiles) -> None:
+        loss = margin_loss(self.loss)
+        self._take_columns(files)
+        classes = files.facts.classes
+        refuse_few_classes(type(self).__name__, classes, files.facts.weighted_classes)
+        refuse_many_classes(type(self).__name__, classes)
+        self.classes_ = classes
+        make = LinearTargets(files.weighting, codes=Codes(classes))
+        self._train_files(files, make, loss, self._canonical())
 
     def _canonical(self) -> list[RuleRows]:
         if self.canonical_examples is None:

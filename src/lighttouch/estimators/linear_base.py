@@ -23,12 +23,21 @@ from lighttouch.estimators.rules.linear_rows import linear_rules
 from lighttouch.estimators.rules.reading import read_monotonic
 from lighttouch.estimators.saving import SavedEstimator, rows_from, rows_state
 from lighttouch.estimators.scaling import column_sizes, ranges, scaled
+from lighttouch.estimators.streaming.fitting import FitsFiles
+from lighttouch.estimators.streaming.linear import (
+    LinearFiles,
+    LinearTargets,
+    refuse_other_than_numbers,
+)
+from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.summary import QuadraticSummary
 from lighttouch.estimators.tables import Column, Columns, known_columns, numeric_table
 from lighttouch.estimators.training import (
+    Risk,
     Settings,
     ending,
     has_ended,
+    loss_row_of,
     train,
     train_without_rules,
     warn_about,
@@ -45,7 +54,7 @@ MOST_REMEMBERED = (
 )
 
 
-class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
+class LinearBase(FitsFiles, SavedEstimator, BaseEstimator):  # type: ignore[misc]
     """intercept + x . coef, with rules on coef in the user's units; columns are scaled for training
     and the rules with them.
     """
@@ -88,23 +97,53 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self._past = None
         rules = self._read_rules(ranges(X), canonical)
-        scale, shift = units
         sizes = column_sizes(X, weights)
         ridge = self._ridge(sizes.size, int(np.count_nonzero(weights)))
         objective = EmpiricalRisk(
             scaled(X, sizes), y, given_as(loss), sample_weight=weights, roughness=ridge, copy=False
         )
-        stretch = (
-            np.concatenate([[1.0], sizes]) / scale
-        )  # user's (intercept - shift, coef) times this are the training parameters
-        self._minimise(objective, rules, stretch, shift)
+        p = self._minimise_scaled(objective, rules, sizes, units)
         self.training_record_ = TrainingRecord.of(self._columns, X, y, self.scores_of)
         if sizes.size <= MOST_REMEMBERED:
-            moved = np.concatenate([[self.intercept_ - shift], self.coef_])
             unused = QuadraticSummary.nothing(sizes, *units).with_ranges(X)
-            self._past = unused.with_examples(
-                objective.X, y, worth * weights, loss, moved * stretch
-            )
+            self._past = unused.with_examples(objective.X, y, worth * weights, loss, p)
+
+    def _minimise_scaled(
+        self, objective: Risk, rules: list[RuleRows], sizes: Floats, units: tuple[float, float]
+    ) -> Floats:
+        """Train on columns divided by their sizes; the training parameters."""
+        scale, shift = units
+        # the user's (intercept - shift, coef) times this are the training parameters
+        stretch = np.concatenate([[1.0], sizes]) / scale
+        self._minimise(objective, rules, stretch, shift)
+        moved = np.concatenate([[self.intercept_ - shift], self.coef_])
+        return moved * stretch
+
+    def _train_files(
+        self,
+        files: OpenFiles,
+        make: LinearTargets,
+        loss: LossRow,
+        canonical: list[RuleRows],
+    ) -> None:
+        """The same on rows in files, with targets of the shards in training units."""
+        self._past = None
+        linear = LinearFiles(files, make)
+        rules = self._read_rules(linear.highest - linear.lowest, canonical)
+        sizes = linear.column_sizes()
+        ridge = self._ridge(sizes.size, sum(files.facts.weighted))
+        objective = linear.objective(sizes, loss, ridge)
+        units = make.units
+        p = self._minimise_scaled(objective, rules, sizes, units)
+        self.training_record_ = linear.record(self._columns, self.scores_of)
+        if sizes.size <= MOST_REMEMBERED:
+            self._past = linear.summary(QuadraticSummary.nothing(sizes, *units), loss, p)
+
+    def _take_columns(self, files: OpenFiles) -> None:
+        """Names of columns that all hold numbers, in every row."""
+        refuse_other_than_numbers(files)
+        self._take_names(files.columns)
+        self._columns = files.columns
 
     def _train_more(
         self,
@@ -166,7 +205,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
         )
 
     def _minimise(
-        self, objective: EmpiricalRisk, rules: list[RuleRows], stretch: Floats, shift: float
+        self, objective: Risk, rules: list[RuleRows], stretch: Floats, shift: float
     ) -> None:
         """A signal ends training early; with a usable model, it then goes on its way."""
         with (
@@ -174,7 +213,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
             one_blas_thread(),
             checkpointing(self.checkpoint) as file,
         ):
-            settings = self._settings(objective.loss_row, interrupts)
+            settings = self._settings(loss_row_of(objective), interrupts)
             w, result = self._solve(objective, rules, stretch, shift, settings)
             self.intercept_, self.coef_ = float(w[0]), w[1:].copy()
             self.n_iter_, self.status_ = max(1, result.iterations), ending(result)
@@ -201,7 +240,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _solve(
         self,
-        objective: EmpiricalRisk,
+        objective: Risk,
         rules: list[RuleRows],
         stretch: Floats,
         shift: float,
@@ -219,7 +258,7 @@ class LinearBase(SavedEstimator, BaseEstimator):  # type: ignore[misc]
 
     def _report(
         self,
-        objective: EmpiricalRisk,
+        objective: Risk,
         rules: list[RuleRows],
         w: Floats,
         stretch: Floats,

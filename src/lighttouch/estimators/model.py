@@ -208,6 +208,11 @@ class AdditiveModel:
     def dimension(self) -> int:
         return int(self.starts[-1])
 
+    @property
+    def row_entries(self) -> int:
+        """Entries of every row of features."""
+        return 1 + sum(term.lattice.row_width for term in self.terms)
+
     def part(self, place: int) -> slice:
         """Where a term's parameters lie."""
         return slice(int(self.starts[place]), int(self.starts[place + 1]))

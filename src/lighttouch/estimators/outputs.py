@@ -40,9 +40,9 @@ class ScoreProblem:
     weights: Floats  # adding up to 1
     offset: Floats | None
     loss: Loss
-    roughness: Any  # rows D: the penalty is ||D w||^2 / 2
-    start: Floats
+    roughness: Any = None  # rows D: the penalty is ||D w||^2 / 2
     pull: float = 0.0  # towards 0 on every parameter
+    total: float | None = None  # of the weights of what is trained; None where they are all here
 
 
 class Outputs(ABC):
@@ -60,8 +60,12 @@ class Outputs(ABC):
         """Its name and fields, for `outputs_from`."""
 
     @abstractmethod
-    def problem(self, one: ScoreProblem) -> tuple[EmpiricalRisk, Floats]:
-        """The objective, and parameters to start from."""
+    def risk(self, one: ScoreProblem) -> EmpiricalRisk:
+        """The objective."""
+
+    def start(self, one: ScoreProblem, w: Floats) -> Floats:
+        """Parameters to start from, given those of a single score; `one` holds some examples."""
+        return w
 
     @abstractmethod
     def rules(self, rules: list[RuleRows], dimension: int) -> list[RuleRows]:
@@ -82,8 +86,8 @@ class Outputs(ABC):
 class OneScore(Outputs):
     """A single score, as it is."""
 
-    def problem(self, one: ScoreProblem) -> tuple[EmpiricalRisk, Floats]:
-        risk = EmpiricalRisk(
+    def risk(self, one: ScoreProblem) -> EmpiricalRisk:
+        return EmpiricalRisk(
             one.X,
             one.y,
             one.loss,
@@ -93,7 +97,6 @@ class OneScore(Outputs):
             offset=one.offset,
             copy=False,
         )
-        return risk, one.start
 
     def rules(self, rules: list[RuleRows], dimension: int) -> list[RuleRows]:
         return rules
@@ -118,10 +121,9 @@ ONE_SCORE = OneScore()
 class Means(OneScore):
     """A single score that is the logarithm of a mean."""
 
-    def problem(self, one: ScoreProblem) -> tuple[EmpiricalRisk, Floats]:
-        risk, start = super().problem(one)
-        farthest = float(np.abs(one.X @ start).max(initial=0.0))
-        return risk, start * min(1.0, LARGEST_START / max(farthest, LARGEST_START))
+    def start(self, one: ScoreProblem, w: Floats) -> Floats:
+        farthest = float(np.abs(one.X @ w).max(initial=0.0))
+        return w * min(1.0, LARGEST_START / max(farthest, LARGEST_START))
 
 
 @dataclass(frozen=True)
@@ -149,14 +151,17 @@ class Levels(Outputs):
     def state(self) -> list[Any]:
         return ["Levels", list(self.levels)]
 
-    def problem(self, one: ScoreProblem) -> tuple[EmpiricalRisk, Floats]:
+    def start(self, one: ScoreProblem, w: Floats) -> Floats:
+        start = np.tile(w, len(self.levels))
+        start[self.intercepts(w.size)] += weighted_quantiles(
+            one.y - one.X @ w, one.weights, self.levels
+        )
+        return start
+
+    def risk(self, one: ScoreProblem) -> EmpiricalRisk:
         count, rows = len(self.levels), one.y.size
         each = np.repeat(self.levels, rows)
-        start = np.tile(one.start, count)
-        start[self.intercepts(one.start.size)] += weighted_quantiles(
-            one.y - one.X @ one.start, one.weights, self.levels
-        )
-        risk = EmpiricalRisk(
+        return EmpiricalRisk(
             _repeated(one.X, count),
             np.tile(one.y, count),
             Quantile(each),
@@ -164,7 +169,6 @@ class Levels(Outputs):
             l2=one.pull / count,
             roughness=_repeated(one.roughness, count) / math.sqrt(count),
         )
-        return risk, start
 
     def rules(self, rules: list[RuleRows], dimension: int) -> list[RuleRows]:
         count = len(self.levels)
@@ -204,7 +208,15 @@ class OrderedClasses(Outputs):
     def state(self) -> list[Any]:
         return ["OrderedClasses", self.classes]
 
-    def problem(self, one: ScoreProblem) -> tuple[EmpiricalRisk, Floats]:
+    def start(self, one: ScoreProblem, w: Floats) -> Floats:
+        return np.concatenate([w, self._first_thresholds(one.y.astype(np.int64), one.weights)])
+
+    def total(self, y: Floats, weights: Floats) -> float:
+        """The weights of what is trained, gaps of thresholds included."""
+        ends = (y == 0) | (y == self.classes - 1)
+        return float(np.sum(np.where(ends, 1.0, 3.0) * weights))
+
+    def risk(self, one: ScoreProblem) -> EmpiricalRisk:
         """`y` of the single score numbers the classes."""
         known, last = one.y.astype(np.int64), self.classes - 1
         parts, labels, weights = [], [], []
@@ -218,22 +230,23 @@ class OrderedClasses(Outputs):
             parts.append(sparse.hstack([one.X[rows], thresholds], format="csr"))
             labels.append(np.full(rows.size, label))
             weights.append(one.weights[rows])
-        A = self._gaps(one.X.shape[1])
         middle = np.bincount(known, one.weights, minlength=self.classes)[1:-1]
+        A = self._gaps(one.X.shape[1])[middle > 0.0]  # a part of the rows may lack a class
+        middle = middle[middle > 0.0]
         X = sparse.vstack([*parts, A], format="csr")
         X.sort_indices()
-        total = np.concatenate([*weights, middle])
+        everything = np.concatenate([*weights, middle])
+        total = float(everything.sum()) if one.total is None else one.total
         none = sparse.csr_matrix((one.roughness.shape[0], last))
         roughness = sparse.hstack([one.roughness, none], format="csr")
-        risk = EmpiricalRisk(
+        return EmpiricalRisk(
             X,
             np.concatenate([*labels, np.full(middle.size, GAP)]),
             ordinal_loss(),
-            sample_weight=total,
-            l2=one.pull / float(total.sum()),
-            roughness=roughness / math.sqrt(float(total.sum())),
+            sample_weight=everything,
+            l2=one.pull / total,
+            roughness=roughness / math.sqrt(total),
         )
-        return risk, np.concatenate([one.start, self._first_thresholds(known, one.weights)])
 
     def _first_thresholds(self, known: Indices, weights: Floats) -> Floats:
         """The log-odds of the shares of the classes, a little apart."""

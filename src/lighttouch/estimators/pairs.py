@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import DataError
+from lighttouch.estimators.examples import Examples
+from lighttouch.estimators.tables import plain_cell
 from lighttouch.validation import positive_int
 
 RandomState = int | np.random.RandomState | None
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Rows of the same query, the better ones first, and what every pair weighs."""
+
+    better: Indices
+    worse: Indices
+    weights: Floats
+
+
+def read_seed(random_state: RandomState) -> int:
+    """What pairs are drawn by."""
+    if random_state is None or isinstance(random_state, int | np.integer):
+        return int(random_state or 0)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def pairs_within_queries(
@@ -21,51 +43,79 @@ def pairs_within_queries(
 ) -> tuple[Indices, Indices]:
     """Rows (better, worse) of the same query with different relevance; at most `most` pairs a
     query, drawn evenly.
+
+    What is drawn for a query depends on its name, not on other queries, so that it is the same in
+    whichever part of the rows the query is.
     """
-    limit = positive_int(most, "pairs_per_query")
-    rng = check_random_state(0 if random_state is None else random_state)
-    queries = (
-        np.zeros(relevance.size, dtype=np.int64)
-        if qid is None
-        else _query_numbers(qid, relevance.size)
-    )
+    limit, seed = positive_int(most, "pairs_per_query"), read_seed(random_state)
+    names, queries = _query_numbers(qid, relevance.size)
     by_query = np.argsort(queries, kind="stable")
     better: list[Indices] = []
     worse: list[Indices] = []
     for rows in np.split(by_query, np.flatnonzero(np.diff(queries[by_query])) + 1):
-        first, second = _pairs_of(rows, relevance, limit, rng)
+        name = None if names is None else names[queries[rows[0]]]
+        first, second = _pairs_of(rows, relevance, limit, seed, name)
         better.append(first)
         worse.append(second)
     return np.concatenate(better), np.concatenate(worse)
 
 
-def pairs_of_the_same_query(better: Indices, qid: ArrayLike | None, rows: int) -> Indices:
-    """For every pair, how many pairs its query has."""
-    queries = np.zeros(rows, dtype=np.int64) if qid is None else _query_numbers(qid, rows)
-    return np.bincount(queries[better], minlength=1)[queries[better]]
+def weighted_pairs(
+    relevance: Floats, qid: ArrayLike | None, weights: Floats, most: int, random_state: RandomState
+) -> Pairs:
+    """Pairs of rows of the same query; every query counts the same, however many it has."""
+    better, worse = pairs_within_queries(relevance, qid, most, random_state)
+    queries = _query_numbers(qid, relevance.size)[1]
+    counts = np.bincount(queries[better], minlength=1)[queries[better]]
+    return Pairs(better, worse, weights[better] * weights[worse] / counts)
 
 
-def _query_numbers(qid: ArrayLike | None, rows: int) -> Indices:
+def pair_examples(table: Floats, pairs: Pairs, total: float) -> Examples:
+    """Better rows minus worse ones; rows that several pairs share are held once."""
+    used, place = np.unique(np.concatenate([pairs.better, pairs.worse]), return_inverse=True)
+    count = pairs.better.size
+    return Examples(
+        [(table[pairs.better], 1.0), (table[pairs.worse], -1.0)],
+        np.ones(count),
+        pairs.weights / total,
+        independent=used.size,
+        source=(table[used], [place[:count], place[count:]]),
+    )
+
+
+def _query_numbers(qid: ArrayLike | None, rows: int) -> tuple[NDArray[Any] | None, Indices]:
+    """The queries' names in order, and which of them each row belongs to."""
+    if qid is None:
+        return None, np.zeros(rows, dtype=np.int64)
     given = np.asarray(qid)
     if given.shape != (rows,):
         raise DataError(
             f"qid must hold one query for each of the {rows} rows, got shape {given.shape}"
         )
-    return np.unique(given, return_inverse=True)[1].astype(np.int64)
+    names, numbers = np.unique(given, return_inverse=True)
+    return names, numbers.astype(np.int64)
+
+
+def _drawn_by(seed: int, name: Any) -> np.random.RandomState:
+    told = zlib.crc32(repr(plain_cell(name)).encode("utf-8", "surrogatepass"))
+    return np.random.RandomState([seed, told])
 
 
 def _pairs_of(
-    rows: Indices, relevance: Floats, limit: int, rng: np.random.RandomState
+    rows: Indices, relevance: Floats, limit: int, seed: int, name: Any
 ) -> tuple[Indices, Indices]:
     count = rows.size
+    rng = None
     if count * (count - 1) // 2 <= 20 * limit:
         i, j = np.triu_indices(count, 1)
     else:  # too many to list: draw more than enough and keep those that differ
+        rng = _drawn_by(seed, name)
         i, j = rng.randint(count, size=8 * limit), rng.randint(count, size=8 * limit)
     first, second = rows[i], rows[j]
     differ = relevance[first] != relevance[second]
     first, second = first[differ], second[differ]
     if first.size > limit:
+        rng = _drawn_by(seed, name) if rng is None else rng
         chosen = np.sort(rng.choice(first.size, limit, replace=False))
         first, second = first[chosen], second[chosen]
     higher = relevance[first] > relevance[second]

@@ -7,11 +7,16 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lighttouch.arrays import Floats, Indices
-from lighttouch.estimators.fitting import Examples
+from lighttouch.arrays import Floats
+from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.losses import margin_loss
-from lighttouch.estimators.pairs import RandomState, pairs_of_the_same_query, pairs_within_queries
+from lighttouch.estimators.pairs import (
+    RandomState,
+    pair_examples,
+    read_seed,
+    weighted_pairs,
+)
 from lighttouch.estimators.parameters import (
     COMMON_PARAMETERS,
     LATTICE_ATTRIBUTES,
@@ -30,12 +35,11 @@ from lighttouch.estimators.rules.canonical import (
     Ordered,
     margin_of,
 )
+from lighttouch.estimators.streaming.making import PairsOfShard, paired
+from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import read_targets, read_weights, same_length
-
-Source = tuple[Floats, list[Indices]]
-"""Rows that pairs repeat, and which of them the better and the worse of every pair are."""
 
 
 @documented(COMMON_PARAMETERS | LATTICE_PARAMETERS | RANKING_PARAMETERS, LATTICE_ATTRIBUTES)
@@ -66,6 +70,9 @@ class LatticeRanker(LatticeBase):
     >>> bool(scores[np.argmax(X[:, 0])] > scores[np.argmin(X[:, 0])])
     True
     """
+
+    _other_parts = ("qid",)
+    _whole_files = True
 
     def __init__(
         self,
@@ -153,14 +160,9 @@ class LatticeRanker(LatticeBase):
         same_length(X, relevance)
         weights = read_weights(sample_weight, X, relevance.size)
         table = plan.columns.read(as_table(X))
-        better, worse = pairs_within_queries(
-            relevance, qid, self.pairs_per_query, self.random_state
-        )
-        pair_weights = (
-            weights[better] * weights[worse] / pairs_of_the_same_query(better, qid, relevance.size)
-        )
-        total = float(pair_weights.sum())
-        if better.size == 0 or total == 0.0:
+        pairs = weighted_pairs(relevance, qid, weights, self.pairs_per_query, self.random_state)
+        total = float(pairs.weights.sum())
+        if total == 0.0:
             warnings.warn(
                 "no two rows of the same query differ in relevance, so there is nothing to learn "
                 "from; check qid and y",
@@ -168,9 +170,8 @@ class LatticeRanker(LatticeBase):
                 stacklevel=2,
             )
             return self._train_pairs(plan, table[:1], table[:1], np.ones(1))
-        used, place = np.unique(np.concatenate([better, worse]), return_inverse=True)
-        source = table[used], [place[: better.size], place[better.size :]]
-        return self._train_pairs(plan, table[better], table[worse], pair_weights / total, source)
+        self._train_on(plan, pair_examples(table, pairs, total))
+        return self
 
     def fit_pairs(
         self, better: Table, worse: Table, sample_weight: ArrayLike | None = None
@@ -197,23 +198,21 @@ class LatticeRanker(LatticeBase):
         )
 
     def _train_pairs(
-        self,
-        plan: Plan,
-        better: Floats,
-        worse: Floats,
-        weights: Floats,
-        source: tuple[Floats, list[Indices]] | None = None,
+        self, plan: Plan, better: Floats, worse: Floats, weights: Floats
     ) -> LatticeRanker:
-        rows = None if source is None else source[0].shape[0]
-        examples = Examples(
-            [(better, 1.0), (worse, -1.0)],
-            np.ones(better.shape[0]),
-            weights,
-            independent=rows,
-            source=source,
-        )
-        self._train(plan, examples, margin_loss(self.loss), self._canonical(plan))
+        ones = np.ones(better.shape[0])
+        self._train_on(plan, Examples([(better, 1.0), (worse, -1.0)], ones, weights))
         return self
+
+    def _train_on(self, plan: Plan, examples: AnyExamples) -> None:
+        self._train(plan, examples, margin_loss(self.loss), self._canonical(plan))
+
+    def _fit_open(self, files: OpenFiles) -> None:
+        plan, most = self._plan_of(files.columns), self.pairs_per_query
+        make = PairsOfShard(most, read_seed(self.random_state), files.weighting)
+        examples = paired(files, make)
+        self._take_names(files.columns)
+        self._train_on(plan, examples)
 
     def _canonical(self, plan: Plan) -> CanonicalRules | None:
         if self.canonical_examples is None:

@@ -139,17 +139,29 @@ class TrainingRecord:
     ) -> TrainingRecord:
         """The record of a table of plain numbers, dense or sparse; `score` gives the scores."""
         rows, count = table.shape
+        some = dense(table[evenly(rows)]) if count <= RECORD.columns else None
+        record = cls.of_some(columns, rows, some, fingerprint([columns.names, table, y]), score)
+        return replace(record, columns=_with_ranges(record.columns, table))
+
+    @classmethod
+    def of_some(
+        cls,
+        columns: Columns,
+        rows: int,
+        some: Floats | None,
+        data: str,
+        score: Callable[[Floats], Floats],
+    ) -> TrainingRecord:
+        """The same from some rows, evenly spread; None where there are too many columns."""
         described: tuple[ColumnRecord, ...] = ()
-        some = dense(table[:: max(1, rows // RECORD.rows)]) if count <= RECORD.columns else None
         if some is not None:
             described = tuple(
                 ColumnRecord.of(column.name, some[:, place], column.categories)
                 for place, column in enumerate(columns.columns)
             )
-            described = _with_ranges(described, table)
         return cls(
             rows=int(rows),
-            data=fingerprint([columns.names, table, y]),
+            data=data,
             created=_now(),
             libraries=_libraries(),
             columns=described,
@@ -172,6 +184,11 @@ class TrainingRecord:
         )
 
 
+def evenly(rows: int) -> slice:
+    """The rows that distributions are taken from."""
+    return slice(None, None, max(1, rows // RECORD.rows))
+
+
 class Tally:
     """Counts of new rows, a part at a time; memory does not grow with them."""
 
@@ -187,6 +204,16 @@ class Tally:
         for place, (column, values) in enumerate(zip(self._columns, parts, strict=False)):
             known = int(unseen[place]) if place < len(unseen) else 0
             self._counts[place] = self._counts[place] + column.counted(values, known)
+
+    def empty(self) -> Tally:
+        """Another one that has counted nothing."""
+        return Tally(self._record)
+
+    def merge(self, other: Tally) -> None:
+        """What another one has counted too."""
+        self._rows += other._rows
+        both = zip(self._counts, other._counts, strict=True)
+        self._counts = [mine + others for mine, others in both]
 
     def drift(self) -> Drift:
         if self._rows == 0:

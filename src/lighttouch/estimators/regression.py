@@ -4,7 +4,7 @@ multiples of their mean.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from lighttouch.estimators.outputs import (
     weighted_quantiles,
 )
 from lighttouch.estimators.rules.canonical import Limits
-from lighttouch.estimators.targets import centre_and_scale
+from lighttouch.estimators.targets import Total, mean_of, summed_centre_and_scale
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import refuse_targets
 from lighttouch.validation import finite_vector
@@ -51,43 +51,100 @@ class Task:
     def examples(
         self, table: Floats, targets: Floats, weights: Floats, exposure: Floats | None
     ) -> Examples:
+        self.refuse(targets, exposure is not None)
+        units = self.units(lambda part: part(targets, weights, exposure), exposure is not None)
+        return self.in_units(units, table, targets, weights, exposure)
+
+    def refuse(self, targets: Floats, exposed: bool) -> None:
         refuse_targets(self.loss, targets)
-        if self.loss.log_link:
-            return self._with_log_link(table, targets, weights, exposure)
-        if exposure is not None:
+        if exposed and not self.loss.log_link:
             raise ValueError(
                 f"exposure needs a loss with a log link ({', '.join(POWERS)}), got loss="
                 f"{self.loss.name!r}"
             )
-        shift, scale = centre_and_scale(targets, weights)
-        standard = (targets - shift) / scale
-        return Examples([(table, 1.0)], standard, weights, scale, shift, outputs=self.outputs)
 
-    def _with_log_link(
-        self, table: Floats, targets: Floats, weights: Floats, exposure: Floats | None
-    ) -> Examples:
-        """Targets as multiples of the mean per exposure.
-
-        At that mean the loss of an example has slope e - y and curvature e^(2 - power), where e is
-        its exposure (of mean 1) and y its target: squared errors of y / e - 1 with such weights
-        have the same second-order expansion.
-        """
-        unit = np.ones(targets.size) if exposure is None else exposure
-        unit = unit / float(weights @ unit)
-        mean = float(weights @ targets)
+    def units(self, total: Total, exposed: bool) -> Units:
+        """What the targets are measured in."""
+        if not self.loss.log_link:
+            shift, scale = summed_centre_and_scale(total)
+            return Units(scale, shift)
+        exposure = total(mean_exposure)
+        mean = total(mean_of)
         if not mean > 0.0:
             raise DataError(
                 f"y must be positive somewhere for the {self.loss.name} loss (where its weights "
                 "are), got only zeros"
             )
-        shares = weights * unit ** (2.0 - POWERS[self.loss.name](self.loss))
-        examples = Examples([(table, 1.0)], targets / mean, weights, outputs=self.outputs)
-        return replace(
-            examples,
+        power = 2.0 - POWERS[self.loss.name](self.loss)
+        shares = total(SharesOfExposure(exposure, power))
+        shift = float(np.log(mean / (exposure if exposed else 1.0)))
+        return Units(1.0, shift, mean, exposure, shares)
+
+    def in_units(
+        self,
+        units: Units,
+        table: Floats,
+        targets: Floats,
+        weights: Floats,
+        exposure: Floats | None,
+    ) -> Examples:
+        """Examples whose targets are measured so.
+
+        With a log link they are multiples of the mean per exposure. At that mean the loss of an
+        example has slope e - y and curvature e^(2 - power), where e is its exposure (of mean 1) and
+        y its target: squared errors of y / e - 1 with such weights have the same second-order
+        expansion.
+        """
+        if not self.loss.log_link:
+            standard = (targets - units.shift) / units.scale
+            return Examples(
+                [(table, 1.0)], standard, weights, units.scale, units.shift, outputs=self.outputs
+            )
+        power = 2.0 - POWERS[self.loss.name](self.loss)
+        unit = exposures(targets, exposure) / units.exposure
+        shares = weights * unit**power
+        return Examples(
+            [(table, 1.0)],
+            targets / units.mean,
+            weights,
+            shift=units.shift,
             offset=None if exposure is None else np.log(unit),
-            nearby=(targets / mean / unit - 1.0, shares / shares.sum()),
-            shift=float(np.log(mean / (1.0 if exposure is None else weights @ exposure))),
+            nearby=(targets / units.mean / unit - 1.0, shares / units.shares),
+            outputs=self.outputs,
         )
+
+
+@dataclass(frozen=True)
+class Units:
+    """What targets are measured in: their spread about their mean or, with a log link, their mean
+    per exposure.
+    """
+
+    scale: float = 1.0
+    shift: float = 0.0
+    mean: float = 1.0
+    exposure: float = 1.0
+    shares: float = 1.0
+
+
+def exposures(targets: Floats, exposure: Floats | None) -> Floats:
+    return np.ones(targets.size) if exposure is None else exposure
+
+
+def mean_exposure(targets: Floats, weights: Floats, exposure: Floats | None) -> float:
+    return float(weights @ exposures(targets, exposure))
+
+
+@dataclass(frozen=True)
+class SharesOfExposure:
+    """What the squared errors that stand for a loss with a log link weigh together."""
+
+    mean: float
+    power: float
+
+    def __call__(self, targets: Floats, weights: Floats, exposure: Floats | None) -> float:
+        unit = exposures(targets, exposure) / self.mean
+        return float((weights * unit**self.power).sum())
 
 
 def read_exposure(exposure: ArrayLike | None, rows: int) -> Floats | None:

@@ -35,6 +35,11 @@ def column_sizes(X: Any, weights: Floats) -> Floats:
         if sparse.issparse(X)
         else np.abs(X).max(axis=0, initial=0.0)
     )
+    return usable_sizes(size, largest)
+
+
+def usable_sizes(size: Floats, largest: Floats) -> Floats:
+    """A column that hardly varies is measured by its largest value, one of zeros by 1."""
     usable = size > 1e-10 * largest
     return np.where(usable, size, np.where(largest > 0.0, largest, 1.0))
 

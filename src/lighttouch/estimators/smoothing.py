@@ -58,6 +58,7 @@ PROBES = 2  # random vectors of the trace estimate; its error is about sqrt(2 / 
 TRACE_RESIDUAL = 0.01  # of conjugate gradients, relative
 TRACE_STEPS = 100
 JUDGED_ENTRIES = 2e6  # of the feature matrix by which a large model's smoothing is chosen
+JUDGED_DENSE_ENTRIES = 1e7  # of the same by a Gram matrix: 120 MB
 JUDGED_PRODUCTS = 4e8  # of entries of the same row in a Gram matrix: about a second
 LEAST_JUDGED = 1000  # rows
 
@@ -552,15 +553,14 @@ def cross_validation_error(error: float, freedom: float, examples: float) -> flo
     return error / max(1.0 - CAUTION * freedom / examples, LEAST_ROOM) ** 2
 
 
-def judged_rows(features: Any, weights: Floats, dense: bool, rng: np.random.Generator) -> Any:
-    """The rows by which smoothing is chosen: all of them, or so many that it takes seconds."""
-    rows = features.shape[0]
-    per_row = max(1.0, features.nnz / rows)
-    affordable = JUDGED_PRODUCTS / per_row**2 if dense else JUDGED_ENTRIES / per_row
-    if rows <= max(LEAST_JUDGED, affordable):
-        return slice(None)
-    chosen = np.sort(rng.choice(rows, int(max(LEAST_JUDGED, affordable)), replace=False))
-    return chosen if weights[chosen].any() else slice(None)
+def most_judged(entries: int, dense: bool) -> int:
+    """The most rows by which smoothing is chosen, of so many entries each: so many that it takes
+    seconds, and that they are held in memory at once.
+    """
+    affordable = JUDGED_ENTRIES / entries
+    if dense:
+        affordable = min(JUDGED_PRODUCTS / entries**2, JUDGED_DENSE_ENTRIES / entries)
+    return int(max(LEAST_JUDGED, affordable))
 
 
 def _factor(H: Floats) -> Any:

@@ -68,6 +68,17 @@ class QuadraticSummary:
             worth=self.worth + float(weights.sum()),
         )
 
+    def __add__(self, other: QuadraticSummary) -> QuadraticSummary:
+        """Of the examples of both, which are measured in the same units."""
+        return replace(
+            self,
+            bend=self.bend + other.bend,
+            pull=self.pull + other.pull,
+            worth=self.worth + other.worth,
+            lowest=np.minimum(self.lowest, other.lowest),
+            highest=np.maximum(self.highest, other.highest),
+        )
+
     def as_penalty(self) -> tuple[Floats, Floats]:
         """D and t with p'bend p / 2 - pull.p = ||D p - t||^2 / 2 up to a constant.
 

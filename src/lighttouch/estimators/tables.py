@@ -5,7 +5,7 @@ categories as codes, missing cells as NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,12 +64,12 @@ class Columns:
             if categorical is None
             else {
                 place_of(column, names, named, "categorical_features")
-                for column in _listed(categorical)
+                for column in listed(categorical)
             }
         )
         columns = []
         for place, (name, values) in enumerate(zip(names, cells, strict=True)):
-            if place in forced or _is_text(values, name):
+            if place in forced or is_text(values, name):
                 columns.append(Column(name, _categories(values)))
             else:
                 columns.append(Column(name))
@@ -154,7 +154,7 @@ def missing_cell(cell: object) -> bool:
     )
 
 
-def _is_text(values: NDArray[Any], name: str) -> bool:
+def is_text(values: NDArray[Any], name: str) -> bool:
     """Whether a column holds categories; text and numbers mixed are refused."""
     if values.dtype.kind in NOT_NUMBERS:
         raise DataError(
@@ -186,11 +186,14 @@ def _is_text(values: NDArray[Any], name: str) -> bool:
 
 
 def _categories(values: NDArray[Any]) -> tuple[Any, ...]:
-    found = {_plain(cell) for cell in values if not missing_cell(cell)}
+    return sorted_categories({plain_cell(cell) for cell in values if not missing_cell(cell)})
+
+
+def sorted_categories(found: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(sorted(found, key=lambda cell: (type(cell).__name__, cell)))
 
 
-def _plain(cell: object) -> Any:
+def plain_cell(cell: object) -> Any:
     value = cell.item() if isinstance(cell, np.generic) else cell
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
@@ -198,7 +201,7 @@ def _plain(cell: object) -> Any:
 def _codes(values: NDArray[Any], categories: tuple[Any, ...]) -> Floats:
     codes = {category: float(code) for code, category in enumerate(categories)}
     return np.array(
-        [np.nan if missing_cell(cell) else codes.get(_plain(cell), np.nan) for cell in values],
+        [np.nan if missing_cell(cell) else codes.get(plain_cell(cell), np.nan) for cell in values],
         dtype=np.float64,
     )
 
@@ -270,7 +273,7 @@ def place_of(column: object, names: list[str], named: bool, where: str) -> int:
     return int(column)
 
 
-def _listed(columns: ColumnNames) -> list[Any]:
+def listed(columns: ColumnNames) -> list[Any]:
     if isinstance(columns, str | int | np.integer):
         return [columns]
     chosen = np.asarray(columns)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,14 +38,18 @@ def read_labels(
             f"{name} needs samples of 2 classes; y (where its weights are not zero) holds "
             f"{kept.size} class: {list(kept)}"
         )
+    refuse_many_classes(name, classes)
+    return classes, np.where(labels == classes[1], 1.0, -1.0)
+
+
+def refuse_many_classes(name: str, classes: NDArray[Any]) -> None:
     if classes.size > 2:
         raise DataError(
             "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(labels)}: y holds {classes.size} classes. "
+            f"{type_of_target(classes)}: y holds {classes.size} classes. "
             f"Rules on probabilities of more classes are not convex; fit one {name} for "
             "each class against the rest"
         )
-    return classes, np.where(labels == classes[1], 1.0, -1.0)
 
 
 def read_class_codes(
@@ -59,18 +65,23 @@ def read_class_codes(
         if weights is not None and weights.shape == labels.shape
         else np.arange(classes.size)
     )
+    refuse_few_classes(type(estimator).__name__, classes, classes[kept])
+    return classes, np.asarray(codes, dtype=np.int64)
+
+
+def refuse_few_classes(name: str, classes: NDArray[Any], kept: NDArray[Any]) -> None:
+    """There must be two classes at least, and each must be `kept`: have a row with a weight."""
     if kept.size < 2:
         raise DataError(
-            f"{type(estimator).__name__} needs samples of 2 classes; y (where its weights are not "
-            f"zero) holds {kept.size} class: {list(classes[kept])}"
+            f"{name} needs samples of 2 classes; y (where its weights are not zero) holds "
+            f"{kept.size} class: {list(kept)}"
         )
     if classes.size > 2 and kept.size < classes.size:
-        missing = next(code for code in range(classes.size) if code not in kept)
+        missing = next(each for each in classes if each not in kept)
         raise DataError(
-            f"every class needs a row with a positive weight: class {classes[missing]!r} has none; "
+            f"every class needs a row with a positive weight: class {missing!r} has none; "
             "leave its rows out"
         )
-    return classes, np.asarray(codes, dtype=np.int64)
 
 
 def _one_dimensional(y: ArrayLike | None, estimator: object) -> NDArray[Any]:
@@ -148,12 +159,36 @@ def signs_of(y: ArrayLike | None, classes: NDArray[Any], estimator: object) -> F
     return np.where(labels == classes[1], 1.0, -1.0)
 
 
+Total = Callable[[Callable[[Floats, Floats, Floats | None], float]], float]
+"""The sum of a function of (targets, weights, exposure) over all parts of the rows: over all rows
+at once where they are in memory."""
+
+
+def mean_of(targets: Floats, weights: Floats, exposure: Floats | None = None) -> float:
+    return float(weights @ targets)
+
+
+@dataclass(frozen=True)
+class SquaresAbout:
+    """The weighted mean square about a centre; a class, so that it can be sent to workers."""
+
+    centre: float
+
+    def __call__(self, targets: Floats, weights: Floats, exposure: Floats | None = None) -> float:
+        return float(weights @ np.square(targets - self.centre))
+
+
 def centre_and_scale(targets: Floats, weights: Floats) -> tuple[float, float]:
     """The weighted mean of the targets, and their spread about it; 1 where they are all the
     same.
     """
-    shift = float(weights @ targets)
-    spread = float(np.sqrt(weights @ np.square(targets - shift)))
+    return summed_centre_and_scale(lambda part: part(targets, weights, None))
+
+
+def summed_centre_and_scale(total: Total) -> tuple[float, float]:
+    """The same from sums over parts of the rows."""
+    shift = total(mean_of)
+    spread = float(np.sqrt(total(SquaresAbout(shift))))
     return shift, spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
 
 

@@ -13,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.interfaces import AnySolver
+from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import Loss
-from lighttouch.objectives import EmpiricalRisk
+from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.result import Result, Status
 from lighttouch.running import Interrupts
@@ -23,6 +24,7 @@ from lighttouch.solvers import Automatic, QuadraticSteps
 from lighttouch.solvers.quadratic_steps import largest_block
 
 Floats = NDArray[np.float64]
+Risk = EmpiricalRisk | ShardedRisk
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Settings:
 
 
 def train(
-    objective: EmpiricalRisk, rules: LinearConstraints | None, start: Floats, settings: Settings
+    objective: Risk, rules: LinearConstraints | None, start: Floats, settings: Settings
 ) -> Result:
     """The parameters that minimise the objective under the rules; `Result.w` obeys them to rounding
     errors of the solver.
@@ -99,9 +101,7 @@ def train(
     return _solved(objective, rules, start, settings)
 
 
-def train_without_rules(
-    objective: EmpiricalRisk, trained: Result, settings: Settings
-) -> Result | None:
+def train_without_rules(objective: Risk, trained: Result, settings: Settings) -> Result | None:
     """The same without rules, from where training under them ended; None where time is up."""
     if settings.over:
         return None
@@ -109,7 +109,7 @@ def train_without_rules(
 
 
 def _solved(
-    objective: EmpiricalRisk,
+    objective: Risk,
     rules: LinearConstraints | None,
     start: Floats,
     settings: Settings,
@@ -134,8 +134,13 @@ def _solved(
     )
 
 
-def solver_for(objective: EmpiricalRisk, tolerance: float) -> AnySolver:
-    """Quadratic steps, or sampled examples where there are many of them."""
+def solver_for(objective: Risk, tolerance: float) -> AnySolver:
+    """Quadratic steps, or sampled examples where there are many of them; on shards the steps that
+    prove what they find, where the model is not too large.
+    """
+    if isinstance(objective, ShardedRisk):
+        small = objective.dimension <= COSTS.largest_gram
+        return QuadraticSteps(tolerance) if small else Automatic()
     if sampling_is_faster(objective):
         return Automatic()
     return QuadraticSteps(tolerance)
@@ -153,6 +158,12 @@ def sampling_is_faster(objective: EmpiricalRisk) -> bool:
     sampled = COSTS.sampled_entry_seconds * COSTS.sampled_examples * per_row
     many = objective.examples * per_row > COSTS.least_sampled
     return bool(many and quadratic > COSTS.advantage * sampled)
+
+
+def loss_row_of(objective: Risk) -> LossRow:
+    """The loss; that of shards is the same in all of them."""
+    risk: EmpiricalRisk = objective.template if isinstance(objective, ShardedRisk) else objective
+    return risk.loss_row
 
 
 def ending(result: Result) -> str:

@@ -4,6 +4,7 @@ from lighttouch.losses import CustomLoss, EpsilonInsensitive, Huber, Quantile, T
 from lighttouch.objectives.custom import CustomObjective
 from lighttouch.objectives.empirical import EmpiricalRisk, PairwiseRisk
 from lighttouch.objectives.quadratic import Quadratic
+from lighttouch.objectives.sharded import ShardedRisk
 from lighttouch.objectives.sums import WeightedSum
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "PairwiseRisk",
     "Quadratic",
     "Quantile",
+    "ShardedRisk",
     "Tweedie",
     "WeightedSum",
 ]

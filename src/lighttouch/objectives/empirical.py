@@ -9,13 +9,15 @@ import numpy as np
 import scipy.sparse
 
 from lighttouch.arrays import Matrix, Vector
-from lighttouch.errors import DataError
+from lighttouch.errors import DataError, NoExamplesError
 from lighttouch.kernels.verbs.custom_losses import examples_with_loss
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.kernels.verbs.objectives import DenseExamples, SparseExamples
 from lighttouch.losses import CustomLoss, Loss, loss_of, refuse_targets
 from lighttouch.objectives.base import RecordObjective
 from lighttouch.validation import finite_matrix, finite_vector, one_of, positive
+
+MADE = ("loss_row", "record", "shares", "penalty_matrix", "_prepared")
 
 
 class EmpiricalRisk(RecordObjective):
@@ -75,9 +77,8 @@ class EmpiricalRisk(RecordObjective):
         self.X: Matrix = finite_matrix(X, "X", own=copy)
         self.examples, self.dimension = self.X.shape
         if self.examples == 0 or self.dimension == 0:
-            raise DataError(
-                f"X must hold at least one row and one column, got shape {self.X.shape}"
-            )
+            kind = NoExamplesError if self.dimension else DataError
+            raise kind(f"X must hold at least one row and one column, got shape {self.X.shape}")
         self.loss = loss
         self.loss_row: LossRow = loss_of(loss)
         _refuse_other_count(self.loss_row, self.examples)
@@ -100,10 +101,23 @@ class EmpiricalRisk(RecordObjective):
             if scipy.sparse.issparse(self.X)
             else float(self.dimension)
         )
+        self._make_record()
+
+    def _make_record(self) -> None:
         self.record: Any = self._record()
-        if isinstance(loss, CustomLoss):
-            self.interpreted = not loss.compiled
-            self.record = examples_with_loss(self.record, loss.value, loss.slope, loss.compiled)
+        if isinstance(self.loss, CustomLoss):
+            own = self.loss
+            self.interpreted = not own.compiled
+            self.record = examples_with_loss(self.record, own.value, own.slope, own.compiled)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is made from the rest: kernels cannot be pickled."""
+        return {name: part for name, part in vars(self).items() if name not in MADE}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.loss_row = loss_of(self.loss)
+        self._make_record()
 
     def _record(self) -> DenseExamples | SparseExamples:
         targets = self.y[:1] if np.all(self.y == self.y[0]) else self.y

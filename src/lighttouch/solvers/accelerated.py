@@ -17,20 +17,20 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
-from lighttouch.kernels.verbs.objectives import smooth_value, smooth_value_and_gradient
 from lighttouch.problem import Problem
 from lighttouch.projections import OutOfTimeError, Projected, project
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
-from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit, runnable
+from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit
 from lighttouch.solvers.bounds import (
     Tangent,
     bound_by_slopes,
     bound_within,
     lower_bound,
-    minorant,
+    whole_minorant,
 )
 from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.passes import rounded, rounded_value
 from lighttouch.solvers.scales import (
     TINY,
     column_sizes,
@@ -107,6 +107,7 @@ class Accelerated(BaseSolver[AcceleratedState]):
     near: bool = False
     passes: int | None = None
     stops_itself = True
+    takes_shards = True
 
     def __post_init__(self) -> None:
         positive(self.tolerance, "tolerance")
@@ -256,22 +257,15 @@ def _passes(problem: Problem, state: AcceleratedState) -> int:
 
 def _evaluate(problem: Problem, x: Vector, state: AcceleratedState) -> tuple[float, Vector]:
     """The rounded objective and its gradient, in units of `scale`."""
-    out, objective = np.empty(x.size), problem.objective
-    run = runnable(smooth_value_and_gradient, problem)
-    state.counters[SAMPLES] += objective.examples
-    value = run(
-        objective.record, objective.examples, objective.l2, state.width, state.scale * x, out
-    )
-    return float(value), out * state.scale
+    state.counters[SAMPLES] += problem.objective.examples
+    value, gradient = rounded(problem, state.scale * x, state.width)
+    return value, gradient * state.scale
 
 
 def _value(problem: Problem, x: Vector, state: AcceleratedState) -> float:
     """The rounded objective alone."""
-    objective, spare = problem.objective, np.zeros(x.size)
-    run = runnable(smooth_value, problem)
-    state.counters[SAMPLES] += objective.examples
-    w = state.scale * x
-    return float(run(objective.record, objective.examples, objective.l2, state.width, w, spare))
+    state.counters[SAMPLES] += problem.objective.examples
+    return rounded_value(problem, state.scale * x, state.width)
 
 
 def _minorant(
@@ -280,7 +274,7 @@ def _minorant(
     """The best line below the objective that touches near x, in units of `scale`: the tangent of
     the rounded objective, or one that rounding does not lower.
     """
-    found = minorant(problem.objective, state.w, state.width) if state.width > 0.0 else None
+    found = whole_minorant(problem.objective, state.w, state.width) if state.width > 0.0 else None
     return (rounded, gradient) if found is None else (found[0], found[1] * state.scale)
 
 

@@ -16,16 +16,20 @@ from lighttouch.arrays import Indices, Vector
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import AnySolver
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
+from lighttouch.objectives import ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections.sets import FeasibleSet, feasible_set
 from lighttouch.result import Status
 from lighttouch.solvers.accelerated import Accelerated
+from lighttouch.solvers.averaged import AveragedShards
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.cutting_planes import CuttingPlanes
 from lighttouch.solvers.interior import InteriorPoint
 from lighttouch.solvers.interior_rounds import interior_seconds
+from lighttouch.solvers.quadratic_steps import QuadraticSteps
 from lighttouch.solvers.sampled import SampledAdaGrad
+from lighttouch.solvers.sampling_plan import is_ours
 from lighttouch.solvers.scales import check_operations, has_kinks, pass_operations
 from lighttouch.solvers.splitting import AlternatingDirections
 from lighttouch.validation import positive
@@ -74,12 +78,19 @@ class Automatic(BaseSolver[ChainState]):
 
     tolerance: float = 1e-3
     stops_itself = True
+    takes_shards = True
 
     def __post_init__(self) -> None:
         positive(self.tolerance, "tolerance")
 
     def chain(self, problem: Problem) -> tuple[AnySolver, ...]:
         """The solvers for this problem, in the order in which they run."""
+        if isinstance(problem.objective, ShardedRisk):
+            return self._for_shards(problem)
+        return self._for_memory(problem)
+
+    def _for_memory(self, problem: Problem) -> tuple[AnySolver, ...]:
+        """All examples are in this process."""
         polish = Accelerated(self.tolerance)
         try:
             feasible = feasible_set(problem.constraints, problem.domain)
@@ -103,6 +114,17 @@ class Automatic(BaseSolver[ChainState]):
         polish = Accelerated(self.tolerance, near=True)
         affordable = _polish(problem) or _provable_passes(problem) >= COSTS.proof_passes
         return (sampled, polish) if affordable else (sampled,)
+
+    def _for_shards(self, problem: Problem) -> tuple[AnySolver, ...]:
+        """Newton's models where their matrix is small; else every shard alone, and full gradients
+        from the mean.
+        """
+        steps = QuadraticSteps(min(self.tolerance, COSTS.interior_claim))
+        if steps.objection_to(problem) is None:
+            return (steps, Accelerated(self.tolerance))
+        if not is_ours(problem.constraints.record):
+            return (Accelerated(self.tolerance),)  # a user's rules cannot go to other processes
+        return (AveragedShards(self.tolerance), Accelerated(self.tolerance, near=True))
 
     def _with_proof(
         self, problem: Problem, feasible: FeasibleSet, polish: Accelerated
@@ -224,6 +246,8 @@ def _within_budget(problem: Problem, state: ChainState, solver: AnySolver) -> An
     """
     if not (isinstance(solver, Accelerated) and solver.near and has_kinks(problem)):
         return solver
+    if isinstance(problem.objective, ShardedRisk):
+        return solver  # the mean of the shards' solutions is too far off to stop near it
     sampled = COSTS.sparse_operations * state.gradient_samples / problem.objective.examples
     few = max(COSTS.fewest_polish_passes, int(COSTS.polish_share * sampled))
     proof = _provable_passes(problem)

@@ -43,6 +43,7 @@ class BaseSolver(Generic[SomeState]):
     """The defaults of the optional half of the protocol."""
 
     stops_itself: ClassVar[bool] = False
+    takes_shards: ClassVar[bool] = False  # whether it can take a ShardedRisk
 
     def objection_to(self, problem: Problem) -> str | None:
         return None

@@ -34,7 +34,7 @@ from lighttouch.interior.balance import balanced_value, balancing_moves
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.program import Program, Smooth
 from lighttouch.losses import conjugate_values, quadratic
-from lighttouch.objectives import EmpiricalRisk, Quadratic
+from lighttouch.objectives import EmpiricalRisk, Quadratic, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections.result import EXACT, Certificate
 from lighttouch.running import prepared
@@ -191,6 +191,16 @@ def _factor(H: Floats) -> Factor | None:
         return None
 
 
+def whole_minorant(objective: Objective, x: Vector, width: float) -> tuple[float, Vector] | None:
+    """The same of an objective in shards: the mean of its parts' lines is a line below the mean."""
+    if not isinstance(objective, ShardedRisk):
+        return minorant(objective, x, width)
+    if minorant(objective.template, x, width) is None or not objective.survey.alike:
+        return None
+    value, gradient = objective.mean(minorant, x, width)
+    return float(value), gradient
+
+
 def minorant(objective: Objective, x: Vector, width: float) -> tuple[float, Vector] | None:
     """Value and gradient at x of a function below the objective, from the slopes of rounded losses.
 
@@ -245,24 +255,65 @@ def fenchel_bound(
     bounds of the domain, or as far as an l2 term allows. Without rules, bounds and l2, slopes that
     have `room` to move are balanced exactly (`interior.balance`).
     """
+    sums = dual_sums(risk, slopes)
+    found = bound_of_sums(risk, sums, normal, u)
+    if found > -math.inf or room is None or normal.vector.any():
+        return found
+    weights = risk.shares * conjugate_values(risk.loss_row, slopes, risk.y)[0]
+    rest, error, lasso = _rest(risk, sums, normal, u)
+    return _balanced(risk, (weights, lasso), u, (rest, error), room)
+
+
+@dataclass(frozen=True)
+class DualSums:
+    """What a bound needs to know of the examples: X'(a s), the size of its terms, the sums of
+    a phi*(s) and of a s o. Those of several shards are added.
+    """
+
+    pull: Vector
+    size: Vector
+    conjugates: float
+    offsets: float
+
+
+def dual_sums(risk: EmpiricalRisk, slopes: Vector) -> DualSums:
     slopes, conjugates = conjugate_values(risk.loss_row, slopes, risk.y)
     weights = risk.shares * slopes
-    pull = np.asarray(risk.penalty_matrix @ u - risk.roughness.T @ risk.roughness_target)
-    rest = np.asarray(risk.X.T @ weights) + pull + normal.vector
-    lasso = -np.clip(rest, -risk.l1, risk.l1)
-    rest = rest + lasso
-    size = np.asarray(abs(risk.X).T @ np.abs(weights)) + np.abs(pull) + np.abs(normal.vector)
-    error = INTERIOR.rest_rounding * EPSILON * (size + np.abs(lasso))
+    return DualSums(
+        np.asarray(risk.X.T @ weights),
+        np.asarray(abs(risk.X).T @ np.abs(weights)),
+        float(risk.shares @ conjugates),
+        0.0 if risk.offset is None else float(weights @ risk.offset),
+    )
+
+
+def bound_of_sums(risk: EmpiricalRisk, sums: DualSums, normal: Normal, u: Vector) -> float:
+    """Fenchel's bound; of `risk` only the penalties are read."""
+    rest, error, _ = _rest(risk, sums, normal, u)
     lost = _left_over(risk.l2, np.abs(rest) + error, normal, u) + normal.lost
     if not math.isfinite(lost):
-        if room is None or normal.vector.any():
-            return -math.inf
-        return _balanced(risk, (weights, lasso), u, (rest, error), room)
+        return -math.inf
+    pull = _penalty_pull(risk, u)
     quadratic_part = risk.penalty_value(u) - risk.l1 * float(np.abs(u).sum())
-    constant = quadratic_part - float(pull @ u) - float(risk.shares @ conjugates)
-    if risk.offset is not None:
-        constant += float(weights @ risk.offset)
+    constant = quadratic_part - float(pull @ u) - sums.conjugates
+    constant += sums.offsets
     return constant - float(normal.vector @ normal.p) - lost
+
+
+def _penalty_pull(risk: EmpiricalRisk, u: Vector) -> Vector:
+    return np.asarray(risk.penalty_matrix @ u - risk.roughness.T @ risk.roughness_target)
+
+
+def _rest(
+    risk: EmpiricalRisk, sums: DualSums, normal: Normal, u: Vector
+) -> tuple[Vector, Vector, Vector]:
+    """What the forces leave over, its rounding error, and the slopes of the l1 term."""
+    pull = _penalty_pull(risk, u)
+    rest = sums.pull + pull + normal.vector
+    lasso = -np.clip(rest, -risk.l1, risk.l1)
+    rest = rest + lasso
+    size = sums.size + np.abs(pull) + np.abs(normal.vector)
+    return rest, INTERIOR.rest_rounding * EPSILON * (size + np.abs(lasso)), lasso
 
 
 def _left_over(l2: float, left: Vector, normal: Normal, u: Vector) -> float:

@@ -13,12 +13,10 @@ are rounded over a width that narrows whenever the steps have stopped gaining.
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,161 +27,45 @@ from lighttouch import losses
 from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
-from lighttouch.kernels.numerics.gram import grouped_gram, weighted_gram
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
-from lighttouch.objectives import EmpiricalRisk
+from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import project
-from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks
+from lighttouch.projections.blocks import BlockDiagonal
 from lighttouch.projections.sets import feasible_set
 from lighttouch.projections.splitting import (
     Splitting,
-    SplittingState,
     cholesky_solver,
     conjugate_gradients,
     whole_set_splitting,
 )
 from lighttouch.result import Status
 from lighttouch.running import one_blas_thread, prepared, seconds_left
-from lighttouch.solvers.base import BaseSolver, SolverState
-from lighttouch.solvers.bounds import Normal, fenchel_bound
-from lighttouch.solvers.costs import COSTS, EPSILON
+from lighttouch.solvers.base import BaseSolver
+from lighttouch.solvers.bounds import fenchel_bound
+from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.quadratic_interior import interior_minimum
+from lighttouch.solvers.quadratic_model import (
+    SQUARES,
+    QuadraticModel,
+    QuadraticState,
+    gram,
+    largest_block,
+    quadratic_model,
+    value_at,
+)
+from lighttouch.solvers.quadratic_shards import (
+    admm_normal,
+    forced_minimum,
+    shard_bound,
+    shard_model,
+    shard_move,
+    shard_residual,
+    shard_values,
+)
 from lighttouch.validation import positive
 
-SQUARES = "X' diag(shares) X"  # what is prepared for squared errors: the same in every model
-
-
-@dataclass
-class QuadraticState(SolverState):
-    """The point, the width of rounded kinks, the best point so far and where ADMM stands."""
-
-    w: Vector
-    width: float
-    narrowest: float
-    value: float  # of the rounded objective at w
-    best: Vector
-    best_objective: float
-    splitting: SplittingState
-    examples: int
-    gap: float = math.inf  # proven: the best objective lies so far above the optimum at most
-    ended: bool = False
-
-
-@dataclass(frozen=True)
-class QuadraticModel:
-    """The quadratic w'Hw / 2 - c.w with H = X' diag(curvatures) X + penalty."""
-
-    X: Any
-    transposed: Any
-    curvatures: Vector
-    penalty: Any
-    c: Vector
-    dense: bool
-    blocks: Blocks
-    squares: Vector | None = None  # X' diag(curvatures) X, where it is known
-
-    @cached_property
-    def matrix(self) -> Vector | BlockDiagonal | None:
-        if not self.dense:
-            return None
-        if len(self.blocks) == 1:
-            squares = gram(self.X, self.curvatures) if self.squares is None else self.squares
-            total = np.array(squares)
-            entries = self.penalty.tocoo()
-            np.add.at(total, (entries.row, entries.col), entries.data)
-            return total
-        parts = (
-            (here, gram(self.X[rows, here], self.curvatures[rows])) for rows, here in self.blocks
-        )
-        return BlockDiagonal(tuple(parts)).plus(self.penalty)
-
-    @cached_property
-    def diagonal(self) -> Vector:
-        if self.matrix is not None:
-            return self.matrix.diagonal()
-        squares = self.X.multiply(self.X) if sparse.issparse(self.X) else np.square(self.X)
-        squared = np.asarray(squares.T @ self.curvatures).ravel()
-        return np.asarray(squared + self.penalty.diagonal())
-
-    def apply(self, w: Vector) -> Vector:
-        return np.asarray(self.hessian_of_losses(w) + self.penalty @ w)
-
-    def hessian_of_losses(self, w: Vector) -> Vector:
-        return np.asarray(self.transposed @ (self.curvatures * np.asarray(self.X @ w)))
-
-
-def quadratic_model(risk: EmpiricalRisk, w: Vector, z: Vector, width: float) -> QuadraticModel:
-    """The model at w, where the predictions are z.
-
-    Its gradient at w is that of the rounded objective, so that c = H w - gradient. With the penalty
-    ||D w - t||^2 / 2 this is X'(k X w - s) + D't: the penalty's own curvature cancels.
-    """
-    slopes, curvatures = losses.quadratic(risk.loss_row, z, risk.y, width)
-    transposed = prepared(risk, "transposed X", lambda: _transposed(risk.X))
-    curved = risk.shares * curvatures
-    moved = z if risk.offset is None else z - risk.offset
-    c = np.asarray(transposed @ (curved * moved - risk.shares * slopes))
-    if risk.roughness.shape[0]:
-        c = c + risk.roughness.T @ risk.roughness_target
-    blocks = blocks_of(risk)
-    dense = largest_block(risk) <= COSTS.largest_factored
-    squares = None
-    if dense and len(blocks) == 1 and risk.loss_row.name == "squared":
-        squares = prepared(risk, SQUARES, lambda: gram(risk.X, risk.shares))
-    penalty = risk.penalty_matrix
-    return QuadraticModel(risk.X, transposed, curved, penalty, c, dense, blocks, squares)
-
-
-def blocks_of(risk: EmpiricalRisk) -> Blocks:
-    """Models that share no parameter, such as one per quantile, have a Hessian of blocks."""
-    return prepared(risk, "blocks", lambda: row_blocks(risk.X, risk.penalty_matrix))
-
-
-def largest_block(risk: EmpiricalRisk) -> int:
-    return max(int(here.stop - here.start) for _, here in blocks_of(risk))
-
-
-def gram(X: Any, weights: Vector) -> Vector:
-    """X' diag(weights) X, symmetric and dense."""
-    if not sparse.issparse(X):
-        return np.asarray(X.T @ (weights[:, None] * X))
-    out = np.zeros((X.shape[1], X.shape[1]))
-    groups = _column_groups(X)
-    if groups is None:
-        weighted_gram(X.data, X.indices, X.indptr, weights, out)
-        return np.asarray(out + np.tril(out, -1).T)
-    rows, width = X.shape[0], int(groups[-1])
-    places, values = X.indices.reshape(rows, width), X.data.reshape(rows, width)
-    parts = [slice(low, high) for low, high in itertools.pairwise(groups.tolist())]
-    grouped_gram(
-        np.concatenate([places[:, part].ravel() for part in parts]),
-        np.concatenate([values[:, part].ravel() for part in parts]),
-        np.diff(groups),
-        np.ascontiguousarray(weights),
-        out,
-    )
-    return out
-
-
-def _column_groups(X: Any) -> Any:
-    """Where the entries of a row are cut, such that every row has the same number of entries in
-    each of several ranges of columns; None where rows differ, or there is one range only.
-
-    Features of curves and lattices are of this kind: a term has a range of columns of its own.
-    """
-    rows = X.shape[0]
-    width = X.nnz // rows if rows else 0
-    if width < 2 or X.nnz != width * rows or (np.diff(X.indptr) != width).any():
-        return None
-    places = X.indices.reshape(rows, width)
-    first, last = places.min(axis=0), places.max(axis=0)
-    cuts = np.flatnonzero(first[1:] > np.maximum.accumulate(last)[:-1]) + 1
-    return None if cuts.size == 0 else np.array([0, *cuts, width], dtype=np.int64)
-
-
-def _transposed(X: Any) -> Any:
-    return X.T.tocsr() if sparse.issparse(X) else X.T
+__all__ = ["SQUARES", "QuadraticSteps", "gram", "largest_block"]
 
 
 @dataclass(frozen=True)
@@ -212,16 +94,22 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
 
     tolerance: float = 1e-6
     stops_itself: ClassVar[bool] = True
+    takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         positive(self.tolerance, "tolerance")
 
     def objection_to(self, problem: Problem) -> str | None:
-        if not isinstance(problem.objective, EmpiricalRisk):
+        risk = problem.objective
+        if isinstance(risk, ShardedRisk):
+            if objection := _objection_to_shards(risk):
+                return objection
+            risk = risk.template
+        if not isinstance(risk, EmpiricalRisk):
             return "it needs the mean loss of a linear model (EmpiricalRisk); use Automatic"
-        if problem.objective.l1 > 0.0:
+        if risk.l1 > 0.0:
             return "it needs an objective without l1; use Automatic"
-        row = problem.objective.loss_row
+        row = risk.loss_row
         if row.users is not None and row.kinked:
             return "it needs the curvature of a CustomLoss; give it, or use Automatic"
         if not feasible_set(problem.constraints, problem.domain).is_linear:
@@ -231,23 +119,27 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
     def init(self, problem: Problem, start: Vector) -> QuadraticState:
         risk = _risk(problem)
         w = start.copy() if problem.violation(start) == 0.0 else feasible(problem, start)
-        z = risk.predictions(w)
-        row = risk.loss_row
-        first = (
-            COSTS.model_first_width * losses.typical_residual(row, z, risk.y) if row.kinked else 0.0
-        )
-        width = max(COSTS.least_width, first) if row.kinked else 0.0
+        width = max(COSTS.least_width, self._first_width(problem, w)) if risk.loss_row.kinked else 0
+        value, objective = _values(problem, w, width)
         splitting = splitting_of(problem)
         return QuadraticState(
             new_counters(),
             w,
-            width,
+            float(width),
             COSTS.model_narrowest * width,
-            value_at(risk, z, w, width),
+            value,
             w.copy(),
-            value_at(risk, z, w, 0.0),
+            objective,
             splitting.begin(np.zeros(w.size)),
-            risk.examples,
+            problem.objective.examples,
+        )
+
+    def _first_width(self, problem: Problem, w: Vector) -> float:
+        whole, risk = problem.objective, _risk(problem)
+        if isinstance(whole, ShardedRisk):
+            return COSTS.model_first_width * shard_residual(whole, w)
+        return COSTS.model_first_width * losses.typical_residual(
+            risk.loss_row, risk.predictions(w), risk.y
         )
 
     def advance(
@@ -264,32 +156,37 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
                     return
 
     def _step(self, problem: Problem, state: QuadraticState) -> None:
-        risk = _risk(problem)
-        z = risk.predictions(state.w)
-        model = quadratic_model(risk, state.w, z, state.width)
-        proposed = minimum_under_rules(problem, model, state, self.inner_tolerance)
-        value = backtracked(risk, state, z, proposed)
+        before, whole = state.w, problem.objective
+        if isinstance(whole, ShardedRisk):
+            model = shard_model(whole, before, state.width)
+            proposed = minimum_under_rules(problem, model, state, self.inner_tolerance)
+            value, objective = shard_move(whole, state, proposed)
+        else:
+            risk = _risk(problem)
+            z = risk.predictions(before)
+            model = quadratic_model(risk, before, z, state.width)
+            proposed = minimum_under_rules(problem, model, state, self.inner_tolerance)
+            value = backtracked(risk, state, z, proposed)
+            objective = value_at(risk, risk.predictions(state.w), state.w, 0.0)
         gain, state.value = state.value - value, value
-        objective = value_at(risk, risk.predictions(state.w), state.w, 0.0)
         if objective < state.best_objective:
             state.best, state.best_objective = state.w.copy(), objective
         state.counters[ITERATION] += 1
-        state.counters[SAMPLES] += 2 * risk.examples
-        exact = risk.loss_row.name == "squared" and state.splitting.settled
+        state.counters[SAMPLES] += 2 * whole.examples
+        exact = _risk(problem).loss_row.name == "squared" and state.splitting.settled
         if exact or gain <= self.tolerance * max(abs(value), COSTS.least_objective):
-            self._narrow_or_end(problem, state, model, z)
+            self._narrow_or_end(problem, state, model, before)
 
     def _narrow_or_end(
-        self, problem: Problem, state: QuadraticState, model: QuadraticModel, z: Vector
+        self, problem: Problem, state: QuadraticState, model: QuadraticModel, before: Vector
     ) -> None:
-        risk = _risk(problem)
         if state.width <= state.narrowest:
-            state.gap = state.best_objective - lower_bound(problem, state, model, z)
+            bound = shard_bound if isinstance(problem.objective, ShardedRisk) else lower_bound
+            state.gap = state.best_objective - bound(problem, state, model, before)
             state.ended = True
             return
         state.width = max(state.narrowest, state.width * COSTS.model_narrowing)
-        z = risk.predictions(state.w)
-        state.value = value_at(risk, z, state.w, state.width)
+        state.value = _values(problem, state.w, state.width)[0]
 
     @property
     def inner_tolerance(self) -> float:
@@ -317,47 +214,47 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         return [f"quadratic steps (majorise, minimise by ADMM): {state.iteration}"]
 
 
-def lower_bound(problem: Problem, state: QuadraticState, model: QuadraticModel, z: Vector) -> float:
+def lower_bound(
+    problem: Problem, state: QuadraticState, model: QuadraticModel, before: Vector
+) -> float:
     """No feasible point has a smaller objective: Fenchel's bound from ADMM's multipliers v.
 
-    They are normal to the feasible set at its copies. The slopes are those of the model at its
-    minimum under the force v, the penalty's tangent is taken where it balances both. The bound is
-    -inf where the penalty's Hessian cannot be factored.
+    They are normal to the feasible set at its copies. The slopes are those of the model, which is
+    that at `before`, at its minimum under the force v; the penalty's tangent is taken where it
+    balances both. The bound is -inf where the penalty's Hessian cannot be factored.
     """
     risk = _risk(problem)
-    if model.matrix is None:
+    found = forced_minimum(state, model)
+    if found is None:
         return -math.inf
-    v, copies = state.splitting.multipliers, state.splitting.z
-    try:
-        w = cholesky_solver(model.matrix.copy())(model.c - v, v)
-        penalty = cholesky_solver(_dense(model.penalty, model.blocks))
-    except scipy.linalg.LinAlgError:
-        return -math.inf
+    w, penalty = found
+    z = risk.predictions(before)
     slopes, curvatures = losses.quadratic(risk.loss_row, z, risk.y, state.width)
     slopes += curvatures * (risk.predictions(w) - z)
     allowed, _ = losses.conjugate_values(risk.loss_row, slopes, risk.y)
-    force = np.asarray(model.transposed @ (risk.shares * allowed)) + v
+    normal = admm_normal(problem, state)
+    force = np.asarray(model.transposed @ (risk.shares * allowed)) + normal.vector
     force -= risk.roughness.T @ risk.roughness_target
-    lower, upper = problem.domain.bounds(problem.dimension)
-    rounding = COSTS.outward * EPSILON * float(np.linalg.norm(v))
-    away = np.maximum(upper - copies, copies - lower)
-    normal = Normal(v, copies, away, rounding, rounding * float(np.linalg.norm(copies)))
     return fenchel_bound(risk, allowed, normal, -penalty(force, force))
 
 
-def _dense(penalty: Any, blocks: Blocks) -> Vector | BlockDiagonal:
-    if len(blocks) == 1:
-        return np.asarray(penalty.todense())
-    rows = sparse.csr_matrix(penalty)
-    return BlockDiagonal(
-        tuple((here, np.asarray(rows[here, here].todense())) for _, here in blocks)
-    )
+def _objection_to_shards(risk: ShardedRisk) -> str | None:
+    if risk.dimension > COSTS.largest_factored:
+        return (
+            f"with examples in shards it needs at most {COSTS.largest_factored} parameters; use "
+            "Automatic"
+        )
+    alike = risk.survey.alike
+    return None if alike else "it needs shards of the same loss and penalties; use Automatic"
 
 
-def value_at(risk: EmpiricalRisk, z: Vector, w: Vector, width: float) -> float:
-    """The objective with its kinks rounded, at w, where the predictions are z."""
-    mean = float(risk.shares @ losses.values(risk.loss_row, z, risk.y, width))
-    return mean + risk.penalty_value(w)
+def _values(problem: Problem, w: Vector, width: float) -> tuple[float, float]:
+    """The rounded objective at w, and the objective."""
+    if isinstance(problem.objective, ShardedRisk):
+        return shard_values(problem.objective, w, width)
+    risk = _risk(problem)
+    z = risk.predictions(w)
+    return value_at(risk, z, w, width), value_at(risk, z, w, 0.0)
 
 
 def backtracked(risk: EmpiricalRisk, state: QuadraticState, z: Vector, proposed: Vector) -> float:
@@ -496,5 +393,8 @@ def _projection(problem: Problem) -> Callable[[Vector, Any], tuple[Vector, Any]]
 
 
 def _risk(problem: Problem) -> EmpiricalRisk:
-    assert isinstance(problem.objective, EmpiricalRisk)  # `objection_to` has seen to that
-    return problem.objective
+    """The objective; of one in shards its loss and penalties."""
+    objective = problem.objective
+    risk = objective.template if isinstance(objective, ShardedRisk) else objective
+    assert isinstance(risk, EmpiricalRisk)  # `objection_to` has seen to that
+    return risk

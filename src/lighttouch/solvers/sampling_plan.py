@@ -75,7 +75,7 @@ def fits_single_precision(problem: Problem) -> bool:
     Functions of the user's own are always given double precision.
     """
     examples, domain = problem.objective.record, problem.domain.record(problem.dimension)
-    if domain.kind >= BALL or problem.interpreted or not _ours(problem.constraints.record):
+    if domain.kind >= BALL or problem.interpreted or not is_ours(problem.constraints.record):
         return False
     parts = [part for part in (examples.data, examples.targets, examples.weights) if part.size]
     if max(max(part.max(), -part.min()) for part in parts) > COSTS.largest_single:
@@ -96,9 +96,9 @@ def inward(domain: DomainRecord) -> DomainRecord:
     return domain._replace(lower=lower.astype(np.float64), upper=upper.astype(np.float64))
 
 
-def _ours(record: Any) -> bool:
+def is_ours(record: Any) -> bool:
     return type(record).__module__.startswith("lighttouch.") and all(
-        _ours(part) for part in record if hasattr(part, "_fields")
+        is_ours(part) for part in record if hasattr(part, "_fields")
     )
 
 

@@ -8,7 +8,9 @@ from scipy import sparse
 from lighttouch.arrays import Vector
 from lighttouch.interfaces import Objective
 from lighttouch.losses import target_size
-from lighttouch.objectives import EmpiricalRisk, Quadratic, WeightedSum
+from lighttouch.objectives import EmpiricalRisk, Quadratic, ShardedRisk, WeightedSum
+from lighttouch.objectives.facts import column_squares
+from lighttouch.objectives.facts import has_kinks as kinked
 from lighttouch.problem import Problem
 from lighttouch.solvers.costs import COSTS
 
@@ -16,16 +18,9 @@ TINY = 1e-300  # keeps quotients of zeros finite
 
 
 def has_kinks(problem: Problem) -> bool:
-    """Whether the objective may have kinks: losses that do, l1, and functions of the user's own."""
-    return _has_kinks(problem.objective)
-
-
-def _has_kinks(objective: Objective) -> bool:
-    if isinstance(objective, WeightedSum):
-        return any(_has_kinks(part) for part in objective.objectives)
-    if isinstance(objective, EmpiricalRisk):
-        return objective.loss_row.kinked or objective.l1 > 0.0
-    return not isinstance(objective, Quadratic)
+    """Whether the objective may have kinks."""
+    objective = problem.objective
+    return objective.survey.kinked if isinstance(objective, ShardedRisk) else kinked(objective)
 
 
 def pass_operations(problem: Problem) -> float:
@@ -44,21 +39,10 @@ def column_sizes(problem: Problem) -> Vector:
 
     For a quadratic form it is the root of the diagonal.
     """
-    return _column_sizes(problem.objective)
-
-
-def _column_sizes(objective: Objective) -> Vector:
-    if isinstance(objective, WeightedSum):
-        parts = np.array([_column_sizes(part) for part in objective.objectives])
-        return np.asarray(np.sqrt(objective.weights @ np.square(parts)))
-    if isinstance(objective, Quadratic):
-        diagonal = objective.P.diagonal() if sparse.issparse(objective.P) else np.diag(objective.P)
-        return np.asarray(np.sqrt(np.maximum(0.0, diagonal)))
-    if not isinstance(objective, EmpiricalRisk):
-        return np.zeros(objective.dimension)
-    X = objective.X
-    squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
-    return np.sqrt(np.asarray(squares.mean(axis=0)).ravel() + objective.l2)
+    objective = problem.objective
+    if isinstance(objective, ShardedRisk):
+        return np.sqrt(objective.survey.squares)
+    return np.sqrt(column_squares(objective))
 
 
 def coordinate_scales(sizes: Vector) -> Vector:
@@ -88,6 +72,8 @@ def _typical_target(problem: Problem, w: Vector, sizes: Vector) -> float:
 def _typical_target_of(objective: Objective, w: Vector, sizes: Vector) -> float:
     if isinstance(objective, WeightedSum):
         return max(_typical_target_of(part, w, sizes) for part in objective.objectives)
+    if isinstance(objective, ShardedRisk):
+        return float(objective.mean(_typical_target_of, w, sizes))
     if isinstance(objective, EmpiricalRisk):
         size = target_size(objective.loss_row, objective.y)
         return max(size, _root_mean_square(objective.predictions(w)))

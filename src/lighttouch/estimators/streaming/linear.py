@@ -1,0 +1,195 @@
+"""Linear models on rows in files: sizes of columns, the objective and its summary, by shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from lighttouch.arrays import Floats
+from lighttouch.errors import DataError
+from lighttouch.estimators.record import TrainingRecord
+from lighttouch.estimators.scaling import scaled, usable_sizes
+from lighttouch.estimators.streaming.examples import with_facts
+from lighttouch.estimators.streaming.making import Codes
+from lighttouch.estimators.streaming.opening import OpenFiles, Weighting
+from lighttouch.estimators.streaming.scan import TEXT
+from lighttouch.estimators.streaming.source import Reader, Rows, Shard
+from lighttouch.estimators.structure.limits import RECORD
+from lighttouch.estimators.summary import QuadraticSummary
+from lighttouch.estimators.tables import Columns
+from lighttouch.estimators.targets import read_targets
+from lighttouch.estimators.training import Risk
+from lighttouch.fingerprints import fingerprint
+from lighttouch.kernels.verbs.losses import LossRow
+from lighttouch.losses import given_as
+from lighttouch.objectives import EmpiricalRisk, ShardedRisk
+
+
+@dataclass(frozen=True)
+class LinearTargets:
+    """Targets in training units, or -1 and +1 for the classes; and what rows weigh."""
+
+    weighting: Weighting
+    scale: float = 1.0
+    shift: float = 0.0
+    codes: Codes | None = None
+
+    @property
+    def units(self) -> tuple[float, float]:
+        return self.scale, self.shift
+
+    def __call__(self, rows: Rows) -> Floats:
+        if self.codes is not None:
+            return np.where(self.codes(rows) == 1, 1.0, -1.0)
+        return np.asarray((read_targets(rows.y, None) - self.shift) / self.scale)
+
+    def shares(self, rows: Rows) -> Floats:
+        return self.weighting.shares(rows)
+
+
+@dataclass(frozen=True)
+class LinearFiles:
+    """Rows of numbers in files."""
+
+    files: OpenFiles
+    targets: LinearTargets
+
+    def _sum(self, ask: Callable[..., Any], what: str, *arguments: Any) -> Any:
+        """The sum over shards of what `ask(rows, shares, *arguments)` returns."""
+        task = partial(_asked, self.files.reader, self.targets, ask, arguments)
+        total: Any = 0.0
+        for part in self.files.passes.map(task, self.files.shards, what, self.files.names):
+            total = part if isinstance(total, float) else total + part
+        return total
+
+    @property
+    def lowest(self) -> Floats:
+        return np.array([found.low for found in self.files.facts.columns.values()])
+
+    @property
+    def highest(self) -> Floats:
+        return np.array([found.high for found in self.files.facts.columns.values()])
+
+    def column_sizes(self) -> Floats:
+        """The root mean square of every column about its mean; see `scaling.column_sizes`."""
+        means = self._sum(_means, "measuring columns")
+        squares = self._sum(_squares, "measuring columns", means)
+        largest = np.maximum(np.abs(self.lowest), np.abs(self.highest))
+        return usable_sizes(np.sqrt(squares), largest)
+
+    def objective(self, sizes: Floats, loss: LossRow, ridge: Any) -> Risk:
+        shards = [
+            LinearRisk(self.files.reader, shard, self.targets, sizes, given_as(loss), ridge)
+            for shard, count in zip(self.files.shards, self.files.weighted, strict=True)
+            if count
+        ]
+        return shards[0]() if len(shards) == 1 else ShardedRisk(shards)
+
+    def summary(self, nothing: QuadraticSummary, loss: LossRow, p: Floats) -> QuadraticSummary:
+        """What partial_fit goes on from."""
+        worth = self._worth()
+        found = self._sum(_summary, "remembering rows", nothing, loss, p, worth)
+        total: QuadraticSummary = found
+        return replace(total, lowest=self.lowest, highest=self.highest)
+
+    def _worth(self) -> float:
+        """What all rows weigh together, in the user's units."""
+        weighting = self.targets.weighting
+        if self.files.reader.source.parts.weight is None:
+            return float(weighting.rows)
+        return weighting.largest * weighting.total
+
+    def record(self, columns: Columns, scores: Callable[[Floats], Floats]) -> TrainingRecord:
+        rows = self.files.facts.count
+        step = max(1, rows // RECORD.rows)
+        few = len(columns) <= RECORD.columns
+        starts = np.concatenate([[0], np.cumsum(self.files.rows)[:-1]])
+        items = list(zip(self.files.shards, (-starts % step).tolist(), strict=True))
+        task = partial(_recorded, self.files.reader, self.targets, step, few)
+        parts = list(self.files.passes.map(task, items, "fingerprinting the rows"))
+        some = np.vstack([part[0] for part in parts if part[0] is not None]) if few else None
+        data = fingerprint([columns.names, [part[1] for part in parts]])
+        record = TrainingRecord.of_some(columns, rows, some, data, scores)
+        return with_facts(record, columns, self.files.facts)
+
+
+def _asked(
+    reader: Reader, targets: LinearTargets, ask: Callable[..., Any], more: Any, shard: Shard
+) -> Any:
+    rows = reader(shard)
+    return ask(rows.table, targets(rows), targets.shares(rows), *more)
+
+
+def _means(X: Floats, y: Floats, weights: Floats) -> Floats:
+    return np.asarray(weights @ X)
+
+
+def _squares(X: Floats, y: Floats, weights: Floats, means: Floats) -> Floats:
+    return np.asarray(weights @ np.square(X - means))
+
+
+def _summary(
+    X: Floats,
+    y: Floats,
+    weights: Floats,
+    nothing: QuadraticSummary,
+    loss: LossRow,
+    p: Floats,
+    worth: float,
+) -> QuadraticSummary:
+    return nothing.with_examples(scaled(X, nothing.sizes), y, worth * weights, loss, p)
+
+
+def _recorded(
+    reader: Reader,
+    targets: LinearTargets,
+    step: int,
+    few: bool,
+    item: tuple[Shard, int],
+) -> tuple[Floats | None, str]:
+    shard, first = item
+    rows = reader(shard)
+    some = rows.table[first::step] if few else None
+    return some, fingerprint([rows.table, targets(rows)])
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRisk:
+    """What is trained, on the rows of one shard."""
+
+    reader: Reader
+    shard: Shard
+    targets: LinearTargets
+    sizes: Floats
+    loss: Any
+    ridge: Any
+
+    def __call__(self) -> EmpiricalRisk:
+        rows = self.reader(self.shard)
+        return EmpiricalRisk(
+            scaled(rows.table, self.sizes),
+            self.targets(rows),
+            self.loss,
+            sample_weight=self.targets.shares(rows),
+            roughness=self.ridge,
+            copy=False,
+        )
+
+
+def refuse_other_than_numbers(files: OpenFiles) -> None:
+    """Linear models take finite numbers, and no gaps."""
+    for name, found in files.facts.columns.items():
+        if TEXT in found.kinds:
+            raise DataError(
+                f"a linear model needs numbers in every column: {name!r} holds text in "
+                f"{found.kinds[TEXT]}; leave the column out (drop)"
+            )
+        if found.missing:
+            raise DataError(
+                f"a linear model needs numbers in every row: {name!r} is missing in "
+                f"{found.missing:,} row(s); leave the column out (drop), or fill the cells"
+            )

@@ -1,0 +1,228 @@
+"""Tables in files: CSV and Parquet, compressed too, whole or in chunks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lighttouch.errors import DataError, FileProblem
+from lighttouch.estimators.tables import refuse_same_names
+from lighttouch.text import did_you_mean
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+CHUNK = 50_000
+READERS = ("zstandard", "compression", "_zstd", "zipfile", "pyarrow", "zlib", "_lzma", "bz2")
+PARQUET = (".parquet", ".pq")
+COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a user's CSV is written."""
+
+    separator: str | None = None
+    decimal: str = "."
+    missing: tuple[str, ...] = ()
+    encoding: str = "utf-8"
+
+    @classmethod
+    def of(cls, options: Any) -> Dialect:
+        """From the options of a command."""
+        return cls(options.separator, options.decimal, tuple(options.missing), options.encoding)
+
+
+def frames() -> Any:
+    """Pandas, or how to get it."""
+    try:
+        import pandas
+    except ImportError:
+        raise DataError(
+            "reading tables needs pandas, which is not installed: pip install pandas pyarrow"
+        ) from None
+    return pandas
+
+
+def is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in PARQUET
+
+
+def chunks(
+    path: Path,
+    dialect: Dialect,
+    rows: int | None = CHUNK,
+    as_text: Sequence[str] = (),
+    empty: bool = False,
+) -> Iterator[DataFrame]:
+    """The table in pieces of `rows` rows (None: at once); columns named in `as_text` stay text
+    whatever they look like. A table without rows is refused, unless it may be `empty`.
+    """
+    refuse_unreadable(path)
+    read_parts = (
+        _parquet_chunks(path, rows)
+        if is_parquet(path)
+        else csv_chunks(path, dialect, rows, as_text)
+    )
+    count = 0
+    for part in read_parts:
+        count += len(part)
+        if len(part):
+            yield part
+    if count == 0 and not empty:
+        raise DataError(f"{path} holds a header and no rows; at least one row is needed")
+
+
+def refuse_unreadable(path: Path) -> None:
+    if path.is_dir():
+        raise FileProblem(f"{path} is a folder, not a table; name a CSV or Parquet file")
+    if not path.exists():
+        others = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise FileProblem(f"there is no file {path}{did_you_mean(path.name, others)}")
+
+
+def _parquet_chunks(path: Path, rows: int | None) -> Iterator[DataFrame]:
+    with parquet_file(path) as file:
+        if rows is None:
+            yield file.read().to_pandas(ignore_metadata=True)
+            return
+        for batch in file.iter_batches(rows):
+            yield batch.to_pandas()
+
+
+@contextmanager
+def parquet_file(path: Path) -> Iterator[Any]:
+    """An open Parquet file whose columns have different names."""
+    frames()
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise DataError(
+            "reading Parquet needs pyarrow, which is not installed: pip install pyarrow"
+        ) from None
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            refuse_same_names(list(file.schema_arrow.names))
+            yield file
+    except (pyarrow.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise DataError(f"{path} is not a Parquet file, or is damaged: {error}") from None
+
+
+def csv_chunks(
+    path: Path,
+    dialect: Dialect,
+    rows: int | None,
+    as_text: Sequence[str],
+    text: BytesIO | None = None,
+) -> Iterator[DataFrame]:
+    """The table, or with `text` a part of it that begins with its header."""
+    pandas = frames()
+    separator, names = header(path, dialect, text)
+    source = path if text is None else text
+    options: dict[str, Any] = {
+        "sep": separator,
+        "decimal": dialect.decimal,
+        "encoding": dialect.encoding,
+        "index_col": False,
+    }
+    options |= {
+        "na_values": list(dialect.missing),
+        "low_memory": False,
+        "skipinitialspace": True,
+    } | _exact(pandas)
+    options["dtype"] = {name: str for name in as_text if name in names}
+    with _complaints(path, dialect, len(names)), warnings.catch_warnings():
+        warnings.simplefilter("error", pandas.errors.ParserWarning)
+        if rows is None:
+            yield pandas.read_csv(source, **options)
+        else:
+            with pandas.read_csv(source, chunksize=rows, **options) as parts:
+                yield from parts
+
+
+@contextmanager
+def _complaints(path: Path, dialect: Dialect, names: int = 0) -> Iterator[None]:
+    """What pandas and the decompressors complain of, in words a user can act on."""
+    errors = frames().errors
+    try:
+        yield
+    except errors.ParserWarning:
+        raise DataError(
+            f"{path}: rows have more cells than the header has names ({names}); check the "
+            "separator and the quotes"
+        ) from None
+    except errors.EmptyDataError:
+        raise DataError(f"{path} is empty; a header and at least one row are needed") from None
+    except errors.ParserError as error:
+        told = str(error).removeprefix("Error tokenizing data. ")
+        raise DataError(f"{path} is not a well-formed table: {told}") from None
+    except UnicodeError:
+        raise DataError(
+            f"{path} is not {dialect.encoding} text; name its encoding, such as --encoding latin-1"
+        ) from None
+    except LookupError:
+        raise DataError(
+            f"there is no text encoding {dialect.encoding!r}; try utf-8 or latin-1"
+        ) from None
+    except Exception as error:
+        raise _of_the_file(error, path) from None
+
+
+def _of_the_file(error: Exception, path: Path) -> Exception:
+    """What decompressors and readers raise, as a complaint about the file; ours as they are."""
+    if isinstance(error, ImportError):
+        return DataError(f"reading {path} needs a package that is missing: {error}")
+    reader = type(error).__module__.partition(".")[0] in READERS
+    unnamed = isinstance(error, OSError) and error.errno is None  # not the system's own words
+    if isinstance(error, EOFError) or reader or unnamed:
+        return FileProblem(f"{path} cannot be decompressed, it is damaged: {error}")
+    if type(error) is ValueError:
+        return DataError(f"{path} cannot be read as a table: {error}")
+    return error
+
+
+def _exact(pandas: Any) -> dict[str, Any]:
+    """Every number as the nearest double: what pandas does by itself since 3.1."""
+    major, minor = (int(part) for part in pandas.__version__.split(".")[:2])
+    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
+
+
+def header(path: Path, dialect: Dialect, text: BytesIO | None = None) -> tuple[str, list[str]]:
+    """The separator and the names as they stand: pandas would rename duplicates in silence."""
+    pandas = frames()
+    options = {
+        "header": None,
+        "nrows": 1,
+        "dtype": str,
+        "encoding": dialect.encoding,
+        "keep_default_na": False,
+        "index_col": False,
+    }
+    with _complaints(path, dialect):
+        whole_line = str(
+            pandas.read_csv(_begun(path, text), sep="\x01", quoting=3, **options).iloc[0, 0]
+        )
+        separator = dialect.separator or max(",;\t", key=whole_line.count)
+        cells = pandas.read_csv(
+            _begun(path, text), sep=separator, skipinitialspace=True, **options
+        ).iloc[0]
+        _begun(path, text)
+    names = [str(name) for name in cells]
+    refuse_same_names(names)
+    return separator, names
+
+
+def _begun(path: Path, text: BytesIO | None) -> Any:
+    """What is read, from its beginning."""
+    if text is None:
+        return path
+    text.seek(0)
+    return text

@@ -1,0 +1,165 @@
+"""Quadratic models of a mean loss whose examples are in shards: sums of what each shard says.
+
+Every function here makes one pass over the shards. A matrix and a vector are added up for a model,
+a number for an objective, and a vector for a bound, so that the driver holds no examples at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from lighttouch import losses
+from lighttouch.arrays import Vector
+from lighttouch.objectives import EmpiricalRisk, ShardedRisk
+from lighttouch.problem import Problem
+from lighttouch.projections.splitting import cholesky_solver
+from lighttouch.running import prepared
+from lighttouch.solvers.bounds import DualSums, Normal, bound_of_sums, dual_sums
+from lighttouch.solvers.costs import COSTS, EPSILON
+from lighttouch.solvers.quadratic_model import (
+    SQUARES,
+    QuadraticModel,
+    QuadraticState,
+    dense_penalty,
+    gram,
+    value_at,
+)
+
+Solve = Callable[[Vector, Vector], Vector]
+
+
+@dataclass(frozen=True)
+class SummedModel(QuadraticModel):
+    """A model that is known by its matrix only."""
+
+    def hessian_of_losses(self, w: Vector) -> Vector:
+        assert self.squares is not None
+        return np.asarray(self.squares @ w)
+
+
+def shard_model(risk: ShardedRisk, w: Vector, width: float) -> QuadraticModel:
+    """The model at w; of squared errors the matrix is the same everywhere, and summed once."""
+    template: EmpiricalRisk = risk.template
+    if template.loss_row.name == "squared":
+        squares = prepared(risk, SQUARES, lambda: risk.mean(gram_part, w, width))
+        c = risk.mean(force_part, w, width)
+    else:
+        squares, c = risk.mean(model_part, w, width)
+    if template.roughness.shape[0]:
+        c = c + template.roughness.T @ template.roughness_target
+    whole = ((slice(0, 0), slice(0, risk.dimension)),)
+    none = np.zeros(0)
+    return SummedModel(None, None, none, template.penalty_matrix, c, True, whole, squares)
+
+
+def model_part(part: EmpiricalRisk, w: Vector, width: float) -> tuple[Vector, Vector]:
+    """X' diag(a k) X and X'(a (k X w - s)), with the slopes s and curvatures k at w."""
+    z = part.predictions(w)
+    slopes, curvatures = losses.quadratic(part.loss_row, z, part.y, width)
+    curved = part.shares * curvatures
+    moved = z if part.offset is None else z - part.offset
+    return gram(part.X, curved), np.asarray(part.X.T @ (curved * moved - part.shares * slopes))
+
+
+def gram_part(part: EmpiricalRisk, w: Vector, width: float) -> Vector:
+    return gram(part.X, part.shares)
+
+
+def force_part(part: EmpiricalRisk, w: Vector, width: float) -> Vector:
+    """The vector of `model_part` alone, of squared errors: their curvature is 1."""
+    centre = part.y if part.offset is None else part.y - part.offset
+    return np.asarray(part.X.T @ (part.shares * centre))
+
+
+def shard_values(risk: ShardedRisk, w: Vector, width: float) -> tuple[float, float]:
+    """The rounded objective at w, and the objective."""
+    rounded, plain = risk.mean(values_part, w, width)
+    return float(rounded), float(plain)
+
+
+def values_part(part: EmpiricalRisk, w: Vector, width: float) -> tuple[float, float]:
+    z = part.predictions(w)
+    plain = value_at(part, z, w, 0.0)
+    return (plain if width == 0.0 else value_at(part, z, w, width)), plain
+
+
+def shard_move(risk: ShardedRisk, state: QuadraticState, proposed: Vector) -> tuple[float, float]:
+    """Move to the proposed point, or halfway and so on until the rounded objective does not rise;
+    both objectives there.
+    """
+    change, share = proposed - state.w, 1.0
+    while share > COSTS.model_least_share:
+        w = proposed if share == 1.0 else state.w + share * change
+        rounded, plain = shard_values(risk, w, state.width)
+        if rounded <= state.value:
+            state.w = w
+            return rounded, plain
+        share *= 0.5
+    return shard_values(risk, state.w, state.width)
+
+
+def shard_residual(risk: ShardedRisk, w: Vector) -> float:
+    """The mean size of what the predictions miss, each example counted once."""
+    found = [each for each in risk.each(residual_part, w) if each is not None]
+    return float(sum(size for size, _ in found) / sum(count for _, count in found))
+
+
+def residual_part(part: EmpiricalRisk, w: Vector) -> tuple[float, int]:
+    typical = losses.typical_residual(part.loss_row, part.predictions(w), part.y)
+    return typical * part.examples, part.examples
+
+
+def forced_minimum(state: QuadraticState, model: QuadraticModel) -> tuple[Vector, Solve] | None:
+    """The model's minimum under the force of ADMM's multipliers, and what solves with the penalty's
+    Hessian; None where that cannot be factored.
+    """
+    v = state.splitting.multipliers
+    if model.matrix is None:
+        return None
+    try:
+        w = cholesky_solver(model.matrix.copy())(model.c - v, v)
+        return w, cholesky_solver(dense_penalty(model.penalty, model.blocks))
+    except scipy.linalg.LinAlgError:
+        return None
+
+
+def admm_normal(problem: Problem, state: QuadraticState) -> Normal:
+    """ADMM's multipliers as a normal of the feasible set at its copies."""
+    v, copies = state.splitting.multipliers, state.splitting.z
+    lower, upper = problem.domain.bounds(problem.dimension)
+    rounding = COSTS.outward * EPSILON * float(np.linalg.norm(v))
+    away = np.maximum(upper - copies, copies - lower)
+    return Normal(v, copies, away, rounding, rounding * float(np.linalg.norm(copies)))
+
+
+def shard_bound(
+    problem: Problem, state: QuadraticState, model: QuadraticModel, before: Vector
+) -> float:
+    """Fenchel's bound, as in `quadratic_steps.lower_bound`, from sums over the shards."""
+    risk = problem.objective
+    assert isinstance(risk, ShardedRisk)
+    found = forced_minimum(state, model)
+    if found is None:
+        return -math.inf
+    w, penalty = found
+    sums = DualSums(*risk.mean(dual_part, before, w, state.width))
+    normal = admm_normal(problem, state)
+    template: EmpiricalRisk = risk.template
+    force = sums.pull + normal.vector - template.roughness.T @ template.roughness_target
+    return bound_of_sums(template, sums, normal, -penalty(force, force))
+
+
+def dual_part(
+    part: EmpiricalRisk, before: Vector, w: Vector, width: float
+) -> tuple[Vector, Vector, float, float]:
+    """The sums of a bound from the slopes at w of the model that was made `before`."""
+    z = part.predictions(before)
+    slopes, curvatures = losses.quadratic(part.loss_row, z, part.y, width)
+    slopes += curvatures * (part.predictions(w) - z)
+    sums = dual_sums(part, slopes)
+    return sums.pull, sums.size, sums.conjugates, sums.offsets
