@@ -92,7 +92,7 @@ bench-projection: .venv/installed-test  ## the projection against general solver
 bench-models: .venv/installed-test  ## lattice models against boosted trees
 	@if test -x $(BIN)/uv; then VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install -q -e '.[bench]'; \
 	else $(BIN)/python -m pip install -q -e '.[bench]'; fi
-	@$(BIN)/python -m benchmarks.models --json results/models.json
+	@$(BIN)/python -m benchmarks.models
 
 bench-shards: .venv/installed-test  ## files four times larger than a memory limit, by fit_files and the command line
 	@$(BIN)/python -m benchmarks.shards

@@ -307,10 +307,16 @@ class Examples(AnyExamples):
     def record(self, columns: Columns, scores: Callable[[Floats], Floats]) -> TrainingRecord:
         return TrainingRecord.of(columns, self.table, self.y, scores)
 
-    def leftover(self, model: AdditiveModel, row: LossRow | None, w: Floats) -> Leftover:
-        """What the model leaves over for every example."""
-        whole = smoothing.Examples(self.features(model), *self.squares, row, self.count)
-        residual, weights = whole.residual(w)
+    def searched(
+        self, features: Any, row: LossRow | None, curvature: Floats | None = None
+    ) -> smoothing.Examples:
+        """All of them, for a model whose features are known."""
+        (y, weights), count = self.squares, self.count
+        return smoothing.Examples(features, y, weights, row, count, self.differences, curvature)
+
+    def leftover(self, features: Any, row: LossRow | None, w: Floats) -> Leftover:
+        """What a model with these features leaves over for every example."""
+        residual, weights = self.searched(features, row).residual(w)
         noise = float(weights @ np.square(residual))
         if row is not None and row.name == "logistic":
             noise = min(noise, 1.0)  # less than labels drawn at random where they are determined

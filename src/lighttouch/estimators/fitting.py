@@ -82,6 +82,7 @@ def fit(
         smoothing.read_strengths(wanted),
         COSTS.largest_gram,
         settings.rng,
+        over=lambda: settings.over,
     )
     if earlier is None:
         grow(growth)

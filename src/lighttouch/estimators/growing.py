@@ -4,8 +4,9 @@ something over, each time fitted together with all others (forward selection; Fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.estimators.smoothing import Key, Pair, Smoothed
 from lighttouch.estimators.structure import LIMITS, Plan, Screen
+from lighttouch.estimators.structure.screening import Leftover
+from lighttouch.estimators.term_features import TermStore
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.projections import project
 
@@ -46,28 +49,83 @@ class Growth:
     """The last fit of every term, by its columns."""
     held: dict[Subset, float] = field(default_factory=dict)
     """Degrees of freedom of every lattice in the last fit of the search."""
+    over: Callable[[], bool] = lambda: False
+    """Whether time is up, or the user has interrupted."""
+    lattices: dict[Subset, Term] = field(default_factory=dict)
+    """Of the search: each keeps its size, so that what is known about it stays known."""
+    curvature: Floats | None = None
+    """Weights of the last Gram matrix of the search."""
+
+    @cached_property
+    def screen(self) -> Screen:
+        return Screen(self.examples.signed_tables, self.examples.count)
+
+    @cached_property
+    def store(self) -> TermStore:
+        return TermStore(self.examples.signed_tables, self.examples.source)
+
+    def search(self, model: AdditiveModel, sweeps: int) -> Smoothed:
+        """A fit without rules to the examples in which the model is looked for."""
+        if model.dimension > self.largest_gram:
+            return self.fit(model, self.examples, sweeps)
+        features = self.store.features(model)
+        problem = self.examples.searched(features, self.row, self.curvature)
+        found = self._smoothed(model, problem, 1.0, 1 if self.over() else sweeps, last=False)
+        self.curvature = problem.last_curvature
+        self.strengths |= found.roughness.known(found.strengths)
+        self.begin_with(model, found.w)
+        return found
+
+    def leftover(self, model: AdditiveModel, w: Floats) -> Leftover:
+        return self.examples.leftover(self.store.features(model), self.row, w)
+
+    def search_model(self) -> AdditiveModel:
+        """Curves, and a lattice over every chosen subset."""
+        new = {
+            subset: worth for subset, worth in self.chosen.items() if subset not in self.lattices
+        }
+        if new:
+            room = LIMITS.searched_parameters * len(new)
+            for term in self.model(self.examples, room, new).terms[len(self.own) :]:
+                self.lattices[term.columns] = term
+        return AdditiveModel(self.own + [self.lattices[subset] for subset in self.chosen])
 
     def fit(
         self, model: AdditiveModel, examples: AnyExamples, sweeps: int, last: bool = False
     ) -> Smoothed:
         """Without rules; what it finds is where the next fit begins."""
-        roughness = smoothing.roughness_of(model, self.plan.categorical, examples.count)
         if model.dimension > self.largest_gram:
+            roughness = smoothing.roughness_of(model, self.plan.categorical, examples.count)
             found = self._fit_large(model, examples, roughness)
         else:
             problem, share = examples.judged(model, self.row, self.rng)
-            given = None if self.given is None else roughness.uniform(self.given)
-            begin = roughness.begin(self.strengths) if given is None else given
-            start = self._start(model)
-            found = smoothing.smooth(
-                problem, roughness, begin / share, start, sweeps, given is None, last
-            )
-            if last and given is None and self.row is not None and self.row.name == "logistic":
+            sweeps = 1 if self.over() else sweeps
+            found = self._smoothed(model, problem, share, sweeps, last)
+            logistic = self.row is not None and self.row.name == "logistic"
+            if last and self.given is None and logistic and not self.over():
                 found = smoothing.loosened(problem, found, LOOSER_SWEEPS)
             found = found.scaled(share)
-        self.strengths |= roughness.known(found.strengths)
+        self.strengths |= found.roughness.known(found.strengths)
         self.begin_with(model, found.w)
         return found
+
+    def _smoothed(
+        self,
+        model: AdditiveModel,
+        problem: smoothing.Examples,
+        share: float,
+        sweeps: int,
+        last: bool,
+    ) -> Smoothed:
+        """`problem` holds a share of the examples."""
+        count = problem.count / share
+        roughness = smoothing.roughness_of(model, self.plan.categorical, count)
+        given = None if self.given is None else roughness.uniform(self.given)
+        begin = roughness.begin(self.strengths) if given is None else given
+        start = self._start(model)
+        return smoothing.smooth(
+            problem, roughness, begin / share, start, sweeps, given is None, last
+        )
 
     def _fit_large(
         self, model: AdditiveModel, examples: AnyExamples, roughness: smoothing.Roughness
@@ -103,15 +161,16 @@ class Growth:
                 found[bound.places[0]] = term, _ordered(curve, bound.pairs)
         return found
 
-    def model(self, examples: AnyExamples, room: int) -> AdditiveModel:
-        """Curves, and lattices over the chosen subsets that have room."""
-        if not self.chosen:
+    def model(
+        self, examples: AnyExamples, room: int, chosen: dict[Subset, float] | None = None
+    ) -> AdditiveModel:
+        """Curves, and lattices over the chosen subsets, as fine as there is room."""
+        chosen = self.chosen if chosen is None else chosen
+        if not chosen:
             return AdditiveModel(self.own)
         curves = self.curves()
         levels = [self._levels(column, *curves[column]) for column in range(len(self.own))]
-        sizes = structure.lattice_sizes(
-            self.plan, examples.count, self.chosen, levels, room, self.held
-        )
+        sizes = structure.lattice_sizes(self.plan, examples.count, chosen, levels, room, self.held)
         table, weights = self.examples.table, self.examples.table_weights
         return AdditiveModel(
             self.own
@@ -145,23 +204,18 @@ def grow(growth: Growth) -> None:
     limit = structure.most_subsets(plan)
     if limit == 0 or len(plan.columns) < 2:
         return
-    screen = Screen(growth.examples.signed_tables, growth.examples.count)
     model = AdditiveModel(growth.own)
     counted = not isinstance(plan.lattices, str)
     for size in range(2, 3 if counted else plan.columns_together + 1):
         rounds = 1 if counted else LIMITS.rounds if size == 2 else LIMITS.rounds // 2
         for _ in range(rounds):
-            more = _worth_adding(growth, screen, model, fitted, size, limit, counted)
-            if not more:
+            more = _worth_adding(growth, model, fitted, size, limit, counted)
+            if not more or growth.over():
                 break
             growth.chosen |= more
-            model = growth.model(growth.examples, _search_room(growth))
-            fitted = growth.fit(model, growth.examples, ROUND_SWEEPS)
+            model = growth.search_model()
+            fitted = growth.search(model, ROUND_SWEEPS)
     _drop_smoothed_away(growth, model, fitted)
-
-
-def _search_room(growth: Growth) -> int:
-    return min(structure.room_for(growth.examples.count), LIMITS.searched_parameters)
 
 
 def _grow_curves(growth: Growth) -> Smoothed:
@@ -170,13 +224,12 @@ def _grow_curves(growth: Growth) -> Smoothed:
     wanted = [plan.keypoints or LIMITS.keypoints] * len(plan.columns)
     growth.own = structure.calibrators(plan, table, weights, wanted)
     model = AdditiveModel(growth.own)
-    fitted = growth.fit(model, examples, CURVE_SWEEPS)
+    fitted = growth.search(model, CURVE_SWEEPS)
     fine = int(min(LIMITS.fine_keypoints, examples.count / LIMITS.rows_per_keypoint))
     if plan.keypoints is not None or fine <= LIMITS.keypoints:
         return fitted
-    left = examples.leftover(model, growth.row, fitted.w)
-    screen = Screen(examples.signed_tables, examples.count)
-    gains = screen.curve_gains(fine, left, LIMITS.keypoints)
+    left = growth.leftover(model, fitted.w)
+    gains = growth.screen.curve_gains(fine, left, LIMITS.keypoints)
     finer = [
         fine if gain.significance > 1.0 else count
         for gain, count in zip(gains, wanted, strict=True)
@@ -184,12 +237,11 @@ def _grow_curves(growth: Growth) -> Smoothed:
     if finer == wanted:
         return fitted
     growth.own = structure.calibrators(plan, table, weights, finer)
-    return growth.fit(AdditiveModel(growth.own), examples, ROUND_SWEEPS)
+    return growth.search(AdditiveModel(growth.own), ROUND_SWEEPS)
 
 
 def _worth_adding(
     growth: Growth,
-    screen: Screen,
     model: AdditiveModel,
     fitted: Smoothed,
     size: int,
@@ -203,8 +255,8 @@ def _worth_adding(
     if room <= 0:
         return {}
     candidates = structure.candidates(growth.plan, size, growth.chosen)
-    left = growth.examples.leftover(model, growth.row, fitted.w)
-    gains = screen.gains(candidates, LIMITS.grids[min(size, 4)], left)
+    left = growth.leftover(model, fitted.w)
+    gains = growth.screen.gains(candidates, LIMITS.grids[min(size, 4)], left)
     ranked = sorted(gains.items(), key=lambda each: (-each[1].worth, each[0]))
     if counted:
         return {subset: max(gain.worth, 1.0) for subset, gain in ranked[:room]}
@@ -228,7 +280,7 @@ def _drop_smoothed_away(growth: Growth, model: AdditiveModel, fitted: Smoothed) 
     if fitted.terms is None:
         return
     if growth.row is not None and growth.row.name == "logistic":
-        left = growth.examples.leftover(model, growth.row, fitted.w)
+        left = growth.leftover(model, fitted.w)
         if smoothing.determined(left.residual, left.weights):
             return  # a likelihood of random labels knows little about them
     needed = set(structure.named_subsets(growth.plan, growth.rng))

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.arrays import Floats, Matrix
+from lighttouch.kernels.numerics.additive import evaluate_sum, fill_positions
 from lighttouch.kernels.numerics.lattice_features import fill_all_corners
 from lighttouch.lattice import Lattice
+from lighttouch.lattice.model import checked_parameters
 
 CLOSEST = 1e-9  # of the median gap between keypoints; nearer ones are taken for one
 LARGEST_INT32 = 2**31 - 1
@@ -32,21 +34,9 @@ class InputMap:
     missing: float
 
     def __call__(self, values: Floats) -> Floats:
-        found = (
-            np.full(values.shape, self.positions[0])
-            if self.keypoints.size == 1
-            else self._between(values)
-        )
-        return np.where(np.isnan(values), self.missing, found)
-
-    def _between(self, values: Floats) -> Floats:
-        cell = np.clip(
-            np.searchsorted(self.keypoints, values, side="right") - 1, 0, self.keypoints.size - 2
-        )
-        below, above = self.keypoints[cell], self.keypoints[cell + 1]
-        share = np.clip((values - below) / (above - below), 0.0, 1.0)
-        low, high = self.positions[cell], self.positions[cell + 1]
-        return np.clip(low + share * (high - low), np.minimum(low, high), np.maximum(low, high))
+        out = np.empty(values.shape)
+        fill_positions(values, self.keypoints, self.positions, self.missing, out)
+        return out
 
     def state(self) -> dict[str, Any]:
         return {
@@ -77,14 +67,26 @@ def quantile_keypoints(
     """At most `count` distinct values that cut the present cells into parts of equal weight, ends
     included.
     """
+    return keypoints_among(*distinct_values(values, weights), count, include)
+
+
+def distinct_values(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """The distinct present cells, and the weight of each."""
     present = ~np.isnan(values) & (weights > 0.0)
-    if not present.any():
-        return np.array([0.0])
     distinct, group = np.unique(values[present], return_inverse=True)
+    return distinct, np.bincount(group, weights[present], minlength=distinct.size)
+
+
+def keypoints_among(
+    distinct: Floats, mass: Floats, count: int, include: tuple[float, ...] = ()
+) -> Floats:
+    """`quantile_keypoints` of values that have been sorted."""
+    if distinct.size == 0:
+        return np.array([0.0])
     if distinct.size <= count:
         chosen = distinct
     else:
-        share = np.cumsum(_capped(np.bincount(group, weights[present]).astype(np.float64), count))
+        share = np.cumsum(_capped(mass.astype(np.float64), count))
         places = np.searchsorted(share, np.linspace(0.0, share[-1], count) * (1.0 - 1e-12))
         chosen = distinct[
             np.unique(
@@ -200,6 +202,7 @@ class AdditiveModel:
     def __init__(self, terms: list[Term]) -> None:
         self.terms = terms
         self.starts = np.cumsum([1] + [term.size for term in terms])
+        self._known: tuple[Any, ...] | None = None
 
     @property
     def dimension(self) -> int:
@@ -241,10 +244,17 @@ class AdditiveModel:
         Every term is monotone to the last bit where its parameters are. Terms are added up in one
         order, so the sum is monotone too.
         """
-        total = np.full(table.shape[0], w[0])
-        for place, term in enumerate(self.terms):
-            total = total + term.evaluate(table, w[self.part(place)])
-        return total
+        theta = checked_parameters(w, (self.dimension,))
+        values = np.empty(table.shape[0])
+        evaluate_sum(np.ascontiguousarray(table), *self._axes(table.shape[1]), theta, values)
+        return values
+
+    def _axes(self, columns: int) -> tuple[Any, ...]:
+        """All axes of all terms as `evaluate_sum` reads them; found once."""
+        if self._known is None or self._known[0].size != columns + 1:
+            self._known = _flat_axes(self.terms, columns)
+        edge_ends, edges, *others = self._known
+        return (edges, edge_ends, *others, self.starts)
 
     def calibrator_of(self, column: int) -> int | None:
         """The place of a column's own calibrator."""
@@ -259,3 +269,35 @@ class AdditiveModel:
         return sparse.csr_matrix(
             (rows.data, rows.indices + int(self.starts[place]), rows.indptr), shape=shape
         )
+
+
+def _flat_axes(terms: list[Term], columns: int) -> tuple[Any, ...]:
+    """The edges of the cells of every column, and all axes of all terms one after the other."""
+    axes = [pair for term in terms for pair in zip(term.columns, term.maps, strict=True)]
+    edges = [
+        np.unique(np.concatenate([[-np.inf], *(each.keypoints for k, each in axes if k == c)]))
+        for c in range(columns)
+    ]
+    ends = np.cumsum([0] + [each.keypoints.size for _, each in axes])
+    cells = []
+    for (column, each), first in zip(axes, ends[:-1], strict=True):
+        if each.keypoints.size == 1:
+            cells.append(np.full(edges[column].size, -first - 1))
+        else:
+            below = np.searchsorted(each.keypoints, edges[column], side="right") - 1
+            cells.append(first + np.clip(below, 0, each.keypoints.size - 2))
+    nothing = np.zeros(0)
+    return (
+        np.cumsum([0] + [each.size for each in edges]),
+        np.concatenate([nothing, *edges]),
+        np.array([column for column, _ in axes], dtype=np.int64),
+        np.concatenate([nothing, *cells]).astype(np.int64),
+        np.cumsum([0] + [each.size for each in cells]),
+        np.concatenate([nothing, *(each.keypoints for _, each in axes)]),
+        np.concatenate([nothing, *(each.positions for _, each in axes)]),
+        np.array([each.missing for _, each in axes], dtype=np.float64),
+        np.cumsum([0] + [len(term.columns) for term in terms]),
+        np.array([n for term in terms for n in term.lattice.sizes], dtype=np.int64),
+        np.array([n for term in terms for n in term.lattice.strides], dtype=np.int64),
+        np.array([term.lattice.simplex for term in terms], dtype=np.bool_),
+    )

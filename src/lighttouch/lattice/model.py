@@ -156,7 +156,7 @@ class Lattice:
             If X or theta is of the wrong shape or not finite.
         """
         table = checked_inputs(X, len(self.sizes))
-        parameters = self._checked_parameters(theta)
+        parameters = checked_parameters(theta, self.sizes)
         values = np.empty(table.shape[0])
         evaluate_rows(table, *self._geometry(), self.simplex, parameters, values)
         return values
@@ -182,20 +182,24 @@ class Lattice:
             else "give the rows in parts or use interpolation='simplex'",
         )
 
-    def _checked_parameters(self, theta: npt.ArrayLike) -> Floats:
-        parameters = np.ascontiguousarray(to_float(theta, "theta"))
-        if parameters.shape not in ((self.parameter_count,), self.sizes):
-            raise DataError(
-                f"theta must hold {self.parameter_count} numbers, one per vertex, got shape "
-                f"{parameters.shape}"
-            )
-        parameters = parameters.ravel()
-        wrong = ~(np.abs(parameters) <= _LARGEST_PARAMETER)
-        if wrong.any():
-            first = int(wrong.argmax())
-            raise DataError(
-                f"theta must be finite and at most {_LARGEST_PARAMETER:g} in magnitude, "
-                f"got {parameters[first]} at vertex {first} "
-                f"and {int(wrong.sum())} such values in all"
-            )
-        return parameters
+
+def checked_parameters(theta: npt.ArrayLike, sizes: tuple[int, ...]) -> Floats:
+    """The values at the vertices of a lattice of these sizes, flat, and such that exact products
+    with them do not overflow.
+    """
+    parameters = np.ascontiguousarray(to_float(theta, "theta"))
+    count = math.prod(sizes)
+    if parameters.shape not in ((count,), sizes):
+        raise DataError(
+            f"theta must hold {count} numbers, one per vertex, got shape {parameters.shape}"
+        )
+    parameters = parameters.ravel()
+    wrong = ~(np.abs(parameters) <= _LARGEST_PARAMETER)
+    if wrong.any():
+        first = int(wrong.argmax())
+        raise DataError(
+            f"theta must be finite and at most {_LARGEST_PARAMETER:g} in magnitude, "
+            f"got {parameters[first]} at vertex {first} "
+            f"and {int(wrong.sum())} such values in all"
+        )
+    return parameters

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from lighttouch.arrays import Floats
-from lighttouch.estimators.model import InputMap, Term, quantile_keypoints, whole_positions
+from lighttouch.estimators.model import (
+    InputMap,
+    Term,
+    distinct_values,
+    keypoints_among,
+    quantile_keypoints,
+    whole_positions,
+)
 from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.structure.plan import Plan
 from lighttouch.lattice import Lattice
@@ -32,9 +39,10 @@ def _calibrator(plan: Plan, column: int, values: Floats, weights: Floats, count:
 
 def _keypoints(plan: Plan, column: int, values: Floats, weights: Floats, count: int) -> Floats:
     """Quantiles, and the vertices that rules need, where they lie inside the column's range."""
-    ends = quantile_keypoints(values, weights, 2)
-    inside = tuple(value for value in plan.fixed_vertices(column) if ends[0] < value < ends[-1])
-    return quantile_keypoints(values, weights, count, inside)
+    distinct, mass = distinct_values(values, weights)
+    wanted = plan.fixed_vertices(column) if distinct.size else []
+    inside = tuple(value for value in wanted if distinct[0] < value < distinct[-1])
+    return keypoints_among(distinct, mass, count, inside)
 
 
 def lattice_term(

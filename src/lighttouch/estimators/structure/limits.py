@@ -55,8 +55,8 @@ class StructureLimits:
     """Parameters of all lattices together per example: roughness holds back those that the
     examples do not determine."""
 
-    searched_parameters: int = 600
-    """Room of all lattices while interactions are looked for."""
+    searched_parameters: int = 49
+    """Room per lattice while interactions are looked for; the more worth ones have more of it."""
 
     examples_per_cell: float = 20.0
     """Examples per cell of the finest lattice, so that noise averages out."""

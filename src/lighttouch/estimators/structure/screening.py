@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lighttouch.arrays import Floats
-from lighttouch.estimators.model import quantile_keypoints
+from lighttouch.estimators.model import distinct_values, keypoints_among
 from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.kernels.numerics.cells import explained_by_cells
 
@@ -59,23 +60,24 @@ class Screen:
         left: Leftover,
     ) -> dict[Subset, Gain]:
         """The best gain of every subset over grids of so many cells per column."""
-        found: dict[Subset, Gain] = {}
-        for bins in grids:
-            for subset, gain in self._gains(subsets, bins, left):
-                if subset not in found or gain.worth > found[subset].worth:
-                    found[subset] = gain
-        return found
-
-    def _gains(
-        self, subsets: Sequence[Subset], bins: int, left: Leftover
-    ) -> list[tuple[Subset, Gain]]:
-        codes, counts = self._grid(bins)
         if not subsets:
-            return []
+            return {}
+        tried = [self._gains(subsets, bins, left) for bins in grids]
+        worth = [explained - LIMITS.akaike * freedom for explained, freedom in tried]
+        best = np.argmax(worth, axis=0)
+        return {
+            subset: Gain(float(tried[b][0][k]), float(tried[b][1][k]))
+            for k, (subset, b) in enumerate(zip(subsets, best, strict=True))
+        }
+
+    def _gains(self, subsets: Sequence[Subset], bins: int, left: Leftover) -> tuple[Floats, Floats]:
+        """What every subset explains, and what noise would."""
+        codes, counts = self._grid(bins)
         members = np.full((len(subsets), max(map(len, subsets))), -1, dtype=np.int64)
         for k, subset in enumerate(subsets):
             members[k, : len(subset)] = subset
-        cells = max(int(np.prod(counts[list(subset)])) for subset in subsets)
+        with_none = np.append(counts, 1)  # member -1: no column
+        cells = int(with_none[members].prod(axis=1).max())
         explained, used = np.zeros(len(subsets)), np.zeros(len(subsets), dtype=np.int64)
         mass = float(left.weights.sum())
         explained_by_cells(
@@ -91,23 +93,18 @@ class Screen:
             explained,
             used,
         )
-        variance = left.noise / self.examples
-        lower = [float(np.sum(counts[list(subset)] - 1)) for subset in subsets]
-        return [
-            (subset, Gain(float(explained[k] / variance), max(1.0, used[k] - 1.0 - lower[k])))
-            for k, subset in enumerate(subsets)
-        ]
+        lower = (with_none - 1)[members].sum(axis=1)
+        freedom = np.maximum(1.0, used - 1.0 - lower)
+        return explained / (left.noise / self.examples), freedom
 
     def curve_gains(self, bins: int, left: Leftover, known: int) -> list[Gain]:
         """What a curve of so many parts would explain of the residual, for every column; `known`
         parts are in the model already.
         """
         columns = self.signed_tables[0][0].shape[1]
-        found = self._gains([(c,) for c in range(columns)], bins, left)
-        counts = self._grid(bins)[1]
-        return [
-            Gain(gain.explained, max(1.0, float(counts[c] - 1 - known))) for (c,), gain in found
-        ]
+        explained, _ = self._gains([(c,) for c in range(columns)], bins, left)
+        freedom = np.maximum(1.0, self._grid(bins)[1] - 1.0 - known)
+        return [Gain(float(e), float(f)) for e, f in zip(explained, freedom, strict=True)]
 
     def _grid(self, bins: int) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
         """The bin of every cell, and how many bins every column has."""
@@ -123,13 +120,19 @@ class Screen:
             self._grids[bins] = codes, codes.max(axis=(0, 2)).astype(np.int64) + 1
         return self._grids[bins]
 
+    @cached_property
+    def _distinct(self) -> list[tuple[Floats, Floats]]:
+        """The distinct values of every column, and how often each occurs."""
+        table = self.signed_tables[0][0]
+        every = np.ones(table.shape[0])
+        return [distinct_values(table[:, c], every) for c in range(table.shape[1])]
+
     def _edges(self, column: int, bins: int) -> Floats:
         """Where bins begin, the first one left out; a column of few values has one bin for each."""
-        values = self.signed_tables[0][0][:, column]
-        every = np.ones(values.size)
-        few = quantile_keypoints(values, every, bins)
-        distinct = quantile_keypoints(values, every, bins + 1)
-        return few[1:] if distinct.size <= bins else distinct[1:-1]
+        finer = keypoints_among(*self._distinct[column], bins + 1)
+        if finer.size > bins:
+            return finer[1:-1]
+        return keypoints_among(*self._distinct[column], bins)[1:]
 
 
 def _bins(values: Floats, edges: Floats) -> NDArray[np.int16]:

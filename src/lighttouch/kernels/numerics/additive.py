@@ -1,0 +1,159 @@
+"""Sums of lattices over columns of a table: where the columns' values lie along the axes, and all
+terms of a model in one pass over the rows.
+
+An axis is a piecewise linear map through (keypoints, positions), constant outside; missing cells
+(NaN) go to a position of their own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
+from lighttouch.kernels.numerics.exact_sum import nearest_blend, quick_blend
+from lighttouch.kernels.numerics.lattice_features import evaluate_row
+
+
+@lean_kernel
+def cell_of(value, edges, first, last):
+    """The last of edges[first:last] that is not above the value, or the first of them, by binary
+    search without branches; NaN gives the first.
+    """
+    low, length = first, last - first
+    while length > 1:
+        half = length // 2
+        low = low + half if edges[low + half] <= value else low
+        length -= half
+    return low
+
+
+@lean_kernel
+def between(value, keypoints, positions, low):
+    """Where a value lies within the cell from keypoint `low` to the next, clamped to it; the order
+    of the values is kept to the last bit wherever `positions` ascend.
+    """
+    below, above = keypoints[low], keypoints[low + 1]
+    share = min(max((value - below) / (above - below), 0.0), 1.0)
+    here, there = positions[low], positions[low + 1]
+    return min(max(here + share * (there - here), min(here, there)), max(here, there))
+
+
+@lean_kernel
+def fill_positions(
+    values: np.ndarray,
+    keypoints: np.ndarray,
+    positions: np.ndarray,
+    missing: float,
+    out: np.ndarray,
+) -> None:
+    """The position of every value along one axis."""
+    count = keypoints.size
+    for i in range(values.size):
+        if np.isnan(values[i]):
+            out[i] = missing
+        elif count == 1:
+            out[i] = positions[0]
+        else:
+            out[i] = between(
+                values[i], keypoints, positions, cell_of(values[i], keypoints, 0, count - 1)
+            )
+
+
+@kernel
+def evaluate_sum(
+    table: np.ndarray,
+    edges: np.ndarray,
+    edge_ends: np.ndarray,
+    columns: np.ndarray,
+    cells: np.ndarray,
+    cell_ends: np.ndarray,
+    keypoints: np.ndarray,
+    positions: np.ndarray,
+    missing: np.ndarray,
+    axes: np.ndarray,
+    sizes: np.ndarray,
+    strides: np.ndarray,
+    simplex: np.ndarray,
+    starts: np.ndarray,
+    theta: np.ndarray,
+    values: np.ndarray,
+) -> None:
+    """theta[0] plus every term, added up in order, for every row of the table.
+
+    The keypoints of all axes of column c are edges[edge_ends[c]:edge_ends[c + 1]]: a value is
+    looked up once per column. cells[cell_ends[k] + e] is the place, among all keypoints, where the
+    cell of axis k begins that holds the e-th edge of its column; p is written as -p - 1 where the
+    axis has a single keypoint. Term t has the axes from axes[t] to axes[t + 1] and the parameters
+    from starts[t] to starts[t + 1].
+
+    Every term is monotone to the last bit where its parameters are (`evaluate_row`), and so is a
+    sum that is always added up in the same order.
+    """
+    terms = starts.size - 1
+    most, width = 1, 2
+    for t in range(terms):
+        count = axes[t + 1] - axes[t]
+        most = max(most, count)
+        width = max(width, count + 1 if simplex[t] and count > 1 else 1 << count)
+    found = np.empty(edge_ends.size - 1, dtype=np.int64)
+    x = np.empty(most)
+    fractions = np.empty(most)
+    order = np.empty(most, dtype=np.int64)
+    indices = np.empty(width, dtype=np.int64)
+    corners = np.empty(width)
+    parts = np.empty(max(4, 2 * most + 2))
+    for i in range(table.shape[0]):
+        for c in range(found.size):
+            found[c] = cell_of(table[i, c], edges, edge_ends[c], edge_ends[c + 1]) - edge_ends[c]
+        total = theta[0]
+        for t in range(terms):
+            first = axes[t]
+            count = axes[t + 1] - first
+            base = starts[t]
+            for k in range(count):
+                column = columns[first + k]
+                value = table[i, column]
+                low = cells[cell_ends[first + k] + found[column]]
+                if np.isnan(value):
+                    x[k] = missing[first + k]
+                elif low < 0:
+                    x[k] = positions[-low - 1]
+                else:
+                    x[k] = between(value, keypoints, positions, low)
+            if simplex[t] and count > 1:
+                total += evaluate_row(
+                    x[:count],
+                    sizes[first : first + count],
+                    strides[first : first + count],
+                    True,
+                    theta[base : starts[t + 1]],
+                    fractions[:count],
+                    order[:count],
+                    indices,
+                    corners,
+                    parts,
+                )
+                continue
+            for k in range(count):  # as `locate` does
+                top = sizes[first + k] - 1
+                inside = min(max(x[k], 0.0), np.float64(top))
+                cell = min(int(inside), top - 1)
+                fractions[k] = (1.0 + (inside - cell)) - 1.0
+                base += cell * strides[first + k]
+            filled = 1
+            indices[0] = base
+            for k in range(count - 1, -1, -1):
+                for m in range(filled):
+                    indices[filled + m] = indices[m] + strides[first + k]
+                filled *= 2
+            for m in range(filled):
+                corners[m] = theta[indices[m]]
+            for k in range(count):
+                filled //= 2
+                for m in range(filled):
+                    blend, sure = quick_blend(corners[m], corners[filled + m], fractions[k])
+                    if not sure:
+                        blend = nearest_blend(corners[m], corners[filled + m], fractions[k], parts)
+                    corners[m] = blend
+            total += corners[0]
+        values[i] = total
