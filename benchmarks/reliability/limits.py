@@ -87,7 +87,7 @@ def _dominance() -> Timed:
     sizes = [4] * 6
     features = lt.Lattice(sizes).features(rng.random((2000, 6)))
     rules = lt.stack(
-        lt.lattice.increasing(sizes), lt.lattice.edgeworth_trust(sizes, main=0, conditional=1)
+        lt.lattice.increasing(sizes), lt.lattice.edgeworth(sizes, 0, 1)
     )
     return _solved(lt.Problem(lt.EmpiricalRisk(features, rng.normal(size=2000)), rules))
 
