@@ -11,7 +11,8 @@ import sys
 
 from benchmarks.reliability.card import ROWS, run
 
-MODULES = ("answers", "browser", "inputs", "kills", "limits", "processes")  # they register rows
+# they register their rows
+MODULES = ("answers", "browser", "inputs", "kills", "limits", "processes", "versions")
 
 
 def main() -> int:

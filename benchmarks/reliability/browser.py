@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import lighttouch as lt
-from benchmarks.reliability.card import Outcome, row
+from benchmarks.reliability.card import Outcome, note, row
 from lighttouch.report import Data, write_report
 
 BREAKERS = (  # out of text, attributes, comments, scripts, styles, templates, JSON
@@ -108,6 +108,7 @@ def in_a_browser(quick: bool) -> Outcome:
             tried, good = tried + 1, found == CLEAN
             ok += good
             worst = worst if good else f"{string!r}: {found}"
+            note("browser", tried, ok, worst)
     return tried, ok, worst
 
 

@@ -22,7 +22,7 @@ import pandas as pd
 
 import lighttouch as lt
 import lighttouch.checkpoints
-from benchmarks.reliability.card import Outcome, row
+from benchmarks.reliability.card import Outcome, note, row
 from lighttouch.cli import main
 from lighttouch.persistence import CHECKPOINT, read_state
 from lighttouch.report import Data, write_report
@@ -144,6 +144,7 @@ def kill9(quick: bool) -> Outcome:
                 said = said or _left_over(Path(folder))
                 ok += 0 if said else killed
                 worst = f"{name}: {said}" if said else worst
+                note("kill9", tried, ok, worst)
     return tried, ok, worst
 
 

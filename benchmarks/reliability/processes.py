@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.reliability.card import Outcome, row
+from benchmarks.reliability.card import Outcome, note, row
 from benchmarks.reliability.forking import Program, Server, environment
 
 SIGNALS = 200  # of the whole card
@@ -109,6 +109,7 @@ def interrupt(quick: bool) -> Outcome:
             tried, ok, worst = tried + 1, ok + (not said), max(worst, late)
             if said:
                 reasons = f"{name} {signal.Signals(number).name}: {said}"
+            note("interrupt", tried, ok, reasons or f"{worst:.2f} s")
     return tried, ok, reasons or f"{worst:.2f} s"
 
 
