@@ -299,6 +299,10 @@ class ProjectionCosts:
     most_sweeps: int = 160
     """Sweeps before maximum flow divides and conquers."""
 
+    clocked_edges: int = 20_000
+    """Edges from which a projection onto orders looks at the clock on its way, where there is a
+    limit. With fewer it is over within 0.05 s, which a limit allows for."""
+
     order_repairs: int = 8
     """Attempts of maximum flow to repair the blocks that the sweeps suggest."""
 

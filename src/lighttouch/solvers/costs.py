@@ -39,7 +39,8 @@ class SolverCosts:
     overtime: float = 0.1
     """Of the time limit that a projection just begun may still take. Budget."""
     final_projection_share: float = 0.2
-    """Of the time limit, beyond it, for the projection of the answer. Budget."""
+    """Of the time limit that is kept for the projection of an answer that needs one; where only a
+    projection finds a feasible point, as much again beyond it. Budget."""
     final_projection_seconds: float = 0.5
     """Seconds for it besides. Budget."""
     feasibility_tolerance: float = 1e-8
