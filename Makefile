@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # without bytecode every start would take two seconds longer
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo-ranking test test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates docs bench-shards dist clean
+.PHONY: help run demo-ranking test test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates docs bench-shards dist test-ray clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -68,6 +68,17 @@ test: .venv/installed-test  ## set up everything and run the tests
 
 test-torch: .venv/installed-torch  ## the tests of lighttouch.torch; installs PyTorch for the CPU
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/torch
+
+.venv/installed-ray: .venv/installed-test
+	@echo "Installing Ray into .venv (once)"
+	$(call install,[ray])
+	@touch $@
+
+test-ray: .venv/installed-ray  ## the engine Ray on real clusters of this machine; installs Ray
+	@$(BIN)/python -m pytest tests/ray
+
+bench-shards: .venv/installed-ray  ## examples in shards: what engines cost, and the paper's problem
+	@$(BIN)/python -m benchmarks.shards
 
 bench-torch: .venv/installed-torch  ## what LightTouch costs in PyTorch, and Cooper beside it
 	@$(BIN)/python -m pip install -qq --no-compile cooper-optim || echo "Cooper could not be installed; it is left out"
