@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -275,6 +276,13 @@ def given_as(row: LossRow) -> Loss:
         return row.name
     made: Loss = _CLASSES[row.name](row.level)
     return made
+
+
+def _reduced(row: LossRow) -> tuple[Any, tuple[Loss]]:
+    return loss_of, (given_as(row),)
+
+
+copyreg.pickle(LossRow, _reduced)  # compiled functions cannot be pickled: workers look them up
 
 
 def refuse_targets(row: LossRow, y: Vector) -> None:
