@@ -10,9 +10,8 @@ import importlib
 import inspect
 import tomllib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from names import public_objects
 from sphinx.application import Sphinx
@@ -29,14 +28,15 @@ class Family:
     file: str
     title: str
     about: str
-    names: tuple[str, ...]
+    names: list[str]
+    members: list[str] = field(default_factory=list)
     module: str = "lighttouch"
 
 
 def families() -> tuple[Family, ...]:
     """What docs/families.toml says."""
     told = tomllib.loads(LIST.read_text("utf-8"))["family"]
-    return tuple(Family(**{**each, "names": tuple(each["names"])}) for each in told)
+    return tuple(Family(**each) for each in told)
 
 
 def missing_or_double() -> list[str]:
@@ -49,7 +49,7 @@ def missing_or_double() -> list[str]:
 def page(family: Family) -> str:
     """The reStructuredText of one family."""
     parts = [_heading(family.title, "="), family.about, _listed(family)]
-    return "\n\n".join([*parts, *(_entry(family.module, name) for name in family.names)]) + "\n"
+    return "\n\n".join([*parts, *(_entry(family, name) for name in family.names)]) + "\n"
 
 
 def index(told: tuple[Family, ...]) -> str:
@@ -65,12 +65,12 @@ def _listed(family: Family) -> str:
     return ", ".join(f":py:obj:`~{family.module}.{name}`" for name in family.names)
 
 
-def _entry(module: str, name: str) -> str:
-    full = f"{module}.{name}"
-    value = getattr(importlib.import_module(module), name)
+def _entry(family: Family, name: str) -> str:
+    full = f"{family.module}.{name}"
+    value = getattr(importlib.import_module(family.module), name)
     parts = [_heading(name, "-")]
     if inspect.isclass(value):
-        members = ", ".join(_members(value))
+        members = ", ".join(each for each in family.members if hasattr(value, each))
         kind = "autoexception" if issubclass(value, Exception) else "autoclass"
         parts.append(f".. {kind}:: {full}" + (f"\n   :members: {members}" if members else ""))
     elif callable(value):
@@ -79,24 +79,6 @@ def _entry(module: str, name: str) -> str:
         parts.append(f".. autodata:: {full}")
     parts.append(f".. minigallery:: {full}")
     return "\n\n".join(parts)
-
-
-def _members(value: type) -> list[str]:
-    """Public methods and properties with a docstring that this package wrote."""
-    found = []
-    for each in reversed(value.__mro__):
-        if not each.__module__.startswith("lighttouch"):
-            continue
-        for name, member in vars(each).items():
-            described = callable(member) or isinstance(member, property | classmethod)
-            if not name.startswith("_") and described and _documented(value, name):
-                found.append(name)
-    return list(dict.fromkeys(found))
-
-
-def _documented(value: type, name: str) -> bool:
-    member: Any = inspect.getattr_static(value, name)
-    return bool(inspect.getdoc(member)) and not inspect.isclass(member)
 
 
 def _heading(text: str, line: str) -> str:
