@@ -137,12 +137,23 @@ def try_in(uv: str, place: Path, version: str, python: Path, what: Path, extra: 
 
 
 def environment_with(uv: str, environment: Path, python: Path, *packages: str) -> Path:
-    """A new environment with these packages; of PyTorch the build for the CPU."""
+    """A new environment with these packages."""
     run(uv, "venv", "--quiet", "--python", python, environment)
     own = environment / "bin" / "python"
-    for_cpu = ["--torch-backend", "cpu"] if any("[torch]" in each for each in packages) else []
-    run(uv, "pip", "install", "--quiet", "--python", own, *for_cpu, *packages)
+    if any("[torch]" in each for each in packages):
+        install_torch_for_the_cpu(own)
+    run(uv, "pip", "install", "--quiet", "--python", own, *packages)
     return own
+
+
+def install_torch_for_the_cpu(own: Path) -> None:
+    """As the Makefile does: the plain build brings gigabytes for cards. Any will do in the end."""
+    pip = [sys.executable, "-m", "pip", "--python", str(own), "install", "-qq", "--no-compile"]
+    at_pytorch = ["torch", "--index-url", "https://download.pytorch.org/whl/cpu"]
+    for words_of in (["torch==2.13.0+cpu"], at_pytorch):
+        if not subprocess.run([*pip, *words_of], capture_output=True, check=False).returncode:
+            return
+    print("(the plain build of PyTorch)", end=" ", flush=True)
 
 
 def check_types(uv: str, place: Path, python: Path, wheel: Path) -> None:
