@@ -167,8 +167,8 @@ class Tweedie:
 class CustomLoss:
     """A convex loss of your own, given by functions of a prediction z and a target y.
 
-    It runs in every loop that takes the built-in losses. No optimum is proven for it, because its
-    conjugate is not known.
+    It runs in every loop that takes the built-in losses. An optimum is proven for it only where its
+    conjugate is given.
 
     Parameters
     ----------
@@ -183,6 +183,9 @@ class CustomLoss:
         Which targets it takes: "any", "labels" (-1 and +1), "nonnegative" or "positive".
     compiled : bool, default=True
         Whether numba compiles the functions; False calls them from Python, which is slow.
+    conjugate : callable, default=None
+        `conjugate(s, y)` returns the largest s z - value(z, y) over all z, infinity where there is
+        none. With it, `QuadraticSteps` can prove that an answer is optimal.
 
     Raises
     ------
@@ -202,12 +205,13 @@ class CustomLoss:
     curvature: Callable[[float, float], float] | None = None
     targets: str = ANY
     compiled: bool = True
+    conjugate: Callable[[float, float], float] | None = None
 
     def __post_init__(self) -> None:
         one_of(self.targets, (ANY, LABELS, NONNEGATIVE, POSITIVE), "targets")
-        for name in ("value", "slope", "curvature"):
+        for name in ("value", "slope", "curvature", "conjugate"):
             function = getattr(self, name)
-            if name == "curvature" and function is None:
+            if name in ("curvature", "conjugate") and function is None:
                 continue
             if not callable(function):
                 raise ValueError(f"{name} must be a function of (z, y), got {function!r}")
@@ -354,10 +358,14 @@ def target_size(row: LossRow, y: Vector) -> float:
 def conjugate_values(row: LossRow, slopes: Vector, y: Vector) -> tuple[Vector, Vector]:
     """The nearest slopes in the domain of phi*, and phi* there: phi(z) >= s z - phi*(s).
 
-    Of a user's loss phi* is not known: infinity, with which every bound is true and says nothing.
+    Of a user's loss without a conjugate phi* is not known: infinity, with which every bound is true
+    and says nothing.
     """
     if row.users is not None:
-        return np.array(slopes, dtype=np.float64), np.full(slopes.size, np.inf)
+        known = row.users.conjugate is not None
+        allowed = np.array(slopes, dtype=np.float64)
+        out = row.users.at("conjugate", allowed, y) if known else np.full(slopes.size, np.inf)
+        return allowed, out
     allowed, out = np.array(slopes, dtype=np.float64), np.empty(slopes.size)
     kernels.conjugates(row.number, row.levels, allowed, y, out)
     return allowed, out

@@ -261,8 +261,9 @@ def _worth_adding(
     if counted:
         return {subset: max(gain.worth, 1.0) for subset, gain in ranked[:room]}
     found: dict[Subset, float] = {}
+    least = LIMITS.comparable * ranked[0][1].worth if ranked else 0.0
     for subset, gain in ranked:
-        significant = gain.significance > 1.0 and gain.worth > 0.0
+        significant = gain.significance > 1.0 and gain.worth > max(least, 0.0)
         if significant and not _shares(subset, found) and len(found) < room:
             found[subset] = gain.worth
     return found

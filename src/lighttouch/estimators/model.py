@@ -74,7 +74,8 @@ def distinct_values(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """The distinct present cells, and the weight of each."""
     present = ~np.isnan(values) & (weights > 0.0)
     distinct, group = np.unique(values[present], return_inverse=True)
-    return distinct, np.bincount(group, weights[present], minlength=distinct.size)
+    mass = np.bincount(group, weights[present], minlength=distinct.size)
+    return distinct, mass.astype(np.float64)
 
 
 def keypoints_among(
@@ -86,7 +87,7 @@ def keypoints_among(
     if distinct.size <= count:
         chosen = distinct
     else:
-        share = np.cumsum(_capped(mass.astype(np.float64), count))
+        share = np.cumsum(_capped(mass, count))
         places = np.searchsorted(share, np.linspace(0.0, share[-1], count) * (1.0 - 1e-12))
         chosen = distinct[
             np.unique(

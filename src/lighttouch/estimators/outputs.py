@@ -328,7 +328,8 @@ def weighted_quantiles(values: Floats, weights: Floats, levels: tuple[float, ...
 @cache
 def ordinal_loss() -> CustomLoss:
     """The logistic loss for labels -1 and +1; for the target `GAP`, -log(1 - e^-z) of a gap z."""
-    return CustomLoss(_ordinal_value, _ordinal_slope, _ordinal_curvature)
+    functions = (_ordinal_value, _ordinal_slope, _ordinal_curvature)
+    return CustomLoss(*functions, conjugate=_ordinal_conjugate)
 
 
 def _ordinal_value(z: float, y: float) -> float:
@@ -350,3 +351,16 @@ def _ordinal_curvature(z: float, y: float) -> float:
         return slope * slope - slope
     chance = 1.0 / (1.0 + math.exp(min(abs(z), LARGEST_EXPONENT)))
     return chance * (1.0 - chance)
+
+
+def _ordinal_conjugate(slope: float, y: float) -> float:
+    """The largest slope z - loss(z): minus the entropy of a chance, or for a gap, with v = -slope,
+    v log v - (1 + v) log(1 + v), at z = log((1 + v) / v).
+    """
+    part = -slope if y == GAP else -slope * y
+    if part < 0.0 or (y != GAP and part > 1.0):
+        return math.inf
+    own = part * math.log(part) if part > 0.0 else 0.0
+    if y == GAP:
+        return own - (1.0 + part) * math.log1p(part)
+    return own + ((1.0 - part) * math.log1p(-part) if part < 1.0 else 0.0)

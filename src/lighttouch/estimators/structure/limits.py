@@ -35,6 +35,9 @@ class StructureLimits:
     """Times that pairs are looked for in what the model leaves over, each time fitted together;
     subsets of more columns have half as many rounds."""
 
+    comparable: float = 0.0
+    """Share of the worth of a round's best subset that others of the round must have."""
+
     lattices: int = 24
     """The most lattices chosen by the model itself; subsets that the user names are not limited."""
 

@@ -26,7 +26,7 @@ def product_error(a: float, b: float, product: float) -> float:
     return a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _fused_multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """a b + c, rounded once."""
     del typing_context, a, b, c
@@ -37,6 +37,6 @@ def _fused_multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     return types.float64(types.float64, types.float64, types.float64), generate
 
 
-@overload(product_error, strict=False, inline="always")  # type: ignore[untyped-decorator]
+@overload(product_error, strict=False, inline="always")
 def _compiled_product_error(a: Any, b: Any, product: Any) -> Any:
-    return lambda a, b, product: _fused_multiply_add(a, b, -product)
+    return lambda a, b, product: _fused_multiply_add(a, b, -product)  # type: ignore[call-arg]
