@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # without bytecode every start would take two seconds longer
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo-ranking test test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates clean
+.PHONY: help run demo-ranking test test-torch lint reliability reliability-fit bench-torch bench bench-projection bench-models bench-rates clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -80,6 +80,9 @@ lint: .venv/installed-test  ## style, types and import rules
 
 reliability: .venv/installed-test  ## the scorecard: kills, signals, mutated files, bad inputs; about an hour
 	@$(BIN)/python -m benchmarks.reliability
+
+reliability-fit: .venv/installed-test  ## a fit of about ten minutes, killed nine times, ends with the same bits
+	@$(BIN)/python -m benchmarks.reliability.long_fit
 
 bench: .venv/installed-test  ## speed against the paper's C++, unconstrained SGD and other libraries
 	@$(BIN)/python -m benchmarks.speed
