@@ -113,8 +113,9 @@ class Lattice(Ruled):
                 f"shape {tuple(x.shape)}"
             )
         rows = x.reshape(-1, x.shape[-1]).to(self.theta.dtype)
-        by = simplex if self.grid.simplex else hypercube
-        return by(rows, self.theta, self.tops, self.strides).reshape(x.shape[:-1])
+        where = rows, self.theta, self.tops, self.strides
+        found = simplex(*where) if self.grid.simplex else hypercube(*where, self.grid.sizes)
+        return found.reshape(x.shape[:-1])
 
     def to_core(self) -> tuple[Grid, Any]:
         """The core's lattice and its parameters, whose `evaluate` is monotone to the last bit.
