@@ -14,7 +14,6 @@ import lighttouch.lattice as grid
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import DataError
 from lighttouch.lattice import Lattice as Grid
-from lighttouch.torch import model_files
 from lighttouch.torch.feasible import Ruled, joined
 from lighttouch.torch.interpolation import hypercube, simplex
 
@@ -179,6 +178,8 @@ class Lattice(Ruled):
         >>> model.predict(np.array([[1.0, 2.0]])).tolist()
         [1.0]
         """
+        from lighttouch.torch import model_files  # imports scikit-learn
+
         grid, theta = self.to_core()
         maps = model_files.whole_number_maps(grid.sizes)
         if calibrator is not None:
@@ -211,6 +212,8 @@ class Lattice(Ruled):
         >>> len(curves), layer.certificate().holds
         (2, True)
         """
+        from lighttouch.torch import model_files  # imports scikit-learn
+
         term, theta, rows = model_files.parts_of(model)
         rules = None
         if rows is not None:
