@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # without bytecode every start would take two seconds longer
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo-ranking test test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates docs bench-shards dist test-ray clean
+.PHONY: help run demo-ranking test test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates docs bench-shards bench-files dist test-ray reliability-fit clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -92,6 +92,9 @@ lint: .venv/installed-test  ## style, types and import rules
 reliability: .venv/installed-test  ## the scorecard: kills, signals, mutated files, bad inputs; about an hour
 	@$(BIN)/python -m benchmarks.reliability
 
+reliability-fit: .venv/installed-test  ## a fit of about ten minutes, killed nine times, ends with the same bits
+	@$(BIN)/python -m benchmarks.reliability.long_fit
+
 bench: .venv/installed-test  ## speed against the paper's C++, unconstrained SGD and other libraries
 	@$(BIN)/python -m benchmarks.speed
 
@@ -105,8 +108,8 @@ bench-models: .venv/installed-test  ## lattice models against boosted trees
 	else $(BIN)/python -m pip install -q -e '.[bench]'; fi
 	@$(BIN)/python -m benchmarks.models
 
-bench-shards: .venv/installed-test  ## files four times larger than a memory limit, by fit_files and the command line
-	@$(BIN)/python -m benchmarks.shards
+bench-files: .venv/installed-test  ## files four times larger than a memory limit, by fit_files and the command line
+	@$(BIN)/python -m benchmarks.larger_than_memory
 
 bench-rates: .venv/installed-test  ## Tables 2 and 3 of the paper, measured
 	@$(BIN)/python -m benchmarks.rates

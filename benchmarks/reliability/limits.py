@@ -86,9 +86,7 @@ def _dominance() -> Timed:
     rng = np.random.default_rng(0)
     sizes = [4] * 6
     features = lt.Lattice(sizes).features(rng.random((2000, 6)))
-    rules = lt.stack(
-        lt.lattice.increasing(sizes), lt.lattice.edgeworth(sizes, 0, 1)
-    )
+    rules = lt.stack(lt.lattice.increasing(sizes), lt.lattice.edgeworth(sizes, 0, 1))
     return _solved(lt.Problem(lt.EmpiricalRisk(features, rng.normal(size=2000)), rules))
 
 

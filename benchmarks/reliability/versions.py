@@ -49,16 +49,25 @@ def versions(quick: bool) -> Outcome:
     for python, resolution in [("3.11", "lowest-direct"), *((each, "highest") for each in PYTHONS)]:
         if quick and resolution == "highest":
             continue
-        asked = [uv, "python", "find", "--no-python-downloads", python]
-        found = subprocess.run(asked, capture_output=True, text=True, check=False)
-        if found.returncode:
+        interpreter = _interpreter(uv, python)
+        if interpreter is None:
             said.append(f"Python {python} is not here")
             continue
-        failure = _tried(uv, found.stdout.strip(), resolution)
+        failure = _tried(uv, interpreter, resolution)
         tried, ok = tried + 1, ok + (not failure)
         if failure:
             said.append(f"{python}, {resolution}: {failure}")
     return tried, ok, "; ".join(said)
+
+
+def _interpreter(uv: str, python: str) -> str | None:
+    """By uv, or of pyenv, whose own names for them work only where they are switched on."""
+    asked = [uv, "python", "find", "--no-python-downloads", python]
+    found = subprocess.run(asked, capture_output=True, text=True, check=False)
+    if not found.returncode:
+        return found.stdout.strip()
+    of_pyenv = Path.home().glob(f".pyenv/versions/{python}.*/bin/python")
+    return next((str(each) for each in of_pyenv), None)
 
 
 def _tried(uv: str, python: str, resolution: str) -> str:

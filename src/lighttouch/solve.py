@@ -88,7 +88,9 @@ def solve(
         it to the solver; one that does not stop by itself makes about ten passes over the examples.
     time_limit : float, default=None
         Wall-clock seconds of this call, recording and projections included, compilation left out.
-        A final projection that cannot be finished soon after leaves the status NOT_PROJECTED.
+        A fifth of it is kept for the final projection, where one is needed. Where that is not
+        finished soon after, the answer under orders is a feasible point nearby; elsewhere the
+        status is NOT_PROJECTED.
     start : array-like of shape (d,), default=None
         Where to begin; it need not be feasible. None is the domain's projection of 0.
     seed : int or None, default=0

@@ -21,7 +21,8 @@ def shorter(code: str) -> str:
     return code
 
 
-def test_the_page_runs():
+def test_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it writes a model file
     first, *others = blocks("docs/pytorch.md", "python")
     known: dict[str, object] = {}
     exec(compile(shorter(first), "pytorch.md", "exec"), known)

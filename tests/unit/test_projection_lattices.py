@@ -93,7 +93,9 @@ def test_a_clock_changes_no_bit_and_a_short_limit_still_gives_a_feasible_point()
 def test_a_run_that_has_no_time_to_project_ends_feasible():
     sizes, rng = [2] * 12, np.random.default_rng(0)
     features = lt.Lattice(sizes).features(rng.random((50, 12)))
-    problem = lt.Problem(lt.EmpiricalRisk(features, rng.normal(size=50)), lt.lattice.increasing(sizes))
+    problem = lt.Problem(
+        lt.EmpiricalRisk(features, rng.normal(size=50)), lt.lattice.increasing(sizes)
+    )
     start = rng.normal(size=2**12)
     result = lt.solve(problem, lt.LightTouch(1.0, 0.01, 2), time_limit=1e-6, start=start)
     assert result.status is lt.Status.TIME_LIMIT and result.violation == 0.0

@@ -14,7 +14,6 @@ import lighttouch.lattice as grid
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import DataError
 from lighttouch.lattice import Lattice as Grid
-from lighttouch.torch import model_files
 from lighttouch.torch.feasible import Ruled, joined
 from lighttouch.torch.interpolation import hypercube, simplex
 
@@ -113,8 +112,9 @@ class Lattice(Ruled):
                 f"shape {tuple(x.shape)}"
             )
         rows = x.reshape(-1, x.shape[-1]).to(self.theta.dtype)
-        by = simplex if self.grid.simplex else hypercube
-        return by(rows, self.theta, self.tops, self.strides).reshape(x.shape[:-1])
+        where = rows, self.theta, self.tops, self.strides
+        found = simplex(*where) if self.grid.simplex else hypercube(*where, self.grid.sizes)
+        return found.reshape(x.shape[:-1])
 
     def to_core(self) -> tuple[Grid, Any]:
         """The core's lattice and its parameters, whose `evaluate` is monotone to the last bit.
@@ -178,6 +178,8 @@ class Lattice(Ruled):
         >>> model.predict(np.array([[1.0, 2.0]])).tolist()
         [1.0]
         """
+        from lighttouch.torch import model_files  # imports scikit-learn
+
         grid, theta = self.to_core()
         maps = model_files.whole_number_maps(grid.sizes)
         if calibrator is not None:
@@ -210,6 +212,8 @@ class Lattice(Ruled):
         >>> len(curves), layer.certificate().holds
         (2, True)
         """
+        from lighttouch.torch import model_files  # imports scikit-learn
+
         term, theta, rows = model_files.parts_of(model)
         rules = None
         if rows is not None:
