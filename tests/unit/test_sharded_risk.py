@@ -166,7 +166,7 @@ def test_other_shards_are_refused(shards, message):
 def test_sampling_solvers_say_what_can_take_it():
     problem = lt.Problem(in_shards("squared"), lt.ordering(5))
     with pytest.raises(ValueError, match=r"examples are in shards.*use Automatic, Accelerated"):
-        lt.solve(problem, lt.LightTouch(1.0, 0.1))
+        lt.solve(problem, lt.LightTouch(1.0, 0.1, 2))
 
 
 def test_memory_is_said():
@@ -180,6 +180,12 @@ def test_one_shard_is_held_at_a_time():
     risk = in_shards("squared")
     for _ in risk.each(sharded.value_of, np.ones(5)):
         assert len(sharded._held) == 1
+
+
+def test_a_problem_is_made_from_the_first_shard_alone():
+    """All others are read by the engine of the run."""
+    shards = [functools.partial(tasks.shard, 0, 9, "squared"), functools.partial(tasks.unreadable, "x")]
+    assert lt.Problem(lt.ShardedRisk(shards), lt.ordering(5)).dimension == 5
 
 
 def test_it_can_be_pickled():

@@ -103,6 +103,11 @@ class ShardedRisk:
         if not self.shards:
             raise DataError("shards must hold at least one objective or function, got none")
         for place, shard in enumerate(self.shards):
+            if isinstance(shard, ShardedRisk):
+                raise DataError(
+                    f"shards must not be in shards themselves, as the one at place {place} is: "
+                    "give their shards instead, (*one.shards, *other.shards)"
+                )
             made = isinstance(shard, Objective) and not isinstance(shard, type)
             if not made and (isinstance(shard, type) or not callable(shard)):
                 raise DataError(
