@@ -184,7 +184,10 @@ def test_one_shard_is_held_at_a_time():
 
 def test_a_problem_is_made_from_the_first_shard_alone():
     """All others are read by the engine of the run."""
-    shards = [functools.partial(tasks.shard, 0, 9, "squared"), functools.partial(tasks.unreadable, "x")]
+    shards = [
+        functools.partial(tasks.shard, 0, 9, "squared"),
+        functools.partial(tasks.unreadable, "x"),
+    ]
     assert lt.Problem(lt.ShardedRisk(shards), lt.ordering(5)).dimension == 5
 
 
