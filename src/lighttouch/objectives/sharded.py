@@ -164,7 +164,7 @@ class ShardedRisk:
     def _shared_with(self, engine: Engine) -> list[Shared]:
         """Every shard where the workers of this engine find it; put there once."""
         if self._handles is None or self._handles[0] != (id(engine), engine.session):
-            handles = [engine.share(shard) for shard in self.shards]
+            handles = [engine.share(shard, lasting=True) for shard in self.shards]
             self._handles = ((id(engine), engine.session), handles)
         return self._handles[1]
 
