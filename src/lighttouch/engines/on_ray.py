@@ -84,6 +84,15 @@ class Ray:
     timeout : float, default=3600.0
         Seconds that one task may take before the run ends with an error that names it.
 
+    Raises
+    ------
+    ValueError
+        If an argument is of the wrong kind.
+    ImportError
+        When it is first used, if Ray is not installed; the message says how to install it.
+    EngineError
+        When it is first used, if no cluster answers.
+
     Examples
     --------
     >>> lt.Ray("10.0.0.1:6379", workers=8).describe()

@@ -127,6 +127,11 @@ class Processes:
     timeout : float, default=3600.0
         Seconds that one task may take before the run ends with an error that names it.
 
+    Raises
+    ------
+    ValueError
+        If `workers` or `timeout` is not positive.
+
     Examples
     --------
     >>> lt.Processes(2).describe()
