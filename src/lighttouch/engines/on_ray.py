@@ -84,6 +84,15 @@ class Ray:
     timeout : float, default=3600.0
         Seconds that one task may take before the run ends with an error that names it.
 
+    Raises
+    ------
+    ValueError
+        If `address` is not text, or a number is not positive.
+    ImportError
+        When it is used, if Ray is not installed.
+    EngineError
+        While working, if workers are lost again and again, or one takes too long.
+
     Examples
     --------
     >>> lt.Ray("10.0.0.1:6379", workers=8).describe()

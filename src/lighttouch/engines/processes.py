@@ -127,6 +127,13 @@ class Processes:
     timeout : float, default=3600.0
         Seconds that one task may take before the run ends with an error that names it.
 
+    Raises
+    ------
+    ValueError
+        If the number of workers is not a positive whole number.
+    EngineError
+        While working, if workers are lost again and again, or one takes too long.
+
     Examples
     --------
     >>> lt.Processes(2).describe()
