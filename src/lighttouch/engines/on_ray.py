@@ -87,11 +87,11 @@ class Ray:
     Raises
     ------
     ValueError
-        If an argument is of the wrong kind.
+        If `address` is not text, or a number is not positive.
     ImportError
-        When it is first used, if Ray is not installed; the message says how to install it.
+        When it is used, if Ray is not installed.
     EngineError
-        When it is first used, if no cluster answers.
+        While working, if workers are lost again and again, or one takes too long.
 
     Examples
     --------

@@ -130,7 +130,9 @@ class Processes:
     Raises
     ------
     ValueError
-        If `workers` or `timeout` is not positive.
+        If the number of workers is not a positive whole number.
+    EngineError
+        While working, if workers are lost again and again, or one takes too long.
 
     Examples
     --------
