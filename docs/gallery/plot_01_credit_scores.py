@@ -12,6 +12,8 @@ each column which way risk must go. The table itself may not be passed on, so th
 are generated.
 """
 
+# sphinx_gallery_slow = True
+
 import numpy as np
 import pandas as pd
 
