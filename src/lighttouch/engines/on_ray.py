@@ -37,8 +37,7 @@ def _ray() -> Any:
         return importlib.import_module("ray")
     except ImportError as error:
         raise ImportError(
-            "the engine Ray needs Ray, which is not installed: .venv/bin/python -m pip install "
-            "'.[ray]' in the clone of lighttouch, or pip install 'lighttouch[ray]'"
+            "the engine Ray needs Ray, which is not installed: pip install ray"
         ) from error
 
 
