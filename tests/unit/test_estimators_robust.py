@@ -71,3 +71,29 @@ def test_three_columns_in_a_lattice_are_never_worse_than_two():
             for fit in (lt.LatticeRegressor(columns_per_lattice=k).fit(X, y) for k in (2, 3))
         ]
         assert errors[1] < slack * errors[0], (power, errors)
+
+
+@pytest.mark.parametrize("sign", [0, 1])
+def test_missing_cells_that_interact_have_a_vertex_of_their_own(tmp_path, sign):
+    """Where column 0 is missing, column 2 acts the other way round; before, such cells lay in the
+    middle of the axis, and the error was twice the noise.
+    """
+
+    def table(seed: int):
+        rng = np.random.default_rng(seed)
+        X, gone = rng.random((1500, 3)), rng.random(1500) < 0.4
+        slope = np.where(gone, 2.0, -X[:, 0]) * (X[:, 2] - 0.5)
+        truth = X[:, 1] + 0.5 * np.where(gone, 0.0, X[:, 0]) + slope
+        X[gone, 0] = np.nan
+        return X, truth, truth + 0.1 * rng.normal(size=1500)
+
+    (X, _, y), (new, truth, _) = table(0), table(1)
+    model = lt.LatticeRegressor(monotonic_cst={0: sign, 1: 1}).fit(X, y)
+    assert np.sqrt(np.mean((model.predict(new) - truth) ** 2)) < 0.04
+    assert any(term.gaps for term in model.model_.terms)
+    report = model.check_constraints(new)
+    assert report.violation == 0.0
+    model.save(tmp_path / "m.lt")
+    np.testing.assert_array_equal(lt.load(tmp_path / "m.lt").predict(new), model.predict(new))
+    explained = model.explain(new)
+    np.testing.assert_allclose(explained.scores, model.predict(new), atol=1e-9)
