@@ -29,7 +29,7 @@ Subset = tuple[int, ...]
 CURVE_SWEEPS = 6  # steps of the strengths of curves alone
 ROUND_SWEEPS = 2  # after lattices were added
 LOOSER_SWEEPS = 5  # Newton steps with less smoothing
-LAST_SWEEPS = 4  # of all terms together
+LAST_SWEEPS = 2  # of all terms together, from the strengths of the search
 
 
 @dataclass
