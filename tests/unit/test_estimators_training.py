@@ -92,3 +92,13 @@ def test_only_a_proven_ending_is_called_converged_and_a_normal_one_does_not_warn
     with pytest.warns(UserWarning, match="time limit"):
         late = model(loss="absolute", tol=1e-300, max_iter=10**6, time_limit=0.05).fit(X, y)
     assert late.status_ == "time limit" and late.constraint_report_.violation == 0.0
+
+
+@pytest.mark.filterwarnings("ignore:training ended")
+def test_a_time_limit_also_ends_the_search_for_interactions():
+    X = np.random.default_rng(0).random((300, 3))
+    y = 10.0 * (X[:, 0] - 0.5) * (X[:, 1] - 0.5)
+    limited = lt.LatticeRegressor(time_limit=1e-6).fit(X, y)
+    assert limited.status_ == "time limit"
+    assert all(len(term.columns) == 1 for term in limited.model_.terms)
+    assert any(len(term.columns) == 2 for term in lt.LatticeRegressor().fit(X, y).model_.terms)

@@ -81,6 +81,11 @@ class StructureLimits:
     finest: int = 24
     """The most vertices along an axis of a lattice: as many as a day has hours."""
 
+    vertices_at_bends: float = 0.7
+    """Share of a lattice axis' vertices that lie where the column's own curve bends; the others are
+    spread evenly over the rows (held-out training rows, RMSE with 0, 0.5 and 0.8: steps .347, .335,
+    .330; auto_mpg 2.65, 2.63, 2.59; abalone 2.197, 2.195, 2.185; smooth .479, .480, .480)."""
+
     narrowing: float = 0.9
     """The factor by which all lattices are made coarser until they have room."""
 
