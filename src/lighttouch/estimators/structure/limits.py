@@ -64,6 +64,9 @@ class StructureLimits:
     searched_parameters: int = 64
     """Room per lattice while interactions are looked for; the more worth ones have more of it."""
 
+    summed_entries: float = 5e6
+    """Entries of the feature matrix above which squared errors are kept as sums: 60 MB."""
+
     examples_per_cell: float = 10.0
     """Examples per cell of the finest lattice, so that noise averages out."""
 
