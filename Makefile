@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # without bytecode every start would take two seconds longer
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo-ranking test test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates clean
+.PHONY: help run demo-ranking test test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates docs bench-shards bench-files dist test-ray reliability-fit clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -56,7 +56,7 @@ demo-ranking: .venv/installed  ## the paper's kind of model under 24,576 constra
 	@$(BIN)/python examples/ranking.py
 
 test: .venv/installed-test  ## set up everything and run the tests
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 # The build for the CPU: the plain one brings gigabytes for cards.
 .venv/installed-torch: .venv/installed-test
@@ -69,17 +69,31 @@ test: .venv/installed-test  ## set up everything and run the tests
 test-torch: .venv/installed-torch  ## the tests of lighttouch.torch; installs PyTorch for the CPU
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/torch
 
+.venv/installed-ray: .venv/installed-test
+	@echo "Installing Ray into .venv (once)"
+	$(call install,[ray])
+	@touch $@
+
+test-ray: .venv/installed-ray  ## the engine Ray on real clusters of this machine; installs Ray
+	@$(BIN)/python -m pytest tests/ray
+
+bench-shards: .venv/installed-ray  ## examples in shards: what engines cost, and the paper's problem
+	@$(BIN)/python -m benchmarks.shards
+
 bench-torch: .venv/installed-torch  ## what LightTouch costs in PyTorch, and Cooper beside it
 	@$(BIN)/python -m pip install -qq --no-compile cooper-optim || echo "Cooper could not be installed; it is left out"
 	@$(BIN)/python -m benchmarks.torch
 
 lint: .venv/installed-test  ## style, types and import rules
-	@$(BIN)/python -m ruff check src tests benchmarks examples
+	@$(BIN)/python -m ruff check src tests benchmarks examples docs tools
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
 
 reliability: .venv/installed-test  ## the scorecard: kills, signals, mutated files, bad inputs; about an hour
 	@$(BIN)/python -m benchmarks.reliability
+
+reliability-fit: .venv/installed-test  ## a fit of about ten minutes, killed nine times, ends with the same bits
+	@$(BIN)/python -m benchmarks.reliability.long_fit
 
 bench: .venv/installed-test  ## speed against the paper's C++, unconstrained SGD and other libraries
 	@$(BIN)/python -m benchmarks.speed
@@ -94,9 +108,28 @@ bench-models: .venv/installed-test  ## lattice models against boosted trees
 	else $(BIN)/python -m pip install -q -e '.[bench]'; fi
 	@$(BIN)/python -m benchmarks.models
 
+bench-files: .venv/installed-test  ## files four times larger than a memory limit, by fit_files and the command line
+	@$(BIN)/python -m benchmarks.larger_than_memory
+
 bench-rates: .venv/installed-test  ## Tables 2 and 3 of the paper, measured
 	@$(BIN)/python -m benchmarks.rates
 
+.venv/installed-docs: .venv/installed-torch pyproject.toml
+	@echo "Installing the tools for the documentation into .venv (once)"
+	$(call install,[docs$(,)test$(,)lint$(,)conic$(,)frames$(,)plot])
+	@touch $@
+
+# LIGHTTOUCH_DOCS=quick shows slow gallery pieces and the code of pages without running them.
+docs: .venv/installed-docs  ## the documentation site, every example run: docs/_build/html/index.html
+	@$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+	@test "$(LIGHTTOUCH_DOCS)" = quick || $(BIN)/python -m pytest tests/unit/test_docstrings.py \
+		tests/unit/test_estimator_docstrings.py tests/torch/test_docstrings.py
+	@echo "The site: docs/_build/html/index.html"
+
+# TRY='--python 3.11 --extras frames' tries less of it.
+dist: .venv/ready  ## build the wheel and the source archive, and try both in clean environments
+	@$(BIN)/python tools/try_distributions.py $(TRY)
+
 clean:  ## remove the environment, caches and results
-	rm -rf .venv .bench results .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .bench dist results docs/_build docs/api docs/gallery_pages .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -29,6 +30,7 @@ class Score:
         return json.dumps(asdict(self))
 
 
+EVERY = 10  # tries between two notes
 Outcome = tuple[int, int, Any]  # tried, ok, worst
 ROWS: dict[str, Callable[[bool], Outcome]] = {}
 
@@ -41,6 +43,12 @@ def row(name: str) -> Callable[[Callable[[bool], Outcome]], Callable[[bool], Out
         return function
 
     return register
+
+
+def note(name: str, tried: int, ok: int, worst: Any) -> None:
+    """How far a long row has come, on the error stream."""
+    if tried % EVERY == 0:
+        print(f"{name}: {ok} of {tried} so far, worst {worst}", file=sys.stderr, flush=True)
 
 
 def run(name: str, quick: bool) -> Score:

@@ -195,34 +195,35 @@ def lattice() -> None:
     from lighttouch.datasets import ranking_pairs
     from lighttouch.torch import Lattice, keep_feasible
 
-    layer = Lattice([2] * 12, increasing=True).cuda()
     x = torch.rand(1_000_000, 12, device="cuda")
     copied = torch.empty_like(x)
     begin = synced()
     for _ in range(50):
         copied.copy_(x)
     limit = (synced() - begin) / 50
-    for name, wants in (("theta alone", False), ("theta and x", True)):
-        x.requires_grad_(wants)
-        for _ in range(3):
-            layer(x).sum().backward()
-        begin = synced()
-        for _ in range(20):
-            value = layer(x)
-        forward = (synced() - begin) / 20
-        begin = synced()
-        for _ in range(20):
-            layer(x).sum().backward()
-        both = (synced() - begin) / 20
-        note(
-            f"Lattice 2^12, 1,000,000 rows: gradients of {name}",
-            f"forward {1e3 * forward:.2f} ms, both {1e3 * both:.2f} ms",
-            f"copying x {1e3 * limit:.2f} ms",
-            forward_seconds=forward,
-            both_seconds=both,
-            copy_seconds=limit,
-        )
-        del value
+    for kind in ("simplex", "hypercube"):
+        layer = Lattice([2] * 12, increasing=True, interpolation=kind).cuda()
+        for name, wants in (("theta alone", False), ("theta and x", True)):
+            x.requires_grad_(wants)
+            for _ in range(3):
+                layer(x).sum().backward()
+            begin = synced()
+            for _ in range(20):
+                value = layer(x)
+            forward = (synced() - begin) / 20
+            begin = synced()
+            for _ in range(20):
+                layer(x).sum().backward()
+            both = (synced() - begin) / 20
+            note(
+                f"Lattice 2^12 ({kind}), 1,000,000 rows: gradients of {name}",
+                f"forward {1e3 * forward:.2f} ms, both {1e3 * both:.2f} ms",
+                f"copying x {1e3 * limit:.2f} ms",
+                forward_seconds=forward,
+                both_seconds=both,
+                copy_seconds=limit,
+            )
+            del value
     cpu = Lattice([2] * 12, increasing=True)
     here = x.detach()[:100_000].cpu()
     begin = time.perf_counter()

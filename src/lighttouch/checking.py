@@ -127,6 +127,11 @@ def check(problem: Problem, points: int = 20, seed: int = 0) -> CheckReport:
     CheckReport
         `ok`, `findings`, and a summary when printed. What is wrong elsewhere is not seen.
 
+    Raises
+    ------
+    ValueError
+        If `points` is not a whole number of at least 1.
+
     Examples
     --------
     >>> wrong = lt.CustomObjective(2, lambda i, w: float(w @ w), lambda i, w: -2.0 * w)

@@ -400,13 +400,13 @@ def ambient() -> CheckpointFile | None:
 
 @contextmanager
 def checkpointing(
-    path: str | os.PathLike[str] | None, every: float = EVERY
+    path: str | os.PathLike[str] | None, every: float | None = None
 ) -> Iterator[CheckpointFile | None]:
     """Every `solve` in the block is a run of one file; None is no file, or the one outside."""
     if path is None:
         yield ambient()
         return
-    file = CheckpointFile(path, every)
+    file = CheckpointFile(path, EVERY if every is None else every)
     token = _ambient.set(file)
     try:
         yield file

@@ -20,6 +20,7 @@ from lighttouch.arrays import Vector
 from lighttouch.interfaces import AnySolver, State
 from lighttouch.problem import Problem
 from lighttouch.projections import OutOfTimeError, Projected, project
+from lighttouch.projections.sets import feasible_set
 from lighttouch.result import History
 from lighttouch.running import ProgressBar, Stopwatch
 from lighttouch.solvers.costs import COSTS
@@ -265,6 +266,13 @@ def _projected(problem: Problem, candidate: Vector, limit: float) -> Projected:
             time_limit=None if limit == np.inf else limit,
         )
     except (RuntimeError, OutOfTimeError) as error:
+        near = None
+        if isinstance(error, OutOfTimeError):
+            near = feasible_set(problem.constraints, problem.domain).near(candidate)
+        if near is not None:
+            how = "feasible and near, but not the nearest point: the time was over"
+            distance = float(np.linalg.norm(near - candidate))
+            return Projected(near, distance, problem.violation(near), how, 0.0)
         violation = problem.violation(candidate)
         return Projected(candidate, 0.0, violation, f"not projected: {error}", 0.0)
 
@@ -272,6 +280,7 @@ def _projected(problem: Problem, candidate: Vector, limit: float) -> Projected:
 def _judged(problem: Problem, solution: Vector, w: Vector, method: str, seconds: float) -> Answer:
     objective, violation = problem.objective.value(w), problem.violation(w)
     same = w is solution or np.array_equal(w, solution)
+    broken = violation > 0.0 and is_broken(problem, w)
     return Answer(
         w=w,
         solution=solution,
@@ -281,6 +290,6 @@ def _judged(problem: Problem, solution: Vector, w: Vector, method: str, seconds:
         violation_before=violation if same else problem.violation(solution),
         method=method,
         seconds=seconds,
-        broken=is_broken(problem, w),
-        broken_before=is_broken(problem, solution),
+        broken=broken,
+        broken_before=broken if same else is_broken(problem, solution),
     )

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 
 class DataError(ValueError):
-    """The examples cannot be used: not finite, empty, of the wrong shape or type."""
+    """The examples cannot be used: not finite, empty, of the wrong shape or type.
+
+    Examples
+    --------
+    >>> try:
+    ...     lt.EmpiricalRisk([[1.0], [float("nan")]], [1.0, 2.0])
+    ... except lt.DataError as problem:
+    ...     print(problem)
+    X must be finite: 1 entry is not, the first at row 1, column 0 (nan); drop or impute them
+    """
 
 
 class NoExamplesError(DataError):
@@ -14,7 +23,16 @@ class NoExamplesError(DataError):
 
 
 class ConstraintError(ValueError):
-    """The constraints cannot be used as given."""
+    """The constraints cannot be used as given.
+
+    Examples
+    --------
+    >>> try:
+    ...     lt.order([0, 1], [1, 1])
+    ... except lt.ConstraintError as problem:
+    ...     print(type(problem).__name__)
+    ConstraintError
+    """
 
 
 class InfeasibleConstraintsError(ConstraintError):
@@ -29,6 +47,15 @@ class InfeasibleConstraintsError(ConstraintError):
     missing : float, optional
         By how much the best point would break one of them, for rows of length one; infinite where
         that is not known.
+
+    Examples
+    --------
+    >>> rows = lt.LinearConstraints([[1.0], [-1.0]], [0.0, -1.0])  # w <= 0 and w >= 1
+    >>> try:
+    ...     lt.project([0.5], rows)
+    ... except lt.InfeasibleConstraintsError as problem:
+    ...     print(sorted(problem.rows))
+    [0, 1]
     """
 
     def __init__(
@@ -40,7 +67,21 @@ class InfeasibleConstraintsError(ConstraintError):
 
 
 class ModelFileError(ValueError):
-    """A model file is damaged, truncated, of an unknown version or not a model at all."""
+    """A model file is damaged, truncated, of an unknown version or not a model at all.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.lt")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("not a model")
+    ...     try:
+    ...         lt.load(path)
+    ...     except lt.ModelFileError as problem:
+    ...         print(type(problem).__name__)
+    ModelFileError
+    """
 
 
 class FileProblem(OSError):
@@ -48,7 +89,20 @@ class FileProblem(OSError):
 
 
 class CheckpointMismatchError(RuntimeError):
-    """A run cannot be resumed on this problem or with these settings."""
+    """A run cannot be resumed on this problem or with these settings.
+
+    Examples
+    --------
+    >>> first = lt.Problem(lt.EmpiricalRisk(np.eye(2), [1.0, 2.0]), lt.ordering(2))
+    >>> other = lt.Problem(lt.EmpiricalRisk(np.eye(2), [1.0, 3.0]), lt.ordering(2))
+    >>> solver = lt.FullTouch(penalty=1.0, step_size=0.1)
+    >>> state = lt.solve(first, solver, iterations=10).state
+    >>> try:
+    ...     lt.solve(other, solver, iterations=20, resume=state)
+    ... except lt.CheckpointMismatchError as problem:
+    ...     print(type(problem).__name__)
+    CheckpointMismatchError
+    """
 
 
 class ProjectionError(RuntimeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -33,6 +34,11 @@ class Quantile:
     level : float, or array-like of shape (n,)
         Strictly between 0 and 1; 0.5 gives half the absolute loss. An array has one level for each
         example.
+
+    Raises
+    ------
+    ValueError
+        If a level does not lie strictly between 0 and 1.
 
     Examples
     --------
@@ -78,6 +84,11 @@ class Huber:
     threshold : float, default=1.0
         The error from which on the loss is straight; the loss "huber" has threshold 1.
 
+    Raises
+    ------
+    ValueError
+        If the threshold is not positive.
+
     Examples
     --------
     >>> import lighttouch as lt
@@ -99,6 +110,11 @@ class EpsilonInsensitive:
     ----------
     epsilon : float, default=0.1
         Errors up to epsilon cost nothing; 0 gives the absolute loss.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is negative.
 
     Examples
     --------
@@ -124,6 +140,11 @@ class Tweedie:
     ----------
     power : float, default=1.5
         Strictly between 1 (Poisson: use the loss "poisson") and 2 (gamma: use "gamma").
+
+    Raises
+    ------
+    ValueError
+        If the power does not lie strictly between 1 and 2.
 
     Examples
     --------
@@ -165,6 +186,11 @@ class CustomLoss:
     conjugate : callable, default=None
         `conjugate(s, y)` returns the largest s z - value(z, y) over all z, infinity where there is
         none. With it, `QuadraticSteps` can prove that an answer is optimal.
+
+    Raises
+    ------
+    ValueError
+        If a function is none, or cannot be compiled.
 
     Examples
     --------
@@ -254,6 +280,13 @@ def given_as(row: LossRow) -> Loss:
         return row.name
     made: Loss = _CLASSES[row.name](row.level)
     return made
+
+
+def _reduced(row: LossRow) -> tuple[Any, tuple[Loss]]:
+    return loss_of, (given_as(row),)
+
+
+copyreg.pickle(LossRow, _reduced)  # compiled functions cannot be pickled: workers look them up
 
 
 def refuse_targets(row: LossRow, y: Vector) -> None:

@@ -33,6 +33,7 @@ from lighttouch.driving import (
     Recorder,
     best_projection,
     endless_direction,
+    is_broken,
     unprojected,
 )
 from lighttouch.errors import CheckpointMismatchError, DataError, ProjectionError
@@ -42,6 +43,7 @@ from lighttouch.kernels.state.iterate import new_counters
 from lighttouch.mapping import working_with
 from lighttouch.objectives import ShardedRisk
 from lighttouch.problem import Problem
+from lighttouch.projections.sets import feasible_set
 from lighttouch.result import History, Result, RunState, Status
 from lighttouch.running import Interrupts, OutOfTimeError, Stopwatch, within
 from lighttouch.solvers.automatic import Automatic
@@ -86,7 +88,9 @@ def solve(
         it to the solver; one that does not stop by itself makes about ten passes over the examples.
     time_limit : float, default=None
         Wall-clock seconds of this call, recording and projections included, compilation left out.
-        A final projection that cannot be finished soon after leaves the status NOT_PROJECTED.
+        A fifth of it is kept for the final projection, where one is needed. Where that is not
+        finished soon after, the answer under orders is a feasible point nearby; elsewhere the
+        status is NOT_PROJECTED.
     start : array-like of shape (d,), default=None
         Where to begin; it need not be feasible. None is the domain's projection of 0.
     seed : int or None, default=0
@@ -158,6 +162,7 @@ def solve(
         looks_convex = look_at_custom_pieces(problem)
         recorder = Recorder(problem, solver, record_every, callback, progress)
         run = run_on(problem, solver, budget, recorder, interrupts)
+        run.projects = project
         run.open(start, seed, resume, None if resume is not None else file)
         LOG.info("solving %r with %s", problem, solver)
         status = run.ending(run.until_it_ends())
@@ -265,6 +270,7 @@ class _Run:
         self.seconds = 0.0  # in the solver, without recording and compilation
         self.seed: int | None = None
         self.direction: Vector | None = None  # along which the objective falls without end
+        self.projects = True  # whether the answer will be projected
         self.unprojected = False  # a projection failed on the way
         self.finite: tuple[Vector, Vector] = (np.zeros(0), np.zeros(0))  # last iterate, average
 
@@ -413,7 +419,16 @@ class _Run:
             return ended
         if self.interrupts.raised:
             return Status.INTERRUPTED
-        return Status.TIME_LIMIT if self.budget.left <= 0.0 else None
+        return Status.TIME_LIMIT if self.budget.left <= self._reserved() else None
+
+    def _reserved(self) -> float:
+        """Seconds of the limit that are kept for the final projection, where there is one to make:
+        the solution is looked at only once so little is left.
+        """
+        share = COSTS.final_projection_share * self.budget.seconds
+        if not self.projects or math.isinf(share) or self.budget.left > share:
+            return 0.0
+        return share if is_broken(self.problem, self.solver.solution(self.state)) else 0.0
 
     def _keep_if_finite(self) -> bool:
         last = np.array(self.state.w)
@@ -436,8 +451,18 @@ class _Run:
             candidates = [self.solver.solution(self.state)]
         if not project:
             return unprojected(self.problem, candidates[0], "not projected")
-        limit = COSTS.final_projection_share * self.budget.seconds + COSTS.final_projection_seconds
-        return best_projection(self.problem, candidates, limit)
+        return best_projection(self.problem, candidates, self._time_for_the_answer())
+
+    def _time_for_the_answer(self) -> float:
+        """What was kept for it and a little more; much more where nothing but a projection finds a
+        feasible point.
+        """
+        if math.isinf(self.budget.seconds):
+            return math.inf
+        if feasible_set(self.problem.constraints, self.problem.domain).is_order:
+            return max(0.0, self.budget.left) + COSTS.chunk_seconds
+        share = COSTS.final_projection_share * self.budget.seconds
+        return share + COSTS.final_projection_seconds
 
     def result(self, status: Status, answer: Answer, project: bool) -> Result:
         if project and status not in (Status.DIVERGED, Status.UNBOUNDED) and answer.broken:

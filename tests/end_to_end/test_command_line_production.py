@@ -179,10 +179,10 @@ def test_a_huge_cell_is_refused_at_once(here, capsys):
     frame = flats(50)
     frame["kind"] = "x" * 3_000_000
     frame.to_csv("huge.csv", index=False)
-    began = time.perf_counter()
+    began = time.process_time()
     assert main(["train", "huge.csv", *TRAIN, "-o", "h.lt"]) == 2
     assert "a text of 3,000,000 letters" in capsys.readouterr().err
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 def test_model_and_report_are_replaced_together(here, monkeypatch, capsys):

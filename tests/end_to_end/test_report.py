@@ -14,10 +14,28 @@ import numpy as np
 import pytest
 
 import lighttouch as lt
-from lighttouch.report import Data, accuracy, write_report
+from lighttouch.cli import main
+from lighttouch.estimators.rules.shapes import KINDS
+from lighttouch.report import Data, accuracy, examine, write_report
+from lighttouch.report.accuracy import (
+    AREA,
+    BRIER,
+    LOG_LOSS,
+    ROOT,
+    SEPARATION,
+    TwoClasses,
+    difference,
+    ndcg,
+    summary,
+)
 from lighttouch.report.charts import Series, line_chart
+from lighttouch.report.groups import grouped
+from lighttouch.report.limits import LIMITS
 from lighttouch.report.markup import Markup, as_json, clipped, fill, number, text
+from lighttouch.report.refits import Clock, folds, prices
 from lighttouch.report.slices import slices
+from lighttouch.report.support import Support, warning
+from lighttouch.report.words import SENTENCES, rules_asked
 
 pd = pytest.importorskip("pandas")
 
@@ -78,6 +96,8 @@ TAGS = set(
         "circle",
         "rect",
         "figcaption",
+        "path",
+        "pre",
         "span",
         "details",
         "summary",
@@ -144,12 +164,17 @@ def test_the_verdict_comes_first_and_the_sections_follow(hostile):
     headings = re.findall(r"<h2>(.*?)</h2>", page)
     assert headings == [
         "All 2 rules hold",
-        "What was asked",
-        "What was chosen",
-        "Accuracy",
-        "Convergence and violation",
-        "Which rules bind, and what they cost",
+        "Where it comes from",
+        "Discrimination and calibration",
+        "Two columns together",
         "What the model learnt, column by column",
+        "Missing cells",
+        "The rules in words",
+        "Stability over folds",
+        "What training chose",
+        "Which rules bind in training",
+        "Convergence",
+        "Sign-off",
     ]
     assert "The largest violation is exactly 0" in page
     assert len(page.encode()) < 1_000_000
@@ -207,8 +232,11 @@ def test_rules_about_differences_are_shown_on_the_log_odds(tmp_path):
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Concave(age), on the log-odds" in page
     assert 'aria-label="log-odds of yes along age"' in page
+    assert 'aria-label="probability of yes along age"' in page, "the probability beside it"
     assert 'aria-label="probability of yes along pay"' in page
+    assert 'aria-label="log-odds of yes along pay"' not in page
     assert "Concave(age): on the log-odds of yes, not on its probability" in page
+    assert "The log-odds of yes bends downwards along age" in page
     assert page.count("<td data-label='on the'>log-odds</td>") == 1
     drawn = next(each for each in slices(model, X) if each.name == "age")
     even = drawn.typical[np.isin(drawn.values, np.linspace(*drawn.values[[0, -1]], 24))]
@@ -267,6 +295,232 @@ def test_every_kind_of_model_has_a_report(tmp_path, kind):
     assert ("No rules were asked for" if kind == "no rules" else "The rule holds") in page
     if kind == "many columns":
         assert "5 more columns are not drawn" in page
+
+
+def table(rows: int = 240, seed: int = 0):
+    """Numbers, categories and missing cells; `a` helps, `b` harms."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.random(rows), "b": rng.random(rows)})
+    X["kind"] = rng.choice(["low", "high"], rows)
+    y = 2.0 * X["a"] - X["b"] + 0.5 * (X["kind"] == "high") + 0.1 * rng.normal(size=rows)
+    X.loc[rng.random(rows) < 0.1, "b"] = np.nan
+    return X, y.to_numpy(copy=True)
+
+
+FAST = {"keypoints": 5, "lattices": 0}
+
+
+@pytest.mark.parametrize("kind", ["quantiles", "ordered", "classes", "counts", "queries"])
+def test_models_with_several_outputs_have_a_report(tmp_path, kind):
+    X, y = table()
+    if kind == "quantiles":
+        model = lt.LatticeRegressor(
+            loss="quantile", quantile=[0.1, 0.5, 0.9], monotonic_cst={"a": 1}, **FAST
+        ).fit(X, y)
+        data, needed = Data("rows", X, y), ["quantile 0.1", "Coverage", "quantiles in order"]
+    elif kind == "ordered":
+        labels = np.array(["bad", "fair", "good"])[np.digitize(y, [0.3, 1.0])]
+        order = ["bad", "fair", "good"]
+        model = lt.LatticeClassifier(ordinal=order, monotonic_cst={"a": 1}, **FAST).fit(X, labels)
+        data, needed = Data("rows", X, labels), ["above bad", "predicted fair", "exceeding"]
+    elif kind == "classes":
+        labels = np.array(["bad", "fair", "good"])[np.digitize(y, [0.3, 1.0])]
+        model = lt.LatticeClassifier(**FAST).fit(X, labels)
+        data, needed = Data("rows", X, labels), ["predicted fair", "Reliability", "good"]
+    elif kind == "counts":
+        seen = np.random.default_rng(1).poisson(np.exp(y))
+        model = lt.LatticeRegressor(
+            loss="poisson", shape_constraints=[lt.SlopeBound("a", 3.0)], **FAST
+        ).fit(X, seen)
+        data, needed = Data("rows", X, seen), ["log-mean along a", "mean along a", "at most 3.0"]
+    else:
+        queries = np.repeat(np.arange(24), 10)
+        grade = np.digitize(y, [0.3, 1.0])
+        model = lt.LatticeRanker(monotonic_cst={"a": 1}, **FAST).fit(X, grade, qid=queries)
+        data, needed = Data("rows", X, grade, queries), ["NDCG at 10", "never falls when a rises"]
+    found = examine(model, data, seconds=0.0)
+    write_report(model, tmp_path / "r.html", data, findings=found)
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    for words in needed:
+        assert words in page, words
+    assert "nan" not in re.sub(r"[a-z0-9]{64}", "", page.split("<body>")[1].split("<script>")[0])
+
+
+# --- what it measures
+
+
+def test_measures_are_those_of_other_libraries():
+    from scipy.stats import ks_2samp
+    from sklearn import metrics
+
+    rng = np.random.default_rng(0)
+    second = rng.random(500) < 0.3
+    scores = np.round(rng.normal(size=500) + second, 1)  # with ties
+    shares = 1.0 / (1.0 + np.exp(-scores))
+    judged = TwoClasses(second, scores, shares)
+    found = judged.plain()
+    assert found[AREA] == pytest.approx(metrics.roc_auc_score(second, scores), abs=1e-12)
+    assert found[BRIER] == pytest.approx(metrics.brier_score_loss(second, shares), abs=1e-12)
+    assert found[LOG_LOSS] == pytest.approx(metrics.log_loss(second, shares), abs=1e-12)
+    known = ks_2samp(scores[second], scores[~second]).statistic
+    assert found[SEPARATION] == pytest.approx(known, abs=1e-12)
+    weights = rng.integers(0, 4, 500).astype(float)
+    area = metrics.roc_auc_score(second, scores, sample_weight=weights)
+    assert judged.measures(weights)[AREA] == pytest.approx(area, abs=1e-12)
+    relevance, rank = rng.integers(0, 4, 30).astype(float), rng.normal(size=30)
+    known = metrics.ndcg_score([2.0**relevance - 1.0], [rank], k=LIMITS.ranked)
+    assert ndcg(rank, relevance, LIMITS.ranked) == pytest.approx(known, abs=1e-12)
+
+
+def test_intervals_are_as_wide_as_theory_says():
+    rng = np.random.default_rng(1)
+    second = rng.random(2000) < 0.5
+    judged = TwoClasses(second, np.where(rng.random(2000) < 0.8, 1.0, -1.0), None)
+    found = summary(judged, "rows")
+    low, high = found.intervals["accuracy"]
+    assert low < found.measures["accuracy"] < high
+    assert high - low == pytest.approx(2 * 1.96 * np.sqrt(0.25 / 2000), rel=0.2)
+    changes, ends = difference(judged, judged)
+    assert set(changes.values()) == {0.0} and set(ends.values()) == {(0.0, 0.0)}
+
+
+def test_a_rule_against_the_data_has_a_price_and_one_along_it_none():
+    X, y = table(300)
+    train, test = Data("train", X[:200], y[:200]), Data("test", X[200:], y[200:])
+    model = lt.LatticeRegressor(
+        monotonic_cst={"a": 1, "b": 1}, shape_constraints=[lt.SlopeBound("a", 100.0)], **FAST
+    ).fit(train.X, train.y)
+    along, against, slack = prices(model, train, test, Clock(60.0))
+    assert against.rule == "increasing in b" and against.changes[ROOT] < -0.05
+    assert against.intervals[ROOT][1] < 0.0
+    assert abs(along.changes[ROOT]) < 1e-3 and abs(slack.changes[ROOT]) < 1e-3
+    for none in (prices(model, train, None, Clock(60.0)), prices(model, train, test, Clock(0.0))):
+        assert all(price.untold and not price.changes for price in none)
+
+
+def test_no_price_is_the_difference_of_fits_that_did_not_converge(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.random(200), "b": rng.random(200)})
+    y = np.where(X["b"] + 0.3 * rng.normal(size=200) > 0.5, 1, 0)
+    data = Data("rows", X, y)
+    with pytest.warns(UserWarning, match="iteration limit"):
+        model = lt.LatticeClassifier(monotonic_cst={"b": -1}, max_iter=1, tol=1e-12, **FAST).fit(
+            X, y
+        )
+    (price,) = prices(model, data, data, Clock(60.0))
+    assert "before it converged" in price.untold and not price.changes
+    assert model.constraint_report_.price is None
+    assert "the rules cost" not in str(model.constraint_report_)
+    write_report(model, tmp_path / "r.html", data, findings=examine(model, data, data, 60.0))
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "before it converged" in page and "they cost" not in page
+
+
+def test_folds_are_models_of_other_rows():
+    X, y = table()
+    model = lt.LatticeRegressor(**FAST).fit(X, y)
+    found = folds(model, Data("rows", X, y), Clock(60.0))
+    assert len(found.parts) == found.asked == 5 and sum(each.rows for each in found.parts) == 240
+    mean, deviation = found.spread()[ROOT]
+    values = [each.measures[ROOT] for each in found.parts]
+    assert mean == pytest.approx(np.mean(values)) and deviation == pytest.approx(
+        np.std(values, ddof=1)
+    )
+    assert mean > accuracy(model, Data("rows", X, y)).measures[ROOT] * 0.9
+    late = folds(model, Data("rows", X, y), Clock(1e-9))
+    assert late.parts == () and "seconds" in late.untold
+
+
+def test_groups_are_rows_of_their_own():
+    X, y = table()
+    model = lt.LatticeRegressor(**FAST).fit(X, y)
+    data = Data("rows", X, y, groups={"kind": X["kind"], "b": X["b"]})
+    found = examine(model, data, seconds=0.0).groups
+    kinds = {each.group: each.accuracy for each in found if each.column == "kind"}
+    assert set(kinds) == {"low", "high"}
+    chosen = (X["kind"] == "low").to_numpy()
+    own = accuracy(model, Data("low", X[chosen], y[chosen])).measures[ROOT]
+    assert kinds["low"].measures[ROOT] == pytest.approx(own)
+    assert kinds["low"].measures["mean target"] == pytest.approx(y[chosen].mean())
+    parts = [each for each in found if each.column == "b"]
+    assert len(parts) == 5 and sum(each.accuracy.rows for each in parts) == 240
+    assert parts[-1].group == "(missing)"
+    many = grouped(pd.Series([f"c{k}" for k in range(40)] * 3))
+    assert len(many) == LIMITS.groups and sum(rows.size for _, rows in many) == 120
+
+
+def test_thin_support_is_told():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.uniform(0.0, 1.0, 2000), [3.9, 4.0]])
+    support = Support.of(values)
+    assert support.counts.sum() == 2002 and support.runs()[-1][2] == 2
+    grid = np.linspace(0.0, 4.0, 50)
+    assert "2 of 2,002 rows" in warning(support, grid, np.maximum(0.0, grid - 1.0))
+    assert warning(support, grid, np.minimum(1.0, grid)) == ""
+    far = Support.of(np.append(rng.random(2000), 1e9))
+    assert far.beyond > 0 and far.edges[-1] <= 1.0, "one huge cell does not hide the others"
+    whole = Support.of(np.repeat(np.arange(5.0), 100))
+    assert whole.counts.tolist() == [100] * 5 and whole.runs() == []
+
+
+def test_the_report_tells_of_thin_support_and_missing_cells(tmp_path):
+    X, y = table(400)
+    X.loc[:2, "a"] = [6.0, 6.5, 7.0]
+    y[:3] = 40.0
+    model = lt.LatticeRegressor(monotonic_cst={"a": 1}, **FAST).fit(X, y)
+    write_report(model, tmp_path / "r.html", Data("rows", X, y))
+    words = " ".join(read(tmp_path / "r.html").words)
+    assert re.search(r"Thin support: between .* lie 3 of 400 rows", words)
+    assert "cell missing" in words and f"{int(X['b'].isna().sum())}" in words
+    view = next(each for each in slices(model, X) if each.name == "b").views[0]
+    gone = X.assign(b=np.nan)
+    rows = np.sort(np.random.default_rng(0).choice(400, LIMITS.sample, replace=False))
+    assert view.missing[0] == pytest.approx(model.predict(gone.iloc[rows]).mean())
+
+
+def test_every_kind_of_rule_has_words():
+    assert set(SENTENCES) == set(KINDS)
+    X, y = table()
+    rules = [
+        lt.EdgeworthTrust("a", "b", sign=-1),
+        lt.Unimodal("b", 0.5, "peak"),
+        lt.CategoryOrder("kind", [("low", "high")]),
+    ]
+    model = lt.LatticeRegressor(shape_constraints=rules, keypoints=5).fit(X, y)
+    words = [rule.words for rule in rules_asked(model)]
+    assert words == [
+        "The lower b, the more the prediction rises with a.",
+        "The prediction rises until 0.5 and falls after it, along b.",
+        "The prediction never falls from the first to the second of: low and high (kind).",
+    ]
+    without = rules_asked(model)[1].without["shape_constraints"]
+    assert without == [rules[0], rules[2]]
+
+
+def test_the_command_line_writes_provenance_and_numbers(tmp_path, monkeypatch, capsys):
+    import hashlib
+
+    monkeypatch.chdir(tmp_path)
+    X, y = table()
+    X.assign(y=y).to_csv("t.csv", index=False)
+    (tmp_path / "rules.toml").write_text('increasing = ["a"]  # <rule>\n')
+    words = ["--target", "y", "--rules", "rules.toml", "--holdout", "0.3", "--seed", "3"]
+    words += ["--by", "kind", "--drop", "kind", "--report-time", "60", "--json"]
+    assert main(["train", "t.csv", *words]) == 0
+    told = json.loads(capsys.readouterr().out)
+    page = (tmp_path / "t.html").read_text(encoding="utf-8")
+    for name in ("t.csv", "t.lt"):
+        assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() in page
+    assert lt.load("t.lt").training_record_.created[:10] in page and "<th>seed</th><td>3" in page
+    assert "increasing = [&quot;a&quot;]  # &lt;rule&gt;" in page and "--report-time" in page
+    found = told["findings"]
+    assert found["prices"][0]["rule"] == "increasing in a" and found["prices"][0]["changes"]
+    assert len(found["folds"]["parts"]) == 5 and found["folds"]["spread"][ROOT][0] > 0.0
+    assert {each["group"] for each in found["groups"]} == {"low", "high"}
+    low, high = told["accuracy"][1]["intervals"][ROOT]
+    assert low < told["accuracy"][1]["measures"][ROOT] < high
+    assert main(["train", "t.csv", "--target", "y", "--by", "kid", "--overwrite"]) == 2
+    assert "did you mean 'kind'" in capsys.readouterr().err
 
 
 # --- nothing in the data becomes markup
@@ -397,7 +651,7 @@ def test_it_works_in_a_browser_and_hostile_names_do_nothing(hostile, tmp_path):
     assert seen["charts"] > len(HOSTILE)
     assert all(words.strip() for words in seen["readouts"])
     assert seen["hidden"] == ["false", "none"] and seen["again"] == ["true", "inline"]
-    assert seen["keyed"].startswith("seconds ")
+    assert seen["keyed"].startswith("false positive rate ")
     assert seen["overflow"] <= 0, "the page is wider than a phone"
     assert seen["background"] == "rgb(245, 246, 248)"
 

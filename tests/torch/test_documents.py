@@ -21,7 +21,8 @@ def shorter(code: str) -> str:
     return code
 
 
-def test_the_page_runs():
+def test_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it writes a model file
     first, *others = blocks("docs/pytorch.md", "python")
     known: dict[str, object] = {}
     exec(compile(shorter(first), "pytorch.md", "exec"), known)
@@ -31,7 +32,23 @@ def test_the_page_runs():
         exec(compile(block, "pytorch.md", "exec"), known)
 
 
-def test_the_readme_has_the_same_code_in_about_twenty_lines():
-    (block,) = blocks("README.md", "py")
-    assert block == blocks("docs/pytorch.md", "python")[0]
+def test_our_side_of_the_page_for_users_of_cooper_runs():
+    import torch
+
+    (block,) = [
+        code for code in blocks("docs/coming_from_cooper.md", "py") if "lighttouch.torch" in code
+    ]
+    rows, count = torch.rand(50, 4), 1_000
+    model = torch.nn.Linear(4, 1)
+    known = {"torch": torch, "model": model, "count": count}
+    known["score"] = lambda chosen: model(rows[chosen])[:, 0]
+    known["loss"] = lambda: model(rows).square().mean()
+    known["worse"], known["better"] = torch.randint(0, 50, (2, count))
+    exec(compile(block.replace("1_000", "20"), "coming_from_cooper.md", "exec"), known)
+    assert known["touch"].calls == 20
+
+
+def test_the_readme_leads_to_the_code_of_about_twenty_lines():
+    assert "(docs/pytorch.md)" in (ROOT / "README.md").read_text("utf-8")
+    block = blocks("docs/pytorch.md", "python")[0]
     assert len([line for line in block.splitlines() if line and "import" not in line]) <= 20

@@ -289,3 +289,40 @@ def test_onnx_predicts_the_same(tmp_path):
     session = runtime.InferenceSession(str(file))
     (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
     assert np.allclose(found, model(x).detach().numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("sizes", [[3, 4], [5], [2, 2, 3]])
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_a_layer_becomes_a_model_file_and_back(sizes, calibrated, tmp_path):
+    layer = shaken(Lattice(sizes, increasing=[0], dtype=torch.float64)).project_()
+    names = [f"column {place}" for place in range(len(sizes))]
+    keypoints = [[0.0, 1.0, 5.0, 9.0]] * len(sizes)
+    before = None
+    if calibrated:
+        top = min(sizes) - 1.0
+        before = Calibrator(keypoints, lower=0.0, upper=top, dtype=torch.float64)
+        shaken(before, seed=1).project_()
+    layer.to_model(names, before).save(tmp_path / "layer.lt")
+    model = lt.load(tmp_path / "layer.lt")
+    X = np.random.default_rng(0).uniform(-1.0, 10.0, (100, len(sizes)))
+    rows = torch.from_numpy(X)
+    expected = layer(rows if before is None else before(rows)).detach().numpy()
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=names)
+    assert np.abs(model.predict(frame) - expected).max() < 1e-12
+    assert model.check_constraints().violation == 0.0 and model.check_constraints().rows > 0
+    curves, again = Lattice.from_model(model, dtype=torch.float64)
+    positions = torch.stack([curve(rows[:, k]) for k, curve in enumerate(curves)], dim=1)
+    assert np.abs(again(positions).detach().numpy() - expected).max() < 1e-12
+    assert again.certificate().holds and again.certificate().rows == layer.certificate().rows
+
+
+def test_what_cannot_become_a_model_or_a_layer_is_said():
+    layer = Lattice([2, 2])
+    with pytest.raises(lt.DataError, match="2 different names"):
+        layer.to_model(["a", "a"])
+    with pytest.raises(lt.DataError, match="lead into the lattice"):
+        layer.to_model(calibrator=Calibrator([[0.0, 1.0]] * 2, lower=0.0, upper=3.0))
+    X = np.random.default_rng(0).random((40, 3))
+    several = lt.LatticeRegressor(lattices=0, keypoints=3).fit(X, X[:, 0])
+    with pytest.raises(lt.DataError, match="one lattice and one output"):
+        Lattice.from_model(several)

@@ -63,13 +63,13 @@ def test_full_touch_replayed(name, batch, rule, monkeypatch):
     case, recording = PROBLEMS[name](), record(monkeypatch)
     build, eta = RULES[rule]
     solver = lt.FullTouch(GAMMA, build(eta), batch)
-    state = run(case, solver, start_of(case), 120, problem=Interpreted(case.problem))
+    state = run(case, solver, start_of(case), 60, problem=Interpreted(case.problem))
     choices = recording.replay()
     agree(
         solver,
         state,
         reference.full_touch(
-            case.piece, choices, start_of(case), 120, GAMMA, reference.Steps(rule, eta), batch
+            case.piece, choices, start_of(case), 60, GAMMA, reference.Steps(rule, eta), batch
         ),
         1e-10,
     )
@@ -84,10 +84,10 @@ def test_light_touch_replayed(name, batch, rule, monkeypatch):
     build, eta = RULES[rule]
     k = min(3, case.problem.constraints.count)
     solver = lt.LightTouch(GAMMA, build(eta), k, weight_step_size=0.3, batch=batch)
-    state = run(case, solver, start_of(case), 200, problem=Interpreted(case.problem))
+    state = run(case, solver, start_of(case), 80, problem=Interpreted(case.problem))
     choices = recording.replay()
     expected = reference.light_touch(
-        case.piece, choices, start_of(case), 200, GAMMA, reference.Steps(rule, eta), 0.3, k, batch
+        case.piece, choices, start_of(case), 80, GAMMA, reference.Steps(rule, eta), 0.3, k, batch
     )
     agree(solver, state, expected, 1e-10)
     assert choices.exhausted()
@@ -112,13 +112,13 @@ def test_light_touch_uses_one_step_size_as_in_the_paper(name, monkeypatch):
 @pytest.mark.parametrize("name", CONSTRAINED)
 def test_mid_touch_replayed(name, batch, monkeypatch):
     case, recording = PROBLEMS[name](), record(monkeypatch)
-    solver = lt.MidTouch(GAMMA, 2.5, 60, 0.3, batch)
-    state = run(case, solver, start_of(case), 200, problem=Interpreted(case.problem))
+    solver = lt.MidTouch(GAMMA, 2.5, 30, 0.3, batch)
+    state = run(case, solver, start_of(case), 80, problem=Interpreted(case.problem))
     choices = recording.replay()
     agree(
         solver,
         state,
-        reference.mid_touch(case.piece, choices, start_of(case), 60, 140, GAMMA, 2.5, 0.3, batch),
+        reference.mid_touch(case.piece, choices, start_of(case), 30, 50, GAMMA, 2.5, 0.3, batch),
         1e-10,
     )
     assert choices.exhausted()
@@ -131,7 +131,7 @@ def test_practical_light_touch_replayed(name, memory, rule, monkeypatch):
     case, recording = PROBLEMS[name](), record(monkeypatch)
     build, eta = RULES[rule]
     solver = lt.PracticalLightTouch(GAMMA, build(eta), 0.3, memory)
-    state = run(case, solver, start_of(case), 150, problem=Interpreted(case.problem))
+    state = run(case, solver, start_of(case), 80, problem=Interpreted(case.problem))
     choices = recording.replay()
     costs = (
         case.problem.objective.cost,
@@ -140,12 +140,12 @@ def test_practical_light_touch_replayed(name, memory, rule, monkeypatch):
     )
     steps = reference.Steps(rule, eta)
     expected = reference.practical_light_touch(
-        case.piece, choices, start_of(case), 150, GAMMA, steps, 0.3, costs, memory
+        case.piece, choices, start_of(case), 80, GAMMA, steps, 0.3, costs, memory
     )
     agree(solver, state, expected, 1e-10)
     assert choices.exhausted()
     assert solver.batch_sizes(state) == expected.sizes[-1]
-    assert state.gradient_samples == 2 * 150
+    assert state.gradient_samples == 2 * 80
     if case.problem.constraints.group_size == 1 < case.problem.constraints.count:
         assert len(set(expected.sizes)) > 1, "the sizes should follow the variances"
 

@@ -16,14 +16,14 @@ import pytest
 import lighttouch as lt
 from lighttouch.kernels.compiler import cache as code_cache
 
-LIGHT = """
+SOLVE = """
 import time
 import numpy as np
 import lighttouch as lt
 rng = np.random.default_rng(0)
 objective = lt.EmpiricalRisk(rng.normal(size=(20, 3)), rng.normal(size=20))
 problem = lt.Problem(objective, lt.LinearConstraints(rng.normal(size=(5, 3)), np.ones(5)))
-result = lt.solve(problem, lt.LightTouch(1.0, 0.1, 2), iterations=100, project=False)
+result = lt.solve(problem, lt.FullTouch(1.0, 0.1), iterations=100, project=False)
 print(result.w.tobytes().hex(), time.process_time())
 """
 
@@ -91,9 +91,9 @@ def files(cache: Path) -> dict[str, int]:
 def warm(tmp_path_factory) -> tuple[Path, str, str]:
     """A cache filled by two processes, and the answers they gave."""
     cache = tmp_path_factory.mktemp("cache")
-    value, light = python(VALUE, cache), python(LIGHT, cache)
-    assert warnings_of(value) == warnings_of(light) == []
-    return cache, answer(value), answer(light)
+    value, solved = python(VALUE, cache), python(SOLVE, cache)
+    assert warnings_of(value) == warnings_of(solved) == []
+    return cache, answer(value), answer(solved)
 
 
 def test_a_new_process_starts_warm(warm):
@@ -102,7 +102,7 @@ def test_a_new_process_starts_warm(warm):
     """
     cache, _, expected = warm
     before = files(cache)
-    ran = python(LIGHT, cache)
+    ran = python(SOLVE, cache)
     assert answer(ran) == expected and warnings_of(ran) == []
     assert files(cache) == before, "nothing was compiled again"
     assert float(ran.stdout.split()[1]) < 6.0

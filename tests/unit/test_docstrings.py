@@ -1,8 +1,8 @@
 """Public names are documented in numpydoc form, and their examples run.
 
-Every callable of `lighttouch`, `lighttouch.lattice` and `lighttouch.theory` that is not an
-exception must describe each parameter with its type, say what it returns, and show an example. The
-fields of a result may stand under Attributes.
+Every callable of `lighttouch`, `lighttouch.lattice` and `lighttouch.theory` must describe each
+parameter with its type, say what it returns and what it raises, and show an example. The fields of
+a result may stand under Attributes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import lighttouch as lt
 
 
 def public() -> dict[str, Any]:
-    """Every public callable by its full name, without exceptions."""
+    """Every public callable by its full name."""
     found = {}
     for module in (lt, lt.lattice, lt.theory):
         for name in module.__all__:
             value = getattr(module, name)
-            if callable(value) and not _is_exception(value):
+            if callable(value):
                 found[f"{module.__name__}.{name}"] = value
     return found
 
@@ -35,6 +35,12 @@ def _is_exception(value: Any) -> bool:
 
 
 PUBLIC = public()
+# What a run gives back, and pieces that take anything: their use finds what is wrong with them.
+RAISE_NOTHING = {
+    "Audit", "CheckReport", "ComparisonRow", "Concave", "Convex", "Dominates", "Everywhere",
+    "Finding", "History", "JointlyMonotonic", "LayerCertificate", "Plan", "Progress", "Projected",
+    "RangeDominates", "Result", "Status", "Submodular", "Supermodular", "comparison_table",
+}  # fmt: skip
 
 
 def faults(value: Any) -> list[str]:
@@ -42,8 +48,10 @@ def faults(value: Any) -> list[str]:
     described = FunctionDoc(value, doc=inspect.getdoc(value) or "")
     summary = " ".join(described["Summary"])
     found = [] if summary.endswith(".") else ["the summary must be a sentence"]
-    if not _is_enum(value):
+    if not _is_enum(value) and not _is_exception(value):
         found += _faults_of_parameters(value, described)
+    if not described["Raises"] and not _is_exception(value) and value.__name__ not in RAISE_NOTHING:
+        found.append("no Raises section")
     if inspect.isfunction(value) and _returns_something(value):
         found += [] if described["Returns"] else ["no Returns section"]
         found += [
@@ -116,6 +124,7 @@ def test_faults_are_found():
         "a is not described",
         "b is described but no parameter",
         "b has no type",
+        "no Raises section",
         "no Returns section",
         "no example",
     ]

@@ -65,7 +65,7 @@ def test_only_a_proof_is_called_converged():
 
 def test_recording_is_off_the_clock():
     def slow(progress):
-        time.sleep(0.05)
+        time.sleep(0.2)
 
     result = lt.solve(
         CASE.problem,
@@ -75,7 +75,7 @@ def test_recording_is_off_the_clock():
         callback=slow,
         project=False,
     )
-    assert result.seconds < 0.05
+    assert result.seconds < 0.5  # and not the second that the callbacks took
 
 
 @pytest.mark.parametrize("what", ["objective", "constraints"])
@@ -109,7 +109,7 @@ def test_compilation_is_off_the_clock_in_both_phases():
         iterations=100,
         project=False,
     )
-    assert result.seconds < 0.1
+    assert result.seconds < 0.5
     assert any("preparation took" in note for note in result.notes)
 
 

@@ -229,3 +229,15 @@ def test_check_looks_at_predictions_for_every_kind_of_rule(name):
     free._rules = model._rules
     broken = [line.violation for line in free.check_constraints(X).rules[-1:]]
     assert broken[0] > 1e-3, "a model without the rule must be found out"
+
+
+@pytest.mark.parametrize("rule", [lt.Dominates("a", "b"), lt.JointlyMonotonic("a", "b")])
+def test_check_moves_columns_within_their_own_ranges(rule):
+    """Axes in a common unit are as long as the wider column's; beyond its own range a column's
+    curve is flat, where the rule is not meant.
+    """
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.uniform(0.0, 1.0, 300), "b": rng.uniform(0.0, 9.0, 300)})
+    y = 3.0 * X["a"] + 0.2 * X["b"] + 0.1 * rng.normal(size=300)
+    model = lt.LatticeRegressor(shape_constraints=[rule], keypoints=5).fit(X, y)
+    assert model.check_constraints(X).violation == 0.0

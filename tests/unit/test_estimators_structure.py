@@ -7,7 +7,7 @@ import pytest
 
 import lighttouch as lt
 from lighttouch.estimators.structure.screening import Leftover, Screen
-from lighttouch.solvers.quadratic_interior import interior_minimum
+from lighttouch.interior.quadratic import quadratic_minimum
 from lighttouch.solvers.quadratic_steps import gram
 
 
@@ -95,14 +95,14 @@ def test_gram_matrices_of_terms_are_those_of_the_matrix():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_interior_minimum_satisfies_the_conditions_of_optimality(seed):
+def test_the_quadratic_minimum_satisfies_the_conditions_of_optimality(seed):
     from scipy import sparse
 
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(30, 30))
     H, c = root @ root.T + 0.1 * np.eye(30), rng.normal(size=30)
     A, b = sparse.csr_matrix(np.diff(np.eye(30), axis=0) * -1.0), np.zeros(29)
-    found = interior_minimum(H, c, A, b, np.linalg.solve(H, c), 1e-9)
+    found = quadratic_minimum(H, c, A, b, np.linalg.solve(H, c), 1e-9)
     assert found is not None
     assert (A @ found.w).max() <= 1e-7 and found.multipliers.min() >= 0.0
     np.testing.assert_allclose(H @ found.w - c + A.T @ found.multipliers, 0.0, atol=1e-5)

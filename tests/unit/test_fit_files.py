@@ -119,7 +119,7 @@ def scores(model: Any, X: pd.DataFrame) -> Any:
     return model.decision_function(X) if hasattr(model, "classes_") else model.predict(X)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name != "ranker"])  # files are parts
 def test_one_part_gives_the_same_bits_as_memory(name, frame, folder):
     case = CASES[name]
     model, other = case.from_files(folder, frame), case.in_memory(frame)
@@ -135,7 +135,8 @@ def test_several_parts_give_the_same_model_to_rounding(name, frame, folder, smal
     case = CASES[name]
     model, other = case.from_files(folder, frame), case.in_memory(frame)
     X = frame[list(case.features)]
-    assert np.abs(scores(model, X) - scores(other, X)).max() < 1e-10
+    assert np.abs(scores(model, X) - scores(other, X)).max() < 1e-8
+    assert abs(vector(model)[-1] - vector(other)[-1]) < 1e-10  # the objective, or the intercept
     assert model.constraint_report_.violation == 0.0
     assert model.status_ == other.status_
 

@@ -159,9 +159,9 @@ def test_convex_regression_of_300_points_takes_seconds():
     generated = concave(X)
     lt.project(np.arange(90.0) % 7, concave(X[:30]))  # compiles
     slopes_rise = lt.Box(np.concatenate([np.full(300, -np.inf), np.zeros(600)]), np.inf)
-    began = time.perf_counter()
+    began = time.process_time()
     found = lt.project(np.concatenate([y, np.zeros(600)]), generated, slopes_rise)
-    assert time.perf_counter() - began < 60.0  # 4 s on one free core
+    assert time.process_time() - began < 60.0  # 4 s on one free core
     assert found.violation <= 1e-11 and found.certificate.holds
 
 
@@ -178,9 +178,9 @@ def test_25_million_rows_are_checked_without_memory():
     compiled_pairs(points[:5]).largest(w)  # compiles
     compiled_pairs(points[:5]).worst(w, 3)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    began = time.perf_counter()
+    began = time.process_time()
     violation = problem.violation(w)
-    assert time.perf_counter() - began < 20.0  # 1.5 s on one free core
+    assert time.process_time() - began < 20.0  # 1.5 s on one free core
     worst = generated.worst(w, 3)
     unit = 1024 if sys.platform != "darwin" else 1
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit < 200e6
@@ -309,9 +309,9 @@ def test_four_million_rows_in_a_second():
     family = lt.lattice.increasing([1500, 1400])
     w = np.random.default_rng(9).normal(size=family.dimension)
     family.worst(w, 10)  # compiles
-    began = time.perf_counter()
+    began = time.process_time()
     found = family.worst(w, 5000)
-    assert found.size == 5000 and time.perf_counter() - began < 10.0  # 0.1 s on one free core
+    assert found.size == 5000 and time.process_time() - began < 10.0  # 0.1 s on one free core
     matrix, _ = family.rows_at(found)
     assert np.all(np.diff(matrix @ w) <= 1e-12)
     assert matrix[0] @ w == family.largest(w)

@@ -383,13 +383,13 @@ def test_a_smaller_tolerance_is_never_worse_and_ends(l2):
     y = X @ rng.normal(size=11) + rng.normal(size=400)
     A, b = rng.normal(size=(500, 11)), np.full(500, 1.5)
     risk = lt.EmpiricalRisk(np.r_[X, X], np.r_[y - 0.5, y + 0.5], loss="absolute", l2=l2)
-    results = [
-        lt.solve(
-            lt.Problem(risk, lt.LinearConstraints(A, b)), lt.Automatic(tolerance), time_limit=9
-        )
-        for tolerance in (1e-1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9)
-    ]
-    assert all(result.seconds < 5.0 for result in results)
+    problem = lt.Problem(risk, lt.LinearConstraints(A, b))
+    results = []
+    for tolerance in (1e-1, 1e-2, 1e-3, 1e-5, 1e-7, 1e-9):
+        began = time.process_time()
+        results.append(lt.solve(problem, lt.Automatic(tolerance), time_limit=60))
+        taken = time.process_time() - began - results[-1].preparation_seconds
+        assert taken < 5.0, tolerance
     assert all(result.status is lt.Status.CONVERGED for result in results[:5])
     for rough, fine in itertools.pairwise(results):
         assert fine.objective <= rough.objective * (1.0 + 1e-9)
@@ -430,8 +430,8 @@ def test_a_time_limit_is_kept_with_many_rows():
     A = scipy.sparse.csr_matrix((rng.normal(size=5 * m), *places), shape=(m, d))
     risk = lt.EmpiricalRisk(rng.normal(size=(1500, d)), rng.normal(size=1500))
     problem = lt.Problem(risk, lt.LinearConstraints(A, np.full(m, 0.1)))
-    began = time.perf_counter()
+    began = time.process_time()
     result = lt.solve(problem, lt.InteriorPoint(), time_limit=1.0)
-    wall = time.perf_counter() - began - result.preparation_seconds
-    assert wall <= 5.0  # a projection may follow, on a busy machine
+    taken = time.process_time() - began - result.preparation_seconds
+    assert taken <= 5.0  # a projection may follow
     assert result.status in (lt.Status.TIME_LIMIT, lt.Status.NOT_PROJECTED)

@@ -49,7 +49,7 @@ def test_users_functions_may_allocate():
     )
     result = lt.solve(
         lt.Problem(objective, constraints),
-        lt.PracticalLightTouch(1.5, lt.InverseSqrt(0.05)),
+        lt.FullTouch(1.5, lt.InverseSqrt(0.05)),
         iterations=2000,
         project=False,
     )

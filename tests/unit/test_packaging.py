@@ -8,6 +8,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import lighttouch as lt
 
 ROOT = Path(__file__).parents[2]
@@ -32,17 +34,15 @@ def imported(statements: list[ast.stmt]) -> set[str]:
     return {DISTRIBUTIONS.get(name, name) for name in found - ours}
 
 
-FILES = sorted(PACKAGE.rglob("*.py"))
-TREES = [ast.parse(path.read_text("utf-8")) for path in FILES]
-CORE = [
-    tree for path, tree in zip(FILES, TREES, strict=True) if PACKAGE / "torch" not in path.parents
-]
-
-
 def test_dependencies_are_what_is_imported():
-    needed = set().union(*(imported(tree.body) for tree in CORE))
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
+    core = [tree for path, tree in trees.items() if PACKAGE / "torch" not in path.parents]
+    needed = set().union(*(imported(tree.body) for tree in core))
     everywhere = set().union(
-        *(imported([n for n in ast.walk(tree) if isinstance(n, ast.stmt)]) for tree in TREES)
+        *(
+            imported([n for n in ast.walk(tree) if isinstance(n, ast.stmt)])
+            for tree in trees.values()
+        )
     )
     declared = names(PROJECT["dependencies"])
     extras = PROJECT["optional-dependencies"]
@@ -62,8 +62,72 @@ def test_types_are_shipped():
     assert (PACKAGE / "py.typed").exists() and Path(lt.__file__).parent == PACKAGE
 
 
+TEXTS = [
+    *PACKAGE.rglob("*.py"),
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "docs/gallery").glob("*.py"),
+    *(ROOT / "examples").glob("*.py"),
+    *(ROOT / "benchmarks").rglob("*.py"),
+    *ROOT.glob("*.md"),
+    ROOT / "benchmarks/README.md",
+    ROOT / ".pre-commit-config.yaml",
+]
+ON_PYPI = {"pre-commit", "rehline", "glum", "cooper-optim"}  # besides what pyproject.toml names
+WHEEL = re.compile(
+    r"[\w./-]*lighttouch-(?P<version>[\d.]+)-py3-none-any\.whl(\[(?P<extras>[\w,]+)\])?"
+)
+CLONE = re.compile(r"\.(\[(?P<extras>[\w,]+)\])?")
+
+
+def install_commands(text: str) -> list[list[str]]:
+    """The words after each `pip install`: to the end of inline code, or of the command's line."""
+    text = text.replace("```", "\n\n")
+    code = r"`(?:[^`\n]|\n(?!\n))+`"
+    inline = [re.search(r"pip\s+install\s+([^`]+)", each) for each in re.findall(code, text)]
+    others = re.findall(r"pip install +((?:'[^'\n]*'|[^\"'#&;,:()\n])+)", re.sub(code, "", text))
+    found = [*(each[1] for each in inline if each), *others]
+    return [each.replace("'", "").split() for each in found]
+
+
+def may_be_installed(word: str) -> bool:
+    """Whether pip finds this: it is on PyPI, or it is this clone or its wheel with known extras."""
+    extras = PROJECT["optional-dependencies"]
+    for form in (WHEEL, CLONE):
+        if own := form.fullmatch(word):
+            asked = (own["extras"] or "").split(",") if own["extras"] else []
+            right = form is CLONE or own["version"] == lt.__version__
+            return right and set(asked) <= set(extras)
+    everything = [*PROJECT["dependencies"], *(each for group in extras.values() for each in group)]
+    return word == "-e" or word in names(everything) | ON_PYPI
+
+
 def test_messages_and_documents_name_what_can_be_installed():
-    """The package is not on PyPI, so its extras cannot be asked for by name."""
-    texts = [*PACKAGE.rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
-    assert not [path for path in texts if "install 'lighttouch[" in path.read_text("utf-8")]
-    assert not [path for path in texts if "install lighttouch[" in path.read_text("utf-8")]
+    """The package is not on PyPI, so neither it nor its extras can be asked for by name."""
+    commands = [
+        (path.name, words) for path in TEXTS for words in install_commands(path.read_text("utf-8"))
+    ]
+    assert len(commands) >= 8
+    assert not [each for each in commands if not all(may_be_installed(word) for word in each[1])]
+
+
+@pytest.mark.parametrize("word", ["lighttouch", "lighttouch[frames]", ".[frame]", "no-such-thing"])
+def test_a_command_that_does_not_work_is_seen(word):
+    ((found,),) = install_commands(f"try pip install '{word}', or `something` else")
+    assert not may_be_installed(found)
+
+
+def test_each_extra_has_a_program_that_make_dist_runs():
+    from tools.try_distributions import EXTRAS, PROGRAMS
+
+    assert {f"with_{extra}.py" for extra in EXTRAS} < {path.name for path in PROGRAMS.glob("*.py")}
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "docs/gallery").glob("*.py")))
+def test_gallery_pieces_have_their_parts(name):
+    """A title, who has the problem, what they use, a comparison, and a picture at the end."""
+    text = (ROOT / "docs/gallery" / name).read_text("utf-8")
+    lines = text.splitlines()
+    assert lines[0] == '"""' and set(lines[2]) == {"="} and len(lines[2]) == len(lines[1])
+    for part in ("Who has this problem", "What they use today", "**Beside it**", "plt.show()"):
+        assert part in text, f"{name} lacks {part}"
+    assert len([line for line in lines if line and not line.startswith("#")]) <= 110

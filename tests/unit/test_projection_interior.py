@@ -137,23 +137,21 @@ def hard_rows() -> tuple[np.ndarray, lt.LinearConstraints]:
     )
 
 
-@pytest.mark.slow_clock
 def test_a_projection_ends_soon_after_its_time_limit():
     v, rules = hard_rows()
     lt.project(np.zeros(rules.dimension), rules)  # sorting the rows is not what the limit is about
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(OutOfTimeError, match="time limit"):
         lt.project(v, rules, time_limit=0.05)
-    assert time.perf_counter() - began <= 2.0
+    assert time.process_time() - began <= 2.0
 
 
-@pytest.mark.slow_clock
 def test_a_time_limit_bounds_the_final_projection_and_keeps_the_result():
     v, rules = hard_rows()
     problem = lt.Problem(lt.EmpiricalRisk(np.eye(v.size), v, loss="squared"), rules)
-    began = time.perf_counter()
+    began = time.process_time()
     result = lt.solve(problem, lt.FullTouch(penalty=0.0, step_size=50.0), time_limit=0.2)
-    assert time.perf_counter() - began <= 5.0
+    assert time.process_time() - began <= 5.0
     if problem.violation(result.w) > 1e-6:
         assert result.status is lt.Status.NOT_PROJECTED
         assert "not projected" in result.projection or "not certified" in result.projection

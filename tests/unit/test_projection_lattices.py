@@ -74,3 +74,28 @@ def test_two_to_the_sixteen_vertices(noise):
     assert "A" not in vars(rules)
     assert found.violation == 0.0
     assert found.gap <= 1e-12 * found.distance**2
+
+
+def test_a_clock_changes_no_bit_and_a_short_limit_still_gives_a_feasible_point():
+    sizes = [2] * 12  # 24,576 edges: enough to look at the clock on the way
+    rules = lt.lattice.increasing(sizes)
+    v = np.random.default_rng(0).normal(size=2**12)
+    whole = lt.project(v, rules)
+    assert np.array_equal(lt.project(v, rules, time_limit=1e6).w, whole.w)
+    with pytest.raises(lt.projections.OutOfTimeError):
+        lt.project(v, rules, time_limit=1e-9)
+    near = feasible_set(rules, lt.Everywhere()).near(v)
+    assert rules.violation(near) == 0.0
+    assert np.linalg.norm(near - v) < 3.0 * whole.distance
+    assert v.min() <= near.min() and near.max() <= v.max()
+
+
+def test_a_run_that_has_no_time_to_project_ends_feasible():
+    sizes, rng = [2] * 12, np.random.default_rng(0)
+    features = lt.Lattice(sizes).features(rng.random((50, 12)))
+    problem = lt.Problem(
+        lt.EmpiricalRisk(features, rng.normal(size=50)), lt.lattice.increasing(sizes)
+    )
+    start = rng.normal(size=2**12)
+    result = lt.solve(problem, lt.LightTouch(1.0, 0.01, 2), time_limit=1e-6, start=start)
+    assert result.status is lt.Status.TIME_LIMIT and result.violation == 0.0

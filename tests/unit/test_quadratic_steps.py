@@ -10,7 +10,7 @@ from scipy import sparse
 
 import lighttouch as lt
 from lighttouch.kernels.verbs.example_steps import step_on_penalty
-from lighttouch.solvers import quadratic_steps
+from lighttouch.solvers import quadratic_model, quadratic_steps
 from lighttouch.solvers.quadratic_model import blocks_of
 
 LOSSES = ["squared", "huber", "logistic", "absolute", "hinge", lt.Quantile(0.2)]
@@ -44,9 +44,14 @@ def rules(kind: str):
 def size(request, monkeypatch):
     """Both ways to take a step in w."""
     if request.param == "by products":
-        costs = dataclasses.replace(quadratic_steps.COSTS, largest_factored=0)
-        monkeypatch.setattr(quadratic_steps, "COSTS", costs)
+        factor_nothing(monkeypatch)
     return request.param
+
+
+def factor_nothing(monkeypatch):
+    costs = dataclasses.replace(quadratic_steps.COSTS, largest_factored=0)
+    for module in (quadratic_steps, quadratic_model):
+        monkeypatch.setattr(module, "COSTS", costs)
 
 
 @pytest.mark.parametrize("kind", ["none", "order", "rows"])
@@ -77,8 +82,7 @@ def test_the_proven_gap_is_a_bound_and_converged_means_proven(loss):
 
 
 def test_without_a_factor_nothing_is_claimed(monkeypatch):
-    costs = dataclasses.replace(quadratic_steps.COSTS, largest_factored=0)
-    monkeypatch.setattr(quadratic_steps, "COSTS", costs)
+    factor_nothing(monkeypatch)
     result = lt.solve(lt.Problem(risk(l2=0.1), rules("order")), lt.QuadraticSteps())
     assert result.status is lt.Status.STALLED and result.state.solver_state.gap == np.inf
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import re
 from pathlib import Path
 
@@ -15,6 +16,7 @@ DOCUMENTS = (
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "SECURITY.md",
     "benchmarks/README.md",
     *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
 )
@@ -30,6 +32,7 @@ RUN_ELSEWHERE = {
     "docs/experiments.md",  # by tests/end_to_end/test_experiments.py: it takes minutes
     "docs/pytorch.md",  # by tests/torch/test_documents.py: it needs PyTorch
 }
+WRITTEN_BY_THE_SITE = ("api/", "gallery_pages/")  # `make docs` writes them, and checks the links
 WITH_CODE = [name for name in DOCUMENTS if python_blocks(name) and name not in RUN_ELSEWHERE]
 
 
@@ -58,7 +61,7 @@ def test_code_runs(name, ran):
 
 
 def test_documents_that_show_code_are_found():
-    named = {"README", "reference", "estimators", "lattice", "data", "theory", "command_line"}
+    named = {"README", "index", "get_started", "problems", "own_constraints", "estimators"}
     assert named <= {Path(name).stem for name in WITH_CODE}
 
 
@@ -78,16 +81,49 @@ def test_the_quick_start_keeps_its_rules(ran):
     assert result.objective < 0.52  # half the noise's variance is 0.5, so this is a fit
 
 
-def test_the_quick_start_is_short():
-    lines = [line for line in python_blocks("README.md")[0].splitlines() if line.strip()]
-    assert len(lines) <= 16
+def test_the_readme_is_short():
+    """Two programs of about ten lines, and no more than two screens around them."""
+    first, second = python_blocks("README.md")
+    assert max(len(block.split("\n")) for block in (first, second)) <= 12
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 110
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_links_lead_somewhere(name):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", (ROOT / name).read_text("utf-8")):
-        if not target.startswith(("http", "mailto")):
+        if not target.startswith(("http", "mailto", *WRITTEN_BY_THE_SITE)):
             assert ((ROOT / name).parent / target).exists(), f"{name} links to {target}"
+
+
+def test_the_first_page_runs_twelve_lines(ran):
+    (block,) = python_blocks("docs/index.md")
+    assert len([line for line in block.splitlines() if line.strip()]) <= 12
+    assert ran("docs/index.md")["model"].check_constraints().violation == 0.0
+
+
+def test_every_public_name_has_an_api_page():
+    """The build asks this again, with the names of lighttouch.torch."""
+    import tomllib
+
+    told = tomllib.loads((ROOT / "docs/families.toml").read_text("utf-8"))["family"]
+    given = {(each.get("module", "lighttouch"), name) for each in told for name in each["names"]}
+    modules = {"lighttouch": lt, "lighttouch.lattice": lt.lattice, "lighttouch.theory": lt.theory}
+    public = {(key, name) for key, module in modules.items() for name in module.__all__}
+    not_own = {
+        ("lighttouch", "lattice"),
+        ("lighttouch", "theory"),
+        ("lighttouch.lattice", "Lattice"),
+    }
+    assert public - not_own == {pair for pair in given if pair[0] in modules}
+
+
+def test_every_page_is_in_the_contents():
+    contents = (ROOT / "docs/index.md").read_text("utf-8")
+    entries = re.findall(r"^(?:.* <)?([\w\[\]*]+)>?$", contents, re.MULTILINE)
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"README", "index"}
+    assert not [
+        page for page in pages if not any(fnmatch.fnmatch(page, entry) for entry in entries)
+    ]
 
 
 def test_every_public_name_is_in_the_reference():
@@ -109,9 +145,8 @@ def test_commands_named_in_the_readme_exist():
 
 
 def test_versions_agree():
-    import tomllib
-
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    assert lt.__version__ == version
+    """The package has the version; documents that name one name that."""
+    version = lt.__version__
     assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
-    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+    newest = re.search(r"^## .*$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert newest and re.fullmatch(rf"## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)", newest[0])

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,11 +36,12 @@ class Examples:
     qid: Any = None  # a Series; None if there are no queries
     worse: DataFrame | None = None
     exposure: Any = None  # a Series; None if all rows were observed alike
+    groups: DataFrame | None = None  # columns by which accuracy is told apart
 
     def rows(self, chosen: Indices) -> Examples:
         picked = [
             None if part is None else part.iloc[chosen]
-            for part in (self.X, self.y, self.qid, self.worse, self.exposure)
+            for part in (self.X, self.y, self.qid, self.worse, self.exposure, self.groups)
         ]
         return Examples(*picked)
 
@@ -58,6 +59,7 @@ class Wanted:
     drop: Sequence[str]
     categorical: Sequence[str]
     exposure: str | None = None
+    by: Sequence[str] = ()
 
     def read(self, path: Path, dialect: Dialect) -> Examples:
         frame = tables.read(path, dialect)
@@ -72,8 +74,10 @@ class Wanted:
                 ),
                 sys.stderr,
             )
+        groups = frame[[tables.place(name, frame, "--by", path) for name in self.by]]
         frame = frame.drop(columns=list({*self.drop, *unnamed}))
-        return self._pairs(frame, path) if self.pairs else self._examples(frame, path)
+        found = self._pairs(frame, path) if self.pairs else self._examples(frame, path)
+        return replace(found, groups=groups) if self.by else found
 
     def _examples(self, frame: DataFrame, path: Path) -> Examples:
         if self.target is None:

@@ -43,7 +43,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     if facts["classes"]:
         lines.append(f"classes   {' and '.join(facts['classes'])}")
     if record is None:
-        lines.append("record    none: it was saved by lighttouch 0.1")
+        lines.append("record    none: made by lighttouch 0.1, or of a layer of PyTorch")
     else:
         libraries = ", ".join(f"{name} {each}" for name, each in record["libraries"].items())
         lines += [

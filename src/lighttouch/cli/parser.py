@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import lighttouch
+from lighttouch.report.limits import LIMITS
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -296,6 +297,13 @@ def _train_output(output: argparse._ArgumentGroup) -> None:
     report = "where to write the report (default: beside the model, .html)"
     output.add_argument("--report", metavar="HTML", type=Path, help=report)
     _flag(output, "--no-report", "write no report")
+    _columns(output, "--by", "measure accuracy for each value of these columns (dropped ones too)")
+    again = (
+        "how long models trained again for the report may take in all: one without each rule, and "
+        f"{LIMITS.folds} on parts of the rows (default: {LIMITS.seconds:g})"
+    )
+    output.add_argument("--report-time", metavar="SECONDS", type=_seconds, help=again)
+    _flag(output, "--quick", "train no models again for the report")
     _flag(output, "--overwrite", "replace files that exist")
 
 

@@ -81,7 +81,7 @@ def _names(content: dict[str, Any], key: str, path: Path) -> list[str]:
 def _shape(given: dict[str, Any], number: int, path: Path) -> ShapeConstraint:
     place = f"{path}, rule {number}"
     kind = given.get("kind")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ConstraintError(
             f"{place}: kind must be one of {', '.join(KINDS)}; got "
             f"{kind!r}{did_you_mean(str(kind), KINDS)}"

@@ -266,3 +266,10 @@ class Writer:
     def close(self) -> None:
         if self.file is not None and self.file is not self.path:
             self.file.close()
+
+
+def same_columns(X: DataFrame, like: DataFrame, path: Path) -> DataFrame:
+    """The columns of another table, in its order."""
+    for name in like.columns:
+        place(str(name), X, "the column", path)
+    return X[list(like.columns)]

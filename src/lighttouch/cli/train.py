@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-import tempfile
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,40 +16,26 @@ from lighttouch.cli import outputs, saved, tables
 from lighttouch.cli.examples import Examples, Wanted, split, task_of
 from lighttouch.cli.failures import INTERRUPTED, NOT_CONVERGED, OK, say
 from lighttouch.cli.predicted import asked_task, predicted
+from lighttouch.cli.reporting import Job, conclude
 from lighttouch.cli.rules import Rules, read_rules
-from lighttouch.cli.speaking import Speaker, rule_facts
+from lighttouch.cli.speaking import Speaker
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
 from lighttouch.estimators.training import has_ended
-from lighttouch.files import replacing_all
-from lighttouch.running import Interrupts
+from lighttouch.running import Interrupts, Stopwatch
 from lighttouch.text import printable
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from lighttouch.report import Accuracy, Data
     from lighttouch.report.models import Model
 
 
-@dataclass(frozen=True)
-class Job:
-    """What was asked, read and checked; nothing has been trained yet."""
-
-    task: str
-    rules: Rules
-    train: Examples
-    test: Examples | None
-    test_name: str
-    model: Path
-    report: Path | None
-
-
 def run(options: argparse.Namespace) -> int:
-    from lighttouch.cli import train_files  # which uses what is here
+    from lighttouch.cli.train_files import is_asked, train_files  # which use what is here
 
-    if train_files.is_asked(options):
-        return train_files.run(options)
+    if is_asked(options):
+        return train_files(options)
     speaker = Speaker(options, stdout_taken=str(options.output) == "-")
     model_path, report_path = _paths(options)
     began = time.perf_counter()
@@ -66,12 +50,12 @@ def run(options: argparse.Namespace) -> int:
         speaker(f"Training a {type(estimator).__name__} under {_told_rules(job.rules)}")
         # the first Ctrl-C or SIGTERM ends training with the best model so far, which is saved
         with Interrupts(ends_program=True) as interrupts:
-            began = time.perf_counter()
+            watch = Stopwatch()
             with checkpointing(options.checkpoint) as file:
                 _fit(estimator, job)
-            seconds = time.perf_counter() - began
+            seconds = watch.seconds
             _put_on_record(estimator, options, job)
-            _conclude(options, job, estimator, seconds, speaker)
+            conclude(options, job, estimator, seconds, speaker, interrupts.raised)
             if file is not None and has_ended(estimator.status_):
                 file.remove()
             code = _ending(estimator, job, interrupts)
@@ -122,7 +106,7 @@ def _read(options: argparse.Namespace, model: Path, report: Path | None) -> Job:
         )
     rules = read_rules(options.rules, options.increasing, options.decreasing)
     parts = (options.target, options.qid, options.pairs, options.drop, options.categorical)
-    wanted = Wanted(*parts, options.exposure)
+    wanted = Wanted(*parts, options.exposure, options.by)
     dialect = Dialect.of(options)
     examples = wanted.read(options.data, dialect)
     asked = "classification" if options.ordinal is not None else asked_task(options)
@@ -203,13 +187,8 @@ def _canonical(options: argparse.Namespace, job: Job) -> Any:
     wanted = Wanted(options.target, None, False, drop, options.categorical)
     dialect = Dialect.of(options)
     given = wanted.read(job.rules.canonical_examples, dialect)
-    return _same_columns(given.X, job.train.X, job.rules.canonical_examples), given.y.to_numpy()
-
-
-def _same_columns(X: DataFrame, like: DataFrame, path: Path) -> DataFrame:
-    for name in like.columns:
-        tables.place(str(name), X, "the column", path)
-    return X[list(like.columns)]
+    path = job.rules.canonical_examples
+    return tables.same_columns(given.X, job.train.X, path), given.y.to_numpy()
 
 
 def _require_plain_numbers(X: DataFrame, path: Path) -> None:
@@ -234,107 +213,6 @@ def _fit(estimator: Any, job: Job) -> None:
     for warning in caught:
         if warning.category in (UserWarning, RuntimeWarning):
             say(f"warning: {printable(str(warning.message))}", sys.stderr)
-
-
-def _conclude(
-    options: argparse.Namespace, job: Job, estimator: Any, seconds: float, speaker: Speaker
-) -> None:
-    from lighttouch.report import Data, accuracy, has_several_outputs, scale_note
-
-    train = Data(
-        "training rows",
-        job.train.X,
-        job.train.y,
-        job.train.qid,
-        job.train.worse,
-        job.train.exposure,
-    )
-    test = (
-        None
-        if job.test is None
-        else Data(
-            job.test_name,
-            _test_features(job),
-            job.test.y,
-            job.test.qid,
-            _test_worse(job),
-            job.test.exposure,
-        )
-    )
-    measured = [accuracy(estimator, each) for each in (train, test) if each is not None]
-    if job.report is not None and has_several_outputs(estimator):
-        speaker("No report: it draws models with one prediction, or two classes")
-        job = replace(job, report=None)
-    _write(options, job, estimator, seconds, train, measured)
-    speaker(f"\n{estimator.constraint_report_}\n")
-    if note := scale_note(estimator):
-        speaker(f"{printable(note)}\n")
-    for each in measured:
-        speaker(printable(str(each)))
-    speaker(
-        f"\n{type(estimator).__name__} {estimator.status_} after {seconds:.1f} s; saved as "
-        f"{printable(str(job.model))}"
-    )
-    if job.report is not None:
-        speaker(f"The report: {printable(str(job.report))} (open it in a browser)")
-    if job.test is None:
-        speaker(
-            "Accuracy on training rows flatters: pass --test FILE or --holdout 0.2 to "
-            "measure it on rows the model has not seen"
-        )
-    speaker.facts |= {
-        "model": str(job.model),
-        "report": None if job.report is None else str(job.report),
-        "kind": type(estimator).__name__,
-        "columns": job.train.X.shape[1],
-        "rules": rule_facts(estimator.constraint_report_),
-        "accuracy": [asdict(each) for each in measured],
-        "data": estimator.training_record_.data,
-    }
-
-
-def _write(
-    options: argparse.Namespace,
-    job: Job,
-    estimator: Any,
-    seconds: float,
-    train: Data,
-    measured: Sequence[Accuracy],
-) -> None:
-    """Model and report: both are written before either replaces what was there."""
-    from lighttouch.report import write_report
-
-    asked = {
-        "data": options.data.name,
-        "target": options.target,
-        "task": job.task,
-        "command": f"lighttouch {shlex.join(options.words)}",
-    }
-    paths = [path for path in (job.model, job.report) if path is not None and str(path) != "-"]
-    with replacing_all(paths) as besides:
-        if job.report is not None:
-            write_report(estimator, besides[-1], train, measured, asked, seconds)
-        if str(job.model) != "-":
-            estimator.save(besides[0])
-            return
-    with tempfile.TemporaryDirectory(prefix="lighttouch-") as folder:
-        estimator.save(Path(folder) / "model.lt")
-        sys.stdout.buffer.write((Path(folder) / "model.lt").read_bytes())
-        sys.stdout.buffer.flush()
-
-
-def _test_features(job: Job) -> Any:
-    assert job.test is not None
-    return _same_columns(job.test.X, job.train.X, Path(job.test_name))
-
-
-def _test_worse(job: Job) -> Any:
-    assert job.test is not None
-    return (
-        None
-        if job.test.worse is None
-        else _same_columns(job.test.worse, job.train.X, Path(job.test_name))
-    )
 
 
 def _told_rules(rules: Rules) -> str:

@@ -19,6 +19,7 @@ from lighttouch.cli.engines import engine_of
 from lighttouch.cli.examples import Examples, Wanted, task_of
 from lighttouch.cli.failures import say
 from lighttouch.cli.predicted import asked_task
+from lighttouch.cli.reporting import Job
 from lighttouch.cli.rules import read_rules
 from lighttouch.cli.speaking import Speaker, rule_facts
 from lighttouch.cli.tables import Dialect
@@ -43,7 +44,7 @@ def is_asked(options: argparse.Namespace) -> bool:
     return is_several(options.data) or options.engine != "none"
 
 
-def run(options: argparse.Namespace) -> int:
+def train_files(options: argparse.Namespace) -> int:
     speaker = Speaker(options, stdout_taken=str(options.output) == "-")
     _refuse_what_needs_memory(options)
     files, model = files_of(options.data), _model_path(options)
@@ -120,7 +121,7 @@ class _Check:
         tables.refuse_doubtful_text(features, path, self.categorical)
 
 
-def _job(options: argparse.Namespace, rows: OpenFiles, model: Path) -> train.Job:
+def _job(options: argparse.Namespace, rows: OpenFiles, model: Path) -> Job:
     """What was asked; some rows, evenly spread, stand for all where the command looks at them."""
     rules = read_rules(options.rules, options.increasing, options.decreasing)
     columns = (options.target, options.qid, False, options.drop, options.categorical)
@@ -132,7 +133,7 @@ def _job(options: argparse.Namespace, rows: OpenFiles, model: Path) -> train.Job
     test, name = None, ""
     if options.test is not None:
         test, name = wanted.read(options.test, Dialect.of(options)), options.test.name
-    return train.Job(task, rules, some, test, name, model, None)
+    return Job(task, rules, some, test, name, model, None)
 
 
 def _with_all_labels(some: Examples, rows: OpenFiles) -> Examples:
@@ -178,7 +179,7 @@ def _fit(estimator: Any, rows: OpenFiles) -> None:
 
 
 def _conclude(
-    options: argparse.Namespace, job: train.Job, estimator: Any, seconds: float, speaker: Speaker
+    options: argparse.Namespace, job: Job, estimator: Any, seconds: float, speaker: Speaker
 ) -> None:
     from lighttouch.report import Data, accuracy, scale_note
 

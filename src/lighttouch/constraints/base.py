@@ -175,8 +175,8 @@ class RecordConstraints:
         return float((self.values(w) / self.row_scales()).max())
 
     def aggregated(self, size: int) -> Aggregated:
-        """The maxima over consecutive groups of `size` constraints (Section 5.1): fewer, dearer
-        constraints, the same set.
+        """The maxima over consecutive groups of `size` constraints (Section 5.1): fewer, but more
+        expensive constraints for the same set.
         """
         return Aggregated(self, positive_int(size, "size"))
 
@@ -185,6 +185,7 @@ class RecordConstraints:
         return np.ones(self.count)
 
     def describe(self, j: int) -> str:
+        """Constraint j in words, for messages."""
         return self.names[j] if self.names else f"constraint {j}"
 
     def __len__(self) -> int:

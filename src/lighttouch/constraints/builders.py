@@ -36,6 +36,11 @@ def ordering(dimension: int) -> LinearConstraints:
     LinearConstraints
         One row per pair of neighbours.
 
+    Raises
+    ------
+    ValueError
+        If the dimension is not a whole number of at least 1.
+
     Examples
     --------
     >>> import lighttouch as lt
@@ -124,6 +129,11 @@ def bounds(
     -------
     LinearConstraints
         One row per finite side of a coordinate, lower sides first.
+
+    Raises
+    ------
+    ConstraintError
+        If a bound is NaN or of the wrong length.
 
     Examples
     --------

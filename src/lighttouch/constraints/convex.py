@@ -34,6 +34,13 @@ class ConvexConstraints(RecordConstraints):
     record : NamedTuple of arrays and numbers, optional
         With it the loops around the functions run compiled, without it interpreted.
 
+    Raises
+    ------
+    ValueError
+        If `value` or `subgradient` is no function, or a count is not positive.
+    ConstraintError
+        While solving, if a function returns NaN or a subgradient of the wrong length.
+
     Examples
     --------
     >>> import numpy as np

@@ -65,6 +65,10 @@ class StoredRows(RecordConstraints):
 
     def row_scales(self) -> Vector:
         """The norm of each row; 1 for a row of zeros."""
+        return self._row_scales
+
+    @cached_property
+    def _row_scales(self) -> Vector:
         squares = (
             np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel()
             if self.sparse

@@ -28,6 +28,9 @@ class Limits:
     """Seconds for a worker to start, or for a cluster to answer: importing takes 2 s, on a machine
     with ten times as many processes as cores 20 s."""
 
+    connections: int = 3
+    """Attempts to start a Ray of this machine, or to reach a cluster."""
+
     stop_seconds: float = 5.0
     """Seconds for a worker to end by itself before it is killed."""
 

@@ -130,27 +130,32 @@ class Ray:
         """Connect, or start a Ray of this machine."""
         if self._entered == 0:
             self.session += 1
-            ray = _ray()
-            self._ours = not ray.is_initialized()
-            if self._ours:
-                self._connect(ray)
+            with _environment(LOCAL if self.address is None else {}):  # read when Ray is imported
+                ray = _ray()
+                self._ours = not ray.is_initialized()
+                if self._ours:
+                    self._connect(ray)
             options = {"num_cpus": 1, "max_retries": LIMITS.deaths}
             self._remote = ray.remote(**options)(run_remotely)
         self._entered += 1
         return self
 
     def _connect(self, ray: Any) -> None:
-        if self.address is not None:
-            ray.init(address=self.address, log_to_driver=False, logging_level=logging.WARNING)
-            return
-        with _environment(LOCAL):
-            ray.init(
-                address="local",
-                num_cpus=self.most,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level=logging.WARNING,
-            )
+        """Ray gives its own processes half a minute to start, which a busy machine exceeds."""
+        where: dict[str, Any] = {"address": self.address}
+        if self.address is None:
+            where = {"address": "local", "num_cpus": self.most, "include_dashboard": False}
+        for attempt in range(LIMITS.connections):
+            try:
+                ray.init(log_to_driver=False, logging_level=logging.WARNING, **where)
+                return
+            except Exception as error:
+                ray.shutdown()
+                if attempt + 1 == LIMITS.connections:
+                    raise EngineError(
+                        f"{self.describe()} did not answer in {LIMITS.connections} attempts: "
+                        f"{error}; look whether `ray status` does, or use lt.Processes"
+                    ) from error
 
     def __exit__(self, *_: object) -> None:
         """Disconnect; a Ray that was started here ends."""

@@ -79,6 +79,16 @@ class ConvexRegressor(PointsRegressor):
     ----------
     {attributes}
 
+    Raises
+    ------
+    DataError
+        From `fit`, if the table or the targets cannot be used: empty, or no numbers where
+        numbers must be.
+    ValueError
+        From `fit`, if table and targets have different lengths.
+    ConstraintError
+        From `fit`, if a rule names no column of the table or does not fit its column.
+
     Examples
     --------
     >>> import numpy as np

@@ -21,7 +21,15 @@ from lighttouch.estimators.proof import ConstraintReport, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
 from lighttouch.estimators.smoothing import Smoothed
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.training import COSTS, Risk, Settings, train, train_without_rules
+from lighttouch.estimators.training import (
+    COSTS,
+    NORMAL,
+    Risk,
+    Settings,
+    ending,
+    train,
+    train_without_rules,
+)
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
 from lighttouch.result import Result
@@ -192,7 +200,7 @@ def _report(
     with_rules = objective.value(result.w)
     if not sum(rule.count for rule in rules):
         return make_report(rules, w, with_rules, with_rules)
-    if free is None:
+    if free is None or ending(result) not in NORMAL:
         trained = train_without_rules(objective, result, settings)
         if trained is None:
             return make_report(rules, w, with_rules, None)

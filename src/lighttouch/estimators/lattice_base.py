@@ -246,11 +246,17 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
         return found
 
     def _probe(self, table: Floats, scores: Callable[[Floats], Floats]) -> Probe:
-        low, high = np.zeros(len(self.columns_)), np.zeros(len(self.columns_))
+        """Columns move within their training ranges. Axes that share a unit with another column can
+        be longer than that, so the range is what all terms have in common.
+        """
+        low = np.full(len(self.columns_), -np.inf)
+        high = np.full(len(self.columns_), np.inf)
         for term in self.model_.terms:
             for column, each in zip(term.columns, term.maps, strict=True):
-                low[column], high[column] = each.keypoints[0], each.keypoints[-1]
-        return Probe(scores, table, low, high)
+                low[column] = max(low[column], each.keypoints[0])
+                high[column] = min(high[column], each.keypoints[-1])
+        absent = ~np.isfinite(low)
+        return Probe(scores, table, np.where(absent, 0.0, low), np.where(absent, 0.0, high))
 
     def _image(self, scores: Floats) -> Floats:
         """What users see of the scores: an increasing function of them."""

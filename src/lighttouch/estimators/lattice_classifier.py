@@ -96,6 +96,18 @@ class LatticeClassifier(ClassScores, LatticeBase):
     ----------
     {attributes}
 
+    Raises
+    ------
+    DataError
+        From `fit`, if the table or the targets cannot be used: empty, or no numbers where
+        numbers must be.
+    ValueError
+        From `fit`, if table and targets have different lengths.
+    ConstraintError
+        From `fit`, if a rule names no column of the table or does not fit its column.
+    InfeasibleConstraintsError
+        From `fit`, if the rules contradict each other; the message names them.
+
     Examples
     --------
     >>> import numpy as np

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from lighttouch.arrays import Floats
+from lighttouch.arrays import Floats, Indices
 from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.limits import OutputLimits
 from lighttouch.estimators.losses import POWERS
@@ -28,6 +29,7 @@ from lighttouch.estimators.parameters import (
 )
 from lighttouch.estimators.proof import ConstraintReport
 from lighttouch.estimators.regression import Task, explained_pinball, read_exposure, within_margin
+from lighttouch.estimators.robust import RobustUnits, robust_units
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
     CanonicalRules,
@@ -75,6 +77,18 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
     Attributes
     ----------
     {attributes}
+
+    Raises
+    ------
+    DataError
+        From `fit`, if the table or the targets cannot be used: empty, or no numbers where
+        numbers must be.
+    ValueError
+        From `fit`, if table and targets have different lengths.
+    ConstraintError
+        From `fit`, if a rule names no column of the table or does not fit its column.
+    InfeasibleConstraintsError
+        From `fit`, if the rules contradict each other; the message names them.
 
     Examples
     --------
@@ -183,11 +197,33 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         weights = read_weights(sample_weight, X, targets.size)
         table = plan.columns.read(as_table(X))
         observed = read_exposure(exposure, targets.size)
-        examples = task.examples(table, targets, weights, observed)
+        robust = self._robust_units(plan, table, targets, weights)
+        examples = task.examples(table, targets, weights, observed, robust)
         scale = centre_and_scale(targets, weights)[1]
         self._limits = limits  # before training: an interrupted model must predict
         self._train(plan, examples, task.loss, self._canonical(plan, scale, task.loss.log_link))
         return self
+
+    def _robust_units(
+        self, plan: Plan, table: Floats, targets: Floats, weights: Floats
+    ) -> RobustUnits | None:
+        """Units of the targets for loss "huber"; None for every other loss."""
+        if self.loss != "huber":
+            return None
+        kinds = [k for k, column in enumerate(plan.columns.columns) if column.categorical]
+
+        def first_fit(rows: Indices, wanted: Floats) -> Floats:
+            curves = LatticeRegressor(
+                loss="absolute",
+                lattices=0,
+                categorical_features=kinds or None,
+                time_limit=self.time_limit,
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return curves.fit(table[rows], wanted, weights[rows]).predict(table)
+
+        return robust_units(targets, weights, first_fit)
 
     def _task(self) -> Task:
         return Task.of(self.loss, self.quantile)

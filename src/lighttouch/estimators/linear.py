@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import RegressorMixin
 
-from lighttouch.arrays import Floats, Matrix
+from lighttouch.arrays import Floats, Indices, Matrix
 from lighttouch.estimators.binary import BinaryScores
 from lighttouch.estimators.linear_base import LinearBase
 from lighttouch.estimators.losses import LINEAR_REGRESSION, margin_loss, regression_loss
@@ -22,6 +25,7 @@ from lighttouch.estimators.parameters import (
     Checkpoint,
     documented,
 )
+from lighttouch.estimators.robust import robust_units
 from lighttouch.estimators.rules import RuleRows
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
@@ -67,6 +71,18 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
     Attributes
     ----------
     {attributes}
+
+    Raises
+    ------
+    DataError
+        From `fit`, if the table or the targets cannot be used: empty, or no numbers where
+        numbers must be.
+    ValueError
+        From `fit`, if table and targets have different lengths.
+    ConstraintError
+        From `fit`, if a rule names no column of the table or does not fit its column.
+    InfeasibleConstraintsError
+        From `fit`, if the rules contradict each other; the message names them.
 
     Examples
     --------
@@ -142,7 +158,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         targets = read_targets(y, self)
         same_length(table, targets)
         weights = read_weights(sample_weight, X, targets.size)
-        shift, scale = centre_and_scale(targets, weights)
+        shift, scale = self._units(table, targets, weights)
         count = worth(sample_weight, targets.size)
         self._train(
             table,
@@ -151,9 +167,23 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
             count,
             loss,
             (scale, shift),
-            self._canonical(scale),
+            self._canonical(centre_and_scale(targets, weights)[1]),
         )
         return self
+
+    def _units(self, table: Any, targets: Floats, weights: Floats) -> tuple[float, float]:
+        """Centre and unit of the targets."""
+
+        def first_fit(rows: Indices, wanted: Floats) -> Floats:
+            first = ConstrainedLinearRegressor(loss="absolute", time_limit=self.time_limit)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return first.fit(table[rows], wanted, weights[rows]).predict(table)
+
+        robust = robust_units(targets, weights, first_fit) if self.loss == "huber" else None
+        if robust is None:
+            return centre_and_scale(targets, weights)
+        return robust.centre, robust.unit
 
     def partial_fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -187,8 +217,9 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         targets = read_targets(y, self)
         same_length(table, targets)
         weights = read_weights(sample_weight, X, targets.size)
-        shift, scale = centre_and_scale(targets, weights)
-        if self._past is not None:
+        if self._past is None:
+            shift, scale = self._units(table, targets, weights)
+        else:
             scale, shift = self._past.scale, self._past.shift
         self._train_more(
             table,
@@ -252,6 +283,18 @@ class ConstrainedLinearClassifier(BinaryScores, LinearBase):
     Attributes
     ----------
     {attributes}
+
+    Raises
+    ------
+    DataError
+        From `fit`, if the table or the targets cannot be used: empty, or no numbers where
+        numbers must be.
+    ValueError
+        From `fit`, if table and targets have different lengths.
+    ConstraintError
+        From `fit`, if a rule names no column of the table or does not fit its column.
+    InfeasibleConstraintsError
+        From `fit`, if the rules contradict each other; the message names them.
 
     Examples
     --------

@@ -74,7 +74,8 @@ class LinearBase(FitsFiles, SavedEstimator, BaseEstimator):  # type: ignore[misc
         )
         if reset:
             self._columns = self._names()
-        return table
+        # rows one after the other, as in files: sums round by the order of what is added
+        return table if sparse.issparse(table) else np.ascontiguousarray(table)
 
     def _names(self) -> Columns:
         named = hasattr(self, "feature_names_in_")

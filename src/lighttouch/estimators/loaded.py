@@ -112,7 +112,10 @@ def _rehearse(model: Any, count: int) -> None:
     )
     str(model.constraint_report_), repr(model)
     record = model.training_record_
-    if record is not None and record.columns:
+    if record is None:
+        return
+    _must(bool(record.columns) == (record.scores is not None), "its record is half empty")
+    if record.columns:
         recorded = [_named(column) for column in record.columns]
         own = [_named(column) for column in model.fitted_columns.columns]
         _must(recorded == own, "its record is about other columns")

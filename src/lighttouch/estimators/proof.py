@@ -70,7 +70,8 @@ class ConstraintReport:
     objective : float
         The training objective of the model.
     objective_without_rules : float or None
-        That of the model trained without rules; None where that was not computed.
+        That of the model trained without rules; None where that was not computed, or where one of
+        the two trainings did not converge.
     """
 
     rules: tuple[RuleReport, ...]
@@ -133,8 +134,8 @@ class ConstraintReport:
     def _price_in_words(self) -> str:
         if self.objective_without_rules is None:
             return (
-                f"objective {self.objective:.6g} (without rules: not computed for a model "
-                "of this size)"
+                f"objective {self.objective:.6g} (what the rules add to it is not known: a "
+                "training without them was not made, or one of the two did not converge)"
             )
         without = f"without rules {self.objective_without_rules:.6g}"
         return f"objective {self.objective:.6g}, {without}: the rules cost {self.price:.3g}"

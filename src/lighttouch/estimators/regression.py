@@ -4,7 +4,7 @@ multiples of their mean.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from lighttouch.estimators.outputs import (
     Outputs,
     weighted_quantiles,
 )
+from lighttouch.estimators.robust import RobustUnits, units_of_wild
 from lighttouch.estimators.rules.canonical import Limits
 from lighttouch.estimators.targets import Total, mean_of, summed_centre_and_scale
 from lighttouch.kernels.verbs.losses import LossRow
@@ -49,9 +50,21 @@ class Task:
         return Means() if self.loss.log_link else OneScore()
 
     def examples(
-        self, table: Floats, targets: Floats, weights: Floats, exposure: Floats | None
+        self,
+        table: Floats,
+        targets: Floats,
+        weights: Floats,
+        exposure: Floats | None,
+        robust: RobustUnits | None = None,
     ) -> Examples:
+        """In the given robust units of the targets; by default in their spread or mean."""
         self.refuse(targets, exposure is not None)
+        if robust is None and self.loss.name == "absolute":
+            robust = units_of_wild(targets, weights)
+        if robust is not None:
+            own = Units(robust.unit, robust.centre)
+            found = self.in_units(own, table, targets, weights, exposure)
+            return replace(found, nearby=(robust.pseudo, weights))
         units = self.units(lambda part: part(targets, weights, exposure), exposure is not None)
         return self.in_units(units, table, targets, weights, exposure)
 

@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,10 +110,13 @@ def train(
 
 
 def train_without_rules(objective: Risk, trained: Result, settings: Settings) -> Result | None:
-    """The same without rules, from where training under them ended; None where time is up."""
-    if settings.over:
+    """The same without rules, from where training under them ended; None where time is up, or
+    where either does not converge: their difference would say nothing about the rules.
+    """
+    if settings.over or ending(trained) not in NORMAL:
         return None
-    return _solved(objective, None, trained.w, replace(settings, verbose=False))
+    free = _solved(objective, None, trained.w, replace(settings, verbose=False))
+    return free if ending(free) in NORMAL else None
 
 
 def _solved(
@@ -127,8 +131,9 @@ def _solved(
     def interrupted(progress: Progress) -> bool:
         return settings.interrupts.raised
 
+    whole: Any = objective
     return solve(
-        Problem(objective, rules),
+        Problem(whole, rules),
         solver,
         iterations=settings.max_iter if quadratic else None,
         time_limit=settings.seconds_left,

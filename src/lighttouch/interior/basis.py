@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
-from scipy import sparse
 
 from lighttouch.arrays import Floats, dense
 from lighttouch.interior.costs import COSTS
@@ -46,7 +45,7 @@ def in_basis(program: Program, basis: Floats) -> Program:
     """The program in z, where x = basis z."""
     return replace(
         program,
-        P=sparse.csr_matrix(basis.T @ np.array(dense(program.P)) @ basis),
+        P=basis.T @ dense(program.P) @ basis,
         q=basis.T @ program.q,
         blocks=tuple(np.asarray(block @ basis) for block in program.blocks),
     )

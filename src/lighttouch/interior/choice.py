@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from scipy import sparse
-
 from lighttouch.interior.blocks import block_system
 from lighttouch.interior.costs import COSTS
-from lighttouch.interior.program import Program
+from lighttouch.interior.program import Program, entries
 from lighttouch.interior.systems import DenseSystem, SparseSystem, System, dense_seconds
 
 
 def choose_system(program: Program) -> tuple[System, float]:
     """The system that is expected to be fastest, and the seconds of a factorisation."""
     by_dense = dense_seconds(program.P, program.blocks)
-    entries = sum(block.nnz if sparse.issparse(block) else block.size for block in program.blocks)
+    stored = sum(map(entries, program.blocks))
     full = float(program.count + program.dimension) * program.dimension
-    is_dense = entries + program.P.nnz > COSTS.dense_share * full
-    if by_dense <= COSTS.short or entries > COSTS.most_entries or is_dense:
+    is_dense = stored + entries(program.P) > COSTS.dense_share * full
+    if by_dense <= COSTS.short or stored > COSTS.most_entries or is_dense:
         return DenseSystem(program), by_dense
     by_blocks = block_system(program)
     if by_blocks is not None and by_blocks.seconds <= min(by_dense, COSTS.shorter):

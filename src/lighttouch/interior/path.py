@@ -81,6 +81,11 @@ class Point:
         return self.n, self.p, self.low, self.high
 
     @property
+    def slacks(self) -> tuple[Vector, Vector, Vector, Vector]:
+        """What the constructor takes after x and s."""
+        return self.low, self.high, self.n, self.p
+
+    @property
     def products(self) -> float:
         """The complementarity left, summed over rows."""
         return float(self.n @ self.low + self.p @ self.high)
@@ -326,35 +331,6 @@ def dual_bounds(
     left = rest, error
     proven = balanced_value(program, x, s, left, (lower, upper), bend, balance) - outward
     return min(proven, likely), likely
-
-
-def repaired(system: System, at: Point, lift: float, settle: bool) -> Point:
-    """x and s moved until (P - lift I) x + q + B's = 0 to rounding: each slope by no more than its
-    room.
-
-    With `settle`, slopes that are nearer to a bound than their slack is to 0 are first put there,
-    and stay: what no active row holds then balances exactly. The point is good for `dual_bounds`
-    alone.
-    """
-    program = system.program
-    below, above = program.below, program.above
-    room = np.where(above, np.where(below, at.low * at.high / (at.low + at.high), at.high), at.low)
-    delta = np.where(below | above, 1.0 / room, 0.0) + program.roundness
-    x, s = at.x, at.s
-    if settle:
-        least, most = below & (at.low < at.n), above & (at.high < at.p)
-        s = np.where(least, program.least, np.where(most, program.most, s))
-        delta[least | most] = COSTS.immovable
-    if program.smooth:
-        _, _, curvature = program.smooth_terms(program.forward(at.x) - program.centre)
-        smooth = program.is_smooth
-        delta[smooth] = 1.0 / np.maximum(curvature[smooth], COSTS.least_curvature)
-    factor, none = system.factor(delta, -lift), np.zeros(program.count)
-    for _ in range(COSTS.repairs):
-        rest = program.P @ x - lift * x + program.q + program.backward(s)
-        dx, ds, _ = refined(program, factor, delta, -rest, none, -lift)
-        x, s = x + dx, s + ds
-    return Point(x, s, at.low, at.high, at.n, at.p)
 
 
 def worst_excess(program: Program, u: Vector) -> float:

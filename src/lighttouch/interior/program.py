@@ -19,7 +19,8 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Booleans, Floats, Matrix, Vector
+from lighttouch.arrays import Booleans, Floats, Matrix, Vector, dense
+from lighttouch.interior.costs import COSTS
 from lighttouch.interior.runs import Runs, runs_of
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import conjugate_values, derivatives
@@ -232,8 +233,7 @@ class Units:
 def scaled(program: Program, sweeps: int) -> tuple[Program, Units]:
     """The program in units in which rows and columns have entries of about 1 (Ruiz 2001)."""
     columns, rows = np.ones(program.dimension), np.ones(program.count)
-    P, blocks = abs(sparse.csr_matrix(program.P)), program.sizes.blocks
-    backwards = program.sizes.backwards
+    P, blocks, backwards = program.sizes.P, program.sizes.blocks, program.sizes.backwards
     for _ in range(sweeps):
         row_size = _row_sizes(program, blocks, rows, columns)
         rows /= np.sqrt(row_size)
@@ -275,18 +275,13 @@ def power_of_two(sizes: Vector) -> Vector:
 def in_units(program: Program, units: Units) -> tuple[Program, Units]:
     """The program in units of columns and rows, and of an objective of about 1."""
     columns, rows = units.columns, units.rows
-    by_columns = sparse.diags(columns)
-    P = sparse.csr_matrix(by_columns @ sparse.csr_matrix(program.P) @ by_columns)
-    blocks: list[Matrix] = []
-    for first, block in zip(program.starts, program.blocks, strict=False):
-        scale = rows[first : first + block.shape[0]]
-        if sparse.issparse(block):
-            data = np.repeat(scale, np.diff(block.indptr)) * block.data * columns[block.indices]
-            blocks.append(sparse.csr_matrix((data, block.indices, block.indptr), block.shape))
-        else:
-            blocks.append(scale[:, None] * block * columns)
+    P = _times(columns, program.P, columns)
+    blocks = [
+        _times(rows[first : first + block.shape[0]], block, columns)
+        for first, block in zip(program.starts, program.blocks, strict=False)
+    ]
     q = columns * program.q
-    size = max(float(np.abs(q).max(initial=0.0)), float(abs(P).max() if P.nnz else 0.0))
+    size = max(float(np.abs(q).max(initial=0.0)), float(abs(P).max() if entries(P) else 0.0))
     finite = np.concatenate([program.least / rows, program.most / rows])
     finite = np.abs(finite[np.isfinite(finite)])
     size = max(size, float(finite.max(initial=0.0)))
@@ -304,6 +299,19 @@ def in_units(program: Program, units: Units) -> tuple[Program, Units]:
         factor * program.constant,
     )
     return changed, Units(columns, rows, factor)
+
+
+def _times(rows: Vector, matrix: Matrix, columns: Vector) -> Matrix:
+    """diag(rows) matrix diag(columns)."""
+    if not sparse.issparse(matrix):
+        return rows[:, None] * matrix * columns
+    data = np.repeat(rows, np.diff(matrix.indptr)) * matrix.data * columns[matrix.indices]
+    return sparse.csr_matrix((data, matrix.indices, matrix.indptr), matrix.shape)
+
+
+def entries(matrix: Matrix) -> int:
+    """That are stored."""
+    return int(matrix.nnz if sparse.issparse(matrix) else matrix.size)
 
 
 def row_maxima(matrix: Matrix, rows: Vector, columns: Vector) -> Floats:
@@ -326,11 +334,8 @@ def stacked(parts: Sequence[Program]) -> Program:
             for each in part.smooth
         ]
         offset += part.count
-    P = parts[0].P
-    for part in parts[1:]:
-        P = P + part.P
     return Program(
-        P=P,
+        P=_sum([part.P for part in parts]),
         q=np.sum([part.q for part in parts], axis=0),
         blocks=tuple(block for part in parts for block in part.blocks),
         centre=np.concatenate([part.centre for part in parts]),
@@ -340,6 +345,17 @@ def stacked(parts: Sequence[Program]) -> Program:
         smooth=tuple(smooth),
         constant=sum(part.constant for part in parts),
     )
+
+
+def _sum(matrices: Sequence[Matrix]) -> Matrix:
+    """Dense where it has few zeros, by rows where it has many."""
+    total = matrices[0]
+    for each in matrices[1:]:
+        alike = sparse.issparse(each) == sparse.issparse(total)
+        total = total + each if alike else dense(total) + dense(each)
+    kept = total.nnz if sparse.issparse(total) else np.count_nonzero(total)
+    few = kept <= COSTS.dense_share * total.shape[0] * total.shape[1]
+    return sparse.csr_matrix(total) if few else dense(total)
 
 
 def times(weight: float, program: Program) -> Program:

@@ -37,9 +37,11 @@ def program_of(objective: Objective, fold: bool = True) -> Program:
         parts = [
             times(float(weight), program_of(part, fold)) for weight, part in pairs if weight > 0
         ]
-        return stacked([_plain(_zero(objective.dimension), np.zeros(objective.dimension)), *parts])
+        return stacked(
+            [quadratic_program(_zero(objective.dimension), np.zeros(objective.dimension)), *parts]
+        )
     if isinstance(objective, Quadratic):
-        return _plain(sparse.csr_matrix(objective.P), objective.q)
+        return stacked([quadratic_program(objective.P, objective.q)])
     assert isinstance(objective, EmpiricalRisk)
     return stacked([_penalty(objective), *_losses(objective, fold)])
 
@@ -63,7 +65,8 @@ def least_bends(objective: Objective) -> Vector:
     return diagonal if alone else np.zeros(d)
 
 
-def _plain(P: Matrix, q: Vector, constant: float = 0.0) -> Program:
+def quadratic_program(P: Matrix, q: Vector, constant: float = 0.0) -> Program:
+    """x'Px/2 + q.x + constant, without rows."""
     none = np.zeros(0)
     return Program(P, np.asarray(q, dtype=np.float64), (), none, none, none, none, (), constant)
 
@@ -72,7 +75,7 @@ def _penalty(risk: EmpiricalRisk) -> Program:
     """(l2/2) |w|^2 + |D w - t|^2 / 2 + l1 |w|_1."""
     t = risk.roughness_target
     q = -np.asarray(risk.roughness.T @ t)
-    penalty = _plain(sparse.csr_matrix(risk.penalty_matrix), q, 0.5 * float(t @ t))
+    penalty = quadratic_program(sparse.csr_matrix(risk.penalty_matrix), q, 0.5 * float(t @ t))
     if not risk.l1:
         return penalty
     most = np.full(risk.dimension, risk.l1)
@@ -133,5 +136,6 @@ def _fold(X: Matrix) -> bool:
 def _folded(X: Matrix, y: Vector, share: Vector) -> Program:
     """sum share (x.w - y)^2 / 2 as a quadratic form."""
     weighted = sparse.diags(share) @ X if sparse.issparse(X) else share[:, None] * X
-    P = sparse.csr_matrix(X.T @ weighted)
-    return _plain(P, -np.asarray(X.T @ (share * y)), 0.5 * float(share @ np.square(y)))
+    return quadratic_program(
+        X.T @ weighted, -np.asarray(X.T @ (share * y)), 0.5 * float(share @ np.square(y))
+    )

@@ -19,6 +19,7 @@ from scipy import sparse
 from lighttouch.arrays import Floats, Matrix, Vector, dense
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program
+from lighttouch.interior.tiles import add_gram
 from lighttouch.kernels.numerics.fill import factor_counts
 from lighttouch.kernels.numerics.gram import weighted_gram
 
@@ -130,7 +131,7 @@ def _add_gram(H: Floats, diagonal: Vector, block: Matrix, weights: Vector) -> No
         kept = weights > COSTS.negligible_delta * weights.max(initial=0.0)
         rows = block if kept.all() else block[kept]
         rows = np.sqrt(weights[kept])[:, None] * rows
-        scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=H, lower=1, overwrite_c=1)
+        add_gram(H, rows)
         return
     if block.nnz == block.shape[0] and np.all(np.diff(block.indptr) == 1):
         np.add.at(diagonal, block.indices, weights * np.square(block.data))
@@ -192,7 +193,7 @@ class SparseSystem:
         has_entry = np.diff(single.indptr) == 1
         self.single[0][has_entry], self.single[1][has_entry] = single.data, single.indices
         rows, self.equal = B[self.kept], program.is_equality[self.kept]
-        bend = program.P + sparse.identity(program.dimension)
+        bend = sparse.csr_matrix(program.P) + sparse.identity(program.dimension)
         lines = [[bend, rows.T], [rows, -sparse.identity(self.kept.size)]]
         matrix = sparse.bmat(lines, format="csc")
         self.order = np.argsort(_fill_reducing(matrix))

@@ -38,6 +38,13 @@ class CustomObjective(RecordObjective):
     record : NamedTuple of arrays and numbers, default=None
         Handed to both functions, which are then compiled by numba: plain loops.
 
+    Raises
+    ------
+    ValueError
+        If `value` or `gradient` is no function, or a count is not positive.
+    DataError
+        While solving, if a function returns NaN or a gradient of the wrong length.
+
     Examples
     --------
     >>> squares = lt.CustomObjective(2, lambda i, w: float(w @ w), lambda i, w: 2.0 * w)

@@ -52,6 +52,14 @@ class EmpiricalRisk(RecordObjective):
         Whether X and y are copied, so that changing them later changes nothing here. Files mapped
         to memory (`np.memmap`) never are.
 
+    Raises
+    ------
+    DataError
+        If rows, targets, weights or offsets are not finite, of different lengths, or not
+        what the loss takes.
+    ValueError
+        If the loss is not known, or `l1` or `l2` is negative.
+
     Examples
     --------
     >>> import lighttouch as lt
@@ -176,6 +184,14 @@ class PairwiseRisk(EmpiricalRisk):
         A number for each pair that is added to the difference of its scores.
     l1 : float, default 0.0
         As in `EmpiricalRisk`.
+
+    Raises
+    ------
+    DataError
+        If rows, targets, weights or offsets are not finite, of different lengths, or not
+        what the loss takes.
+    ValueError
+        If the loss is not known, or `l1` or `l2` is negative.
 
     Examples
     --------

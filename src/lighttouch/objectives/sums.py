@@ -35,6 +35,11 @@ class WeightedSum(RecordObjective):
     weights : array
         What each part counts.
 
+    Raises
+    ------
+    DataError
+        If there is no objective, dimensions differ, or a weight is negative.
+
     Examples
     --------
     >>> import lighttouch as lt

@@ -47,7 +47,8 @@ def project(
         faster.
     time_limit : float, optional
         Seconds after which the search ends with the best point known, said to be not certified, or
-        with an OutOfTimeError. Orders alone, which are solved in one go, do not look at the clock.
+        with an OutOfTimeError. Orders with few edges, which take an instant, do not look at the
+        clock.
 
     Returns
     -------

@@ -299,6 +299,10 @@ class ProjectionCosts:
     most_sweeps: int = 160
     """Sweeps before maximum flow divides and conquers."""
 
+    clocked_edges: int = 20_000
+    """Edges from which a projection onto orders looks at the clock on its way, where there is a
+    limit. With fewer it is over within 0.05 s, which a limit allows for."""
+
     order_repairs: int = 8
     """Attempts of maximum flow to repair the blocks that the sweeps suggest."""
 
@@ -389,8 +393,8 @@ class ProjectionCosts:
     path_tolerance: float = 1e-13
     """Distance to the ball's surface, relative to the radius, at which the search ends."""
 
-    rows_at_once: int = 1024
-    """Dense rows whose length is computed at once, so that no second copy of all is made."""
+    entries_at_once: int = 1 << 16
+    """Of dense rows that are read several times at once: half a megabyte, which caches hold."""
 
     # ADMM: the same for every quadratic and every piece
 

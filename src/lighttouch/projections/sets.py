@@ -135,6 +135,13 @@ class FeasibleSet:
         """The nearest point to v; `warm` takes the `warm` of an earlier answer."""
         return in_words(self.constraints, lambda: self._nearest(v, warm))
 
+    def near(self, v: Vector) -> Vector | None:
+        """Some point of the set near v, at once; None where only a projection finds one."""
+        if not self.is_order:
+            return None
+        orders = self.lattice_orders if self.lattice_orders is not None else self.graph_orders
+        return None if orders is None else orders.near(v)
+
     def _nearest(self, v: Vector, warm: Any) -> Nearest:
         if self.has_curved_families:  # cutting planes speak of constraints themselves
             return self.method.nearest(v, warm)

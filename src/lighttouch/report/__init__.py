@@ -1,7 +1,19 @@
-"""The report: one HTML file that shows the proof, the accuracy and the shape of a trained model."""
+"""The report: one HTML file that shows where a trained model comes from, how good it is, what its
+rules cost and what it does; and the same as numbers.
+"""
 
 from lighttouch.report.accuracy import Accuracy, Data, accuracy
+from lighttouch.report.findings import Findings, examine
 from lighttouch.report.models import has_several_outputs, scale_note
 from lighttouch.report.page import write_report
 
-__all__ = ["Accuracy", "Data", "accuracy", "has_several_outputs", "scale_note", "write_report"]
+__all__ = [
+    "Accuracy",
+    "Data",
+    "Findings",
+    "accuracy",
+    "examine",
+    "has_several_outputs",
+    "scale_note",
+    "write_report",
+]

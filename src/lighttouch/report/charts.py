@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from lighttouch.report.markup import Markup, as_json, clipped, fill, joined, number
+from lighttouch.report.support import Support
 
 WIDTH, HEIGHT = 380, 230
 LEFT, RIGHT, TOP, BOTTOM = 62, 12, 12, 40
+STRIP = 38  # the histogram under a curve
 BAR = 20
 MOST_BARS = 14
 
@@ -23,23 +28,89 @@ class Series:
     y: Sequence[float]
 
 
+@dataclass(frozen=True)
+class Extras:
+    """What a chart may show besides lines: dots, whiskers (low, high) at the points of the first
+    line, the rows under the curve, and lines that are drawn thin and dashed (from this one on).
+    """
+
+    dots: bool = False
+    whiskers: Sequence[tuple[float, float]] = ()
+    support: Support | None = None
+    straight_from: int = 99
+
+
+NOTHING = Extras()
+
+
 def line_chart(
     title: str,
     x: Sequence[float],
     series: Sequence[Series],
     x_label: str,
     y_label: str,
-    dots: bool = False,
+    extras: Extras = NOTHING,
 ) -> Markup:
     """One or more lines over the same x."""
-    across = _Axis(min(x), max(x), LEFT, WIDTH - RIGHT)
+    support = extras.support
+    ends = (min(x), max(x)) if support is None else (support.edges[0], support.edges[-1])
+    across = Axis(float(ends[0]), float(ends[1]), LEFT, WIDTH - RIGHT)
     values = [value for each in series for value in each.y]
-    up = _Axis(min(values), max(values), HEIGHT - BOTTOM, TOP, padded=True)
+    values += [end for pair in extras.whiskers for end in pair]
+    up = Axis(min(values), max(values), HEIGHT - BOTTOM, TOP, padded=True)
     lines = [
-        _line(place, [(across(a), up(b)) for a, b in zip(x, each.y, strict=True)], dots)
+        _line(
+            place,
+            [(across(a), up(b)) for a, b in zip(x, each.y, strict=True)],
+            extras.dots and place < extras.straight_from,
+            place >= extras.straight_from,
+        )
         for place, each in enumerate(series)
     ]
-    data = {
+    below = STRIP if support is not None else 0
+    data = _points(x, across, series, up, x_label) | {"end": HEIGHT - BOTTOM + below}
+    if support is not None:
+        data["rows"] = _rows_near(support, x)
+    parts = [
+        Markup() if support is None else _strip(support, across),
+        _grid(across, up, below),
+        *lines,
+        _whiskers(extras.whiskers, x, across, up),
+        _labels(x_label, y_label, HEIGHT + below, below),
+    ]
+    return figure(title, joined(parts), HEIGHT + below, series, data)
+
+
+def histogram(
+    title: str, edges: Sequence[float], series: Sequence[Series], x_label: str, y_label: str
+) -> Markup:
+    """Bars between edges; several series lie over each other."""
+    across = Axis(edges[0], edges[-1], LEFT, WIDTH - RIGHT)
+    up = Axis(0.0, max(value for each in series for value in each.y) or 1.0, HEIGHT - BOTTOM, TOP)
+    middles = [0.5 * (a + b) for a, b in pairwise(edges)]
+    bars = [_steps(place, edges, each.y, across, up) for place, each in enumerate(series)]
+    data = _points(middles, across, series, up, x_label) | {"end": HEIGHT - BOTTOM}
+    parts = [_grid(across, up, 0), *bars, _labels(x_label, y_label, HEIGHT, 0)]
+    return figure(title, joined(parts), HEIGHT, series, data)
+
+
+def _steps(
+    place: int, edges: Sequence[float], heights: Sequence[float], across: Axis, up: Axis
+) -> Markup:
+    path = f"M{across(edges[0]):.1f} {up(0.0):.1f}"
+    for right, height in zip(edges[1:], heights, strict=True):
+        path += f"V{up(height):.1f}H{across(right):.1f}"
+    return fill(
+        '<g class="series s{place} steps" data-series="{place}"><path d="{path}"/></g>',
+        place=place,
+        path=path + f"V{up(0.0):.1f}Z",
+    )
+
+
+def _points(
+    x: Sequence[float], across: Axis, series: Sequence[Series], up: Axis, label: str
+) -> dict[str, Any]:
+    return {
         "x": [_short(v) for v in x],
         "px": [round(across(v), 1) for v in x],
         "series": [
@@ -50,32 +121,90 @@ def line_chart(
             }
             for each in series
         ],
-        "xl": x_label,
+        "xl": label,
     }
-    inside = joined([_grid(across, up), *lines, _labels(x_label, y_label, HEIGHT)])
-    return _figure(title, inside, HEIGHT, series, data)
 
 
-def _line(place: int, points: list[tuple[float, float]], dots: bool) -> Markup:
+def _rows_near(support: Support, x: Sequence[float]) -> list[int]:
+    """How many rows lie in the bar of each x."""
+    place = np.searchsorted(support.edges, x, side="right") - 1
+    return [int(each) for each in support.counts[np.clip(place, 0, support.counts.size - 1)]]
+
+
+def _strip(support: Support, across: Axis) -> Markup:
+    """The histogram under the curve; where it is thin, the plot is shaded."""
+    bottom, tallest = HEIGHT - BOTTOM + STRIP, max(1, int(support.counts.max()))
+    bars = []
+    for k, count in enumerate(support.counts.tolist()):
+        if count:
+            left, right = across(float(support.edges[k])), across(float(support.edges[k + 1]))
+            tall = max(1.0, (STRIP - 8) * count / tallest)
+            wide = max(0.8, right - left - 1.0)
+            bars.append(f"M{left + 0.5:.1f} {bottom}v-{tall:.1f}h{wide:.1f}v{tall:.1f}z")
+    shade = '<rect class="thin" x="{a:.1f}" y="{top}" width="{width:.1f}" height="{tall}"/>'
+    thin = joined(
+        fill(
+            shade,
+            a=across(low),
+            top=TOP,
+            width=across(high) - across(low),
+            tall=HEIGHT - BOTTOM - TOP,
+        )
+        for low, high, _ in support.runs()
+    )
+    return joined([thin, fill('<path class="support" d="{path}"/>', path="".join(bars))])
+
+
+def _whiskers(
+    ends: Sequence[tuple[float, float]], x: Sequence[float], across: Axis, up: Axis
+) -> Markup:
+    line = '<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}"/>'
+    return joined(
+        fill(line, x=across(at), low=up(low), high=up(high))
+        for at, (low, high) in zip(x, ends, strict=False)
+    )
+
+
+def _line(place: int, points: list[tuple[float, float]], dots: bool, plain: bool) -> Markup:
     circle = '<circle cx="{a:.1f}" cy="{b:.1f}" r="2.6"/>'
     return fill(
-        '<g class="series s{place}" data-series="{place}"><polyline points="{path}"/>{circles}</g>',
+        '<g class="series s{place}{look}" data-series="{place}"><polyline points="{path}"/>'
+        "{circles}</g>",
         place=place,
+        look=" plain" if plain else "",
         path=" ".join(f"{a:.1f},{b:.1f}" for a, b in points),
         circles=joined(fill(circle, a=a, b=b) for a, b in points if dots),
     )
 
 
-def bar_chart(title: str, names: Sequence[str], series: Series, y_label: str) -> Markup:
-    """One bar per category, the largest first."""
+def bar_chart(
+    title: str,
+    names: Sequence[str],
+    series: Series,
+    y_label: str,
+    counts: Sequence[int] = (),
+    few: float = 0.0,
+) -> Markup:
+    """One bar per category, the largest first; bars of fewer than `few` rows are pale."""
     order = sorted(range(len(names)), key=lambda place: -series.y[place])
     left_out = max(0, len(order) - MOST_BARS)
     kept = order if not left_out else order[: MOST_BARS // 2] + order[-(MOST_BARS // 2) :]
     shown = [series.y[place] for place in kept]
     height = TOP + BAR * len(kept) + BOTTOM
     low, high = min(0.0, *shown), max(0.0, *shown)
-    across = _Axis(low, high if high > low else low + 1.0, 128, WIDTH - RIGHT - 44)
-    bars = [_bar(row, names[place], series.y[place], across) for row, place in enumerate(kept)]
+    right = WIDTH - RIGHT - (96 if counts else 44)
+    across = Axis(low, high if high > low else low + 1.0, 128, right)
+    bars = [
+        _bar(
+            row,
+            names[place],
+            series.y[place],
+            across,
+            f"{counts[place]:,} rows" if counts else "",
+            bool(counts) and counts[place] < few,
+        )
+        for row, place in enumerate(kept)
+    ]
     note = f"; {left_out} in the middle are not shown" if left_out else ""
     label = fill(
         '<text class="label" x="{x:.0f}" y="{y}" text-anchor="middle">{words}</text>',
@@ -87,17 +216,20 @@ def bar_chart(title: str, names: Sequence[str], series: Series, y_label: str) ->
         "names": [names[place] for place in kept],
         "values": [_short(series.y[place]) for place in kept],
     }
-    return _figure(title, joined([*bars, label]), height, [series], data)
+    return figure(title, joined([*bars, label]), height, [series], data)
 
 
-def _bar(row: int, name: str, value: float, across: _Axis) -> Markup:
+def _bar(row: int, name: str, value: float, across: Axis, rows: str, pale: bool) -> Markup:
     a, b = sorted((across(0.0), across(value)))
     y = TOP + BAR * row
     return fill(
-        '<g class="bar" data-index="{row}"><rect x="{a:.1f}" y="{top}" width="{width:.1f}" '
-        'height="{height}" rx="2"/><text x="122" y="{y}" text-anchor="end">{name}</text>'
-        '<text class="value" x="{end:.1f}" y="{y}">{value}</text></g>',
+        '<g class="bar{look}" data-index="{row}"><rect x="{a:.1f}" y="{top}" '
+        'width="{width:.1f}" height="{height}" rx="2"/>'
+        '<text x="122" y="{y}" text-anchor="end">{name}</text>'
+        '<text class="value" x="{end:.1f}" y="{y}">{value}</text>'
+        '<text x="{far}" y="{y}" text-anchor="end">{rows}</text></g>',
         row=row,
+        look=" few" if pale else "",
         a=a,
         top=y + 3,
         width=max(b - a, 1),
@@ -106,10 +238,12 @@ def _bar(row: int, name: str, value: float, across: _Axis) -> Markup:
         name=clipped(name, 19),
         end=b + 4,
         value=number(value, 3),
+        far=WIDTH - 2,
+        rows=rows,
     )
 
 
-class _Axis:
+class Axis:
     """Values to places, with round ticks."""
 
     def __init__(
@@ -135,7 +269,7 @@ class _Axis:
         return [round(place * step, 12) for place in range(first, last + 1)]
 
 
-def _grid(across: _Axis, up: _Axis) -> Markup:
+def _grid(across: Axis, up: Axis, below: int) -> Markup:
     rule = '<line class="{look}" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>'
     word = '<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{tick}</text>'
     ends = {"left": LEFT, "right": WIDTH - RIGHT}
@@ -143,15 +277,19 @@ def _grid(across: _Axis, up: _Axis) -> Markup:
     for tick in up.ticks():
         y = up(tick)
         parts.append(fill(rule, ends, look="grid", y=y))
-        parts.append(fill(word, x=LEFT - 6, y=y + 3.5, anchor="end", tick=_tick(tick)))
+        parts.append(fill(word, x=LEFT - 6, y=y + 3.5, anchor="end", tick=short_tick(tick)))
     bottom = HEIGHT - BOTTOM
     for tick in across.ticks():
         x = across(tick)
-        parts.append(fill(word, x=x, y=bottom + 15, anchor="middle", tick=_tick(tick)))
-    return joined([*parts, fill(rule, ends, look="axis", y=bottom)])
+        parts.append(fill(word, x=x, y=bottom + below + 15, anchor="middle", tick=short_tick(tick)))
+    parts.append(fill(rule, ends, look="axis", y=bottom))
+    if below:
+        parts.append(fill(rule, ends, look="grid", y=bottom + below))
+        parts.append(fill(word, x=LEFT - 6, y=bottom + below - 4, anchor="end", tick="rows"))
+    return joined(parts)
 
 
-def _tick(value: float) -> str:
+def short_tick(value: float) -> str:
     if abs(value) >= 1e6 or (value and abs(value) < 1e-3):
         return f"{value:.3g}"
     if abs(value) >= 1e4:
@@ -159,20 +297,20 @@ def _tick(value: float) -> str:
     return f"{value:g}"
 
 
-def _labels(x_label: str, y_label: str, height: int) -> Markup:
+def _labels(x_label: str, y_label: str, height: int, below: int) -> Markup:
     return fill(
-        '<text class="label" x="{middle:.0f}" y="{below}" text-anchor="middle">{across}</text>'
+        '<text class="label" x="{middle:.0f}" y="{under}" text-anchor="middle">{across}</text>'
         '<text class="label" x="11" y="{half:.0f}" text-anchor="middle" '
         'transform="rotate(-90 11 {half:.0f})">{up}</text>',
         middle=(LEFT + WIDTH - RIGHT) / 2,
-        below=height - 8,
+        under=height - 8,
         across=clipped(x_label, 50),
-        half=(TOP + height - BOTTOM) / 2,
+        half=(TOP + height - below - BOTTOM) / 2,
         up=clipped(y_label, 32),
     )
 
 
-def _figure(
+def figure(
     title: str, inside: Markup, height: int, series: Sequence[Series], data: dict[str, Any]
 ) -> Markup:
     key = (

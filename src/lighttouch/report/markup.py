@@ -65,6 +65,8 @@ def number(value: float, digits: int = 4) -> str:
     """A number for people: thousands separated, few digits."""
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
+    if 10.0**digits <= abs(value) < 1e6:
+        return f"{value:,.0f}"
     return f"{value:,.{digits}g}" if 1e-4 <= abs(value) < 1e6 else f"{value:.{digits - 1}g}"
 
 
@@ -87,7 +89,37 @@ def table(
     return fill(
         "<div class='scroll'><table class='{look}'><thead><tr>{head}</tr></thead>"
         "<tbody>{body}</tbody></table></div>",
-        look="narrow" if narrow else "stacked",
+        look="stacked narrow" if narrow else "stacked",
         head=cells("<th{mark}>{cell}</th>", header),
         body=repeated("<tr>{each}</tr>", body),
+    )
+
+
+def soft(words: str) -> Markup:
+    """A paragraph in small letters; nothing where there are no words."""
+    return fill("<p class='soft'>{words}</p>", words=words) if words else Markup()
+
+
+def titled(title: str, inside: Markup, wide: bool = False) -> Markup:
+    """A card with a heading, of single or double width."""
+    return fill(
+        "<div class='card{look}'><h3>{title}</h3>{inside}</div>",
+        look=" wide" if wide else "",
+        title=title,
+        inside=inside,
+    )
+
+
+def cards(parts: Sequence[Markup]) -> Markup:
+    """Cards side by side."""
+    return fill("<div class='cards'>{parts}</div>", parts=joined(parts)) if parts else Markup()
+
+
+def section(title: str, inside: Markup, look: str = "") -> Markup:
+    """A part of the page with its heading."""
+    return fill(
+        "<section class='{look}'><h2>{title}</h2>{inside}</section>",
+        title=title,
+        inside=inside,
+        look=look,
     )

@@ -1,19 +1,27 @@
-"""What was asked and what training chose by itself, as lists of facts."""
+"""Where a model comes from and what training chose by itself, as lists of facts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from lighttouch.report.accuracy import Data
 from lighttouch.report.markup import Markup, fill, joined, number, repeated, text
 from lighttouch.report.models import (
     LatticeModel,
     LinearModel,
     Model,
     column_names,
+    is_classifier,
     is_lattice,
     is_linear,
 )
+
+
+class Text(str):
+    """Shown with its line breaks."""
 
 
 class Words(list[str]):
@@ -45,7 +53,58 @@ def _value(value: object) -> Markup:
             line=value.line,
             chips=repeated("<span class='chip'>{each}</span>", value.parts),
         )
+    if isinstance(value, Text):
+        return fill("<pre>{value}</pre>", value=Markup("\n".join(map(text, value.splitlines()))))
     return repeated("<code>{each}</code> ", value) if isinstance(value, Words) else text(value)
+
+
+def provenance(
+    model: Model, asked: Mapping[str, Any], data: Data, test: Data | None = None
+) -> Markup:
+    """Date, versions, seed, hashes, the rules' text and the command."""
+    record: Any = getattr(model, "training_record_", None)
+    libraries = {} if record is None else dict(record.libraries)
+    own = libraries.pop("lighttouch", "")
+    others = ", ".join(f"{name} {version}" for name, version in libraries.items())
+    shape = f"{len(data.X):,} of {data.X.shape[1]} columns"
+    command = asked.get("command")
+    rows: list[tuple[str, object]] = [
+        (
+            "trained",
+            None if record is None else record.created.replace("T", " ").rstrip("Z") + " UTC",
+        ),
+        ("lighttouch", own or None),
+        ("with", f"{others}; {platform.system()} {platform.machine()}" if others else None),
+        ("seed", asked.get("seed")),
+        ("data", asked.get("data")),
+        ("SHA-256 of the file", _code(asked.get("data_sha256"))),
+        ("SHA-256 as read", _code(None if record is None else record.data)),
+        ("training rows", shape),
+        ("held out", None if test is None else f"{test.name}: {len(test.X):,} rows"),
+        ("SHA-256 of that file", _code(asked.get("test_sha256"))),
+        ("SHA-256 of the model", _code(asked.get("model_sha256"))),
+        ("target", asked.get("target")),
+        ("task", asked.get("task")),
+        ("classes", _classes(model)),
+        ("rules", "; ".join(rule.rule for rule in model.constraint_report_.rules) or "none"),
+        ("rules file", Text(asked["rules"]) if asked.get("rules") else None),
+        ("command", Words(command.split(" ")) if command else None),
+    ]
+    return facts(rows)
+
+
+def _code(value: str | None) -> Words | None:
+    return Words([value]) if value else None
+
+
+def _classes(model: Model) -> str | None:
+    if not is_classifier(model):
+        return None
+    told = " and ".join(str(each) for each in model.classes_)
+    if len(model.classes_) == 2:
+        return f"{told}; rules are about {model.classes_[1]}"
+    ordered = hasattr(model, "thresholds_")
+    return f"{told}, in this order; rules are about exceeding each" if ordered else told
 
 
 def chosen(model: Model, seconds: float | None) -> Markup:

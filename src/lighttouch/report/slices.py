@@ -1,48 +1,68 @@
-"""What a model does along one column: on a typical row, on average, and in the column's own curve.
+"""What a model does along one column: on a typical row, on average, with the cell missing, and in
+the column's own curve.
 
 Predictions are the model's own, asked for rows of the user's table in which one column is replaced.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lighttouch.arrays import Floats, Indices
-from lighttouch.estimators.rules.shapes import ShapeConstraint
+from lighttouch.report.limits import LIMITS
 from lighttouch.report.models import (
     Model,
     column_names,
-    has_probabilities,
-    is_classifier,
     is_lattice,
     rules_on_scores,
 )
+from lighttouch.report.scales import Scale, scales_of
+from lighttouch.report.support import Support, drawn_range
+from lighttouch.report.words import Rule, rules_asked
 
-SAMPLE = 100
-EVENLY = 24
+
+@dataclass(frozen=True)
+class View:
+    """Predictions on one scale at the values of a column, one row per output: averaged over rows,
+    on a typical row, and averaged with the cell missing (None where no cell of training was).
+    """
+
+    scale: Scale
+    average: Floats
+    typical: Floats
+    missing: Floats | None
 
 
 @dataclass(frozen=True)
 class Slice:
-    """One column: values (or categories) and the predictions there."""
+    """One column: values (or categories), and the predictions there on one or two scales."""
 
     name: str
-    rules: list[str]
-    unit: str
-    log_odds: bool  # drawn on the score, because a rule about the column holds there only
+    place: int
+    rules: list[Rule]
     values: Floats
     categories: list[str] | None
-    average: Floats
-    typical: Floats
+    counts: Indices  # rows of each category; empty for numbers
+    support: Support
+    views: list[View]
     curve: tuple[Floats, Floats] | None  # keypoints and the column's own curve, in score units
 
     @property
+    def average(self) -> Floats:
+        """Of the first output, on the scale on which its rules hold."""
+        return np.asarray(self.views[0].average[0])
+
+    @property
+    def typical(self) -> Floats:
+        return np.asarray(self.views[0].typical[0])
+
+    @property
     def reach(self) -> float:
-        return float(np.ptp(self.average))
+        """How far the average moves, on the scale that users see."""
+        return float(np.ptp(self.views[-1].average, axis=1).max())
 
 
 @dataclass(frozen=True)
@@ -53,9 +73,10 @@ class Column:
     categories: list[Any] | None = None
 
 
-def columns_of(model: Model) -> list[Column]:
+def columns_of(model: Any) -> list[Column]:
     """A linear model's columns are all numbers."""
-    if not is_lattice(model):
+    known = getattr(model, "fitted_columns", None) if hasattr(model, "columns_") else None
+    if known is None and not is_lattice(model):
         return [Column(name) for name in column_names(model)]
     return [
         Column(each.name, list(each.categories) if each.categorical else None)
@@ -66,12 +87,20 @@ def columns_of(model: Model) -> list[Column]:
 class Rows:
     """The user's table: its rows as they are, and as numbers (categories as codes)."""
 
-    def __init__(self, model: Model, X: object) -> None:
+    def __init__(self, model: Any, X: object) -> None:
         self.model, self.columns = model, columns_of(model)
         self.table = X.to_pandas() if hasattr(X, "to_pandas") else X
         self.numbers: Floats = (
-            model.columns_.read(X) if is_lattice(model) else np.asarray(X, dtype=np.float64)
+            model.columns_.read(X)
+            if hasattr(model, "columns_")
+            else np.asarray(X, dtype=np.float64)
         )
+        self._rng = np.random.default_rng(0)
+
+    def some(self, most: int) -> Indices:
+        """So many rows, drawn at random."""
+        count = self.numbers.shape[0]
+        return np.sort(self._rng.choice(count, min(most, count), replace=False))
 
     def pick(self, chosen: Indices) -> Any:
         """Some rows, as a table of its own."""
@@ -101,29 +130,24 @@ class Rows:
             self.put(rows, place, np.full(count, middle))
         return rows
 
-    def predictions(self, rows: object, log_odds: bool) -> Floats:
-        if has_probabilities(self.model) and not log_odds:
-            return np.asarray(self.model.predict_proba(rows)[:, 1])
-        model = self.model
-        if is_classifier(model):
-            return np.asarray(model.decision_function(rows))
-        values = np.asarray(model.predict(rows))
-        return np.log(values) if log_odds else values
-
-    def unit(self, log_odds: bool) -> str:
-        if not is_classifier(self.model):
-            return "log-mean" if log_odds else "prediction"
-        kind = "probability" if has_probabilities(self.model) else "score"
-        return f"{'log-odds' if log_odds else kind} of {self.model.classes_[1]}"
+    def averages(self, chosen: Indices, put: dict[int, Floats], scale: Scale) -> Floats:
+        """The mean over the chosen rows with columns replaced: one row per output, one column per
+        value.
+        """
+        size = next(iter(put.values())).size
+        many = self.pick(np.repeat(chosen, size))
+        for place, values in put.items():
+            self.put(many, place, np.tile(values, chosen.size))
+        values = scale.values(many)
+        return np.asarray(values.reshape(chosen.size, size, values.shape[1]).mean(axis=0).T)
 
 
-def slices(model: Model, X: object) -> list[Slice]:
+def slices(model: Model, X: object, rules: list[Rule] | None = None) -> list[Slice]:
     """Columns with rules first, then by how much they matter."""
     rows = Rows(model, X)
-    rng = np.random.default_rng(0)
-    count = rows.numbers.shape[0]
-    chosen = np.sort(rng.choice(count, min(SAMPLE, count), replace=False))
-    found = [_slice(rows, place, chosen) for place in range(len(rows.columns))]
+    chosen = rows.some(LIMITS.sample)
+    asked = rules_asked(model) if rules is None else rules
+    found = [_slice(rows, place, chosen, asked) for place in range(len(rows.columns))]
     return sorted(found, key=lambda each: (not each.rules, -each.reach))
 
 
@@ -137,80 +161,64 @@ def _typical(values: Floats, categorical: bool) -> float:
     return float(np.quantile(present, 0.5, method="lower"))
 
 
-def _slice(rows: Rows, place: int, chosen: Indices) -> Slice:
-    column = rows.columns[place]
-    rules, log_odds = rules_of(rows.model, place, column.name)
+def _slice(rows: Rows, place: int, chosen: Indices, asked: list[Rule]) -> Slice:
+    column, cells = rows.columns[place], rows.numbers[:, place]
+    rules = [rule for rule in asked if place in rule.columns]
     shown = None if column.categories is None else [str(each) for each in column.categories]
     values = _grid(rows, place) if shown is None else np.arange(len(shown), dtype=np.float64)
-    many = rows.pick(np.repeat(chosen, values.size))
-    rows.put(many, place, np.tile(values, chosen.size))
-    one = rows.typical(values.size)
-    rows.put(one, place, values)
-    average = rows.predictions(many, log_odds).reshape(chosen.size, values.size).mean(axis=0)
+    scores = rules_on_scores(rows.model)
+    scales = scales_of(rows.model, any(rule.name in scores for rule in rules))
+    present = cells[~np.isnan(cells)]
+    counts = (
+        np.zeros(0, dtype=np.int64)
+        if shown is None
+        else np.bincount(present.astype(np.int64), minlength=len(shown))
+    )
     return Slice(
         column.name,
+        place,
         rules,
-        rows.unit(log_odds),
-        log_odds,
         values,
         shown,
-        average,
-        rows.predictions(one, log_odds),
+        counts,
+        Support.of(cells),
+        [_view(rows, place, values, chosen, scale) for scale in scales],
         _curve(rows.model, place),
     )
 
 
+def _view(rows: Rows, place: int, values: Floats, chosen: Indices, scale: Scale) -> View:
+    one = rows.typical(values.size)
+    rows.put(one, place, values)
+    missing = None
+    if np.isnan(rows.numbers[:, place]).any():
+        missing = rows.averages(chosen, {place: np.array([np.nan])}, scale)[:, 0]
+    average = rows.averages(chosen, {place: values}, scale)
+    return View(scale, average, scale.values(one).T, missing)
+
+
 def _grid(rows: Rows, place: int) -> Floats:
-    values = rows.numbers[:, place]
-    present = values[~np.isnan(values)]
+    cells = rows.numbers[:, place]
+    present = cells[~np.isnan(cells)]
     if present.size == 0:
         return np.zeros(1)
-    even = np.linspace(present.min(), present.max(), EVENLY)
+    low, high = drawn_range(present)
+    if present.min() == present.max():
+        return np.array([float(present.min())])
+    even = np.linspace(low, high, LIMITS.support_bins)
     own = _curve(rows.model, place)
-    return even if own is None else np.unique(np.concatenate([even, own[0]]))
+    if own is None:
+        return even
+    inside = own[0][(own[0] >= low) & (own[0] <= high)]
+    return np.unique(np.concatenate([even, inside]))
 
 
-def _curve(model: Model, place: int) -> tuple[Floats, Floats] | None:
-    """Keypoints and heights of the column's own curve, if the model has one."""
-    if not is_lattice(model) or (own := model.model_.calibrator_of(place)) is None:
+def _curve(model: Any, place: int) -> tuple[Floats, Floats] | None:
+    """Keypoints and heights of the column's own curve, if the model has one score with one."""
+    if not is_lattice(model) or model.parameters_.ndim != 1:
+        return None
+    if (own := model.model_.calibrator_of(place)) is None:
         return None
     keypoints = model.model_.terms[own].maps[0].keypoints
     theta = model.parameters_[model.model_.part(own)]
     return keypoints, theta[: keypoints.size]
-
-
-def rules_of(model: Model, place: int, name: str) -> tuple[list[str], bool]:
-    """What was asked of a column, in words, and whether a rule holds on the score only."""
-    signs = model.monotonic_cst
-    sign = (
-        0
-        if signs is None
-        else (
-            signs.get(name, signs.get(place, 0)) if isinstance(signs, dict) else int(signs[place])
-        )
-    )
-    words = [] if not sign else ["increasing" if sign > 0 else "decreasing"]
-    scores, on_score = rules_on_scores(model), False
-    listed = model.shape_constraints or []
-    for shape in listed if isinstance(listed, list | tuple) else [listed]:
-        if name in shape.columns or place in shape.columns:
-            only = scores.get(_label(shape, column_names(model)))
-            words.append(_in_words(shape) + (f", on the {only}" if only else ""))
-            on_score = on_score or only is not None
-    return words, on_score
-
-
-def _label(shape: ShapeConstraint, names: list[str]) -> str:
-    """What reports call the rule."""
-    told = (each if isinstance(each, str) else names[each] for each in shape.columns)
-    return f"{type(shape).__name__}({', '.join(told)})"
-
-
-def _in_words(shape: ShapeConstraint) -> str:
-    """As Python prints it, without quotes around names."""
-    given = [
-        str(getattr(shape, each.name))
-        for each in dataclasses.fields(shape)
-        if getattr(shape, each.name) != each.default
-    ]
-    return f"{type(shape).__name__}({', '.join(given)})"

@@ -96,6 +96,11 @@ class Accelerated(BaseSolver[AcceleratedState]):
     passes : int, default=None
         The most full gradients; None sets no limit.
 
+    Raises
+    ------
+    ValueError
+        If the tolerance is not a positive number.
+
     Examples
     --------
     >>> problem = lt.Problem(lt.EmpiricalRisk(np.eye(3), [3.0, 1.0, 2.0], l2=0.1), lt.ordering(3))

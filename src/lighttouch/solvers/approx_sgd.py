@@ -42,6 +42,12 @@ class ApproxSGD(AveragingSolver[SgdState]):
     batch : int, default=1
         Examples per step.
 
+    Raises
+    ------
+    ValueError
+        If a number is not positive where it must be, or `step_size` is neither a positive
+        number nor one of `InverseSqrt`, `InverseTime` and `AdaGrad`.
+
     Examples
     --------
     >>> import lighttouch as lt

@@ -69,6 +69,11 @@ class Automatic(BaseSolver[ChainState]):
     tolerance : float, default=1e-3
         Relative accuracy. CONVERGED is said only where a bound proves it.
 
+    Raises
+    ------
+    ValueError
+        If the tolerance is not a positive number.
+
     Examples
     --------
     >>> problem = lt.Problem(lt.EmpiricalRisk(np.eye(3), [3.0, 1.0, 2.0]), lt.ordering(3))

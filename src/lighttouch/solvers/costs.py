@@ -39,7 +39,8 @@ class SolverCosts:
     overtime: float = 0.1
     """Of the time limit that a projection just begun may still take. Budget."""
     final_projection_share: float = 0.2
-    """Of the time limit, beyond it, for the projection of the answer. Budget."""
+    """Of the time limit that is kept for the projection of an answer that needs one; where only a
+    projection finds a feasible point, as much again beyond it. Budget."""
     final_projection_seconds: float = 0.5
     """Seconds for it besides. Budget."""
     feasibility_tolerance: float = 1e-8
@@ -304,18 +305,6 @@ class SolverCosts:
     interior_rows: int = 100_000
     """Rules up to which a quadratic model is minimised by an interior point: each step adds them to
     the matrix that it factors."""
-    interior_steps: int = 60
-    """Of an interior point on one quadratic model. Budget; 10 to 25 are usual."""
-    interior_residual: float = 1e-7
-    """Of the equations of an interior point, relative. Tolerance."""
-    interior_lift: float = 0.1
-    """Slacks and multipliers to begin with, relative to the parameters."""
-    interior_share: float = 0.99
-    """Of the way to the boundary that a step goes."""
-    interior_shortest: float = 1e-8
-    """A step that counts as none: rows that leave no room between them."""
-    interior_least: float = 1e-9
-    """What slacks are relative to where all parameters are 0. Rounding."""
     model_large_tolerance: float = 0.01
     """Residuals of ADMM by pieces, relative to those by whole projections: its copies satisfy the
     rules together only in the limit."""

@@ -32,7 +32,6 @@ from lighttouch.interior.path import (
     dual_bounds,
     falling_lift,
     first_point,
-    repaired,
     step,
     worst_excess,
 )
@@ -45,6 +44,7 @@ from lighttouch.interior.program import (
     row_maxima,
     with_rows,
 )
+from lighttouch.interior.repair import repaired
 from lighttouch.interior.statement import least_bends, objection_to, program_of
 from lighttouch.interior.systems import System
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
@@ -105,6 +105,11 @@ class CuttingPlanes(BaseSolver[CuttingPlanesState]):
     ----------
     tolerance : float, default=1e-3
         Relative gap to the optimum at which the run ends.
+
+    Raises
+    ------
+    ValueError
+        If the tolerance is not a positive number.
 
     Examples
     --------
@@ -416,13 +421,10 @@ class _Found:
         return np.asarray(self.centre + self.units.parameters(self.inner.x))
 
     def points(self) -> Iterator[tuple[Vector, Vector]]:
-        """x and slopes: the end, and with slopes that leave nothing over, in two ways."""
+        """x and slopes: the end, and with slopes that leave nothing over."""
         yield self._read(self.inner)
-        for settle in (False, True):
-            try:
-                yield self._read(repaired(self.system, self.inner, 0.0, settle))
-            except RuntimeError:  # singular
-                continue
+        for point in repaired(self.system, self.inner, 0.0):
+            yield self._read(point)
 
     def _read(self, point: Point) -> tuple[Vector, Vector]:
         at = point.times(self.units)

@@ -92,6 +92,11 @@ class OnlineFrankWolfe(FrankWolfeSolver[FrankWolfeState]):
     batch : int, default=1
         New examples per step.
 
+    Raises
+    ------
+    ValueError
+        If `memory` is unknown, or a number is not positive.
+
     Examples
     --------
     >>> import lighttouch as lt

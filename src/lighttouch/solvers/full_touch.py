@@ -44,6 +44,12 @@ class FullTouch(AveragingSolver[SgdState]):
         number of constraints. For one family of linear constraints, not aggregated, and not in a
         ball.
 
+    Raises
+    ------
+    ValueError
+        If a number is not positive where it must be, or `step_size` is neither a positive
+        number nor one of `InverseSqrt`, `InverseTime` and `AdaGrad`.
+
     Examples
     --------
     >>> import lighttouch as lt

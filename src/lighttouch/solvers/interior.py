@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +53,11 @@ class InteriorPoint(BaseSolver[InteriorState]):
         Relative gap at which a point may be called optimal.
     near : bool, default=False
         Whether the start is near the optimum, so that the path begins there.
+
+    Raises
+    ------
+    ValueError
+        If the tolerance is not a positive number.
 
     Examples
     --------
@@ -132,6 +137,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
         at = state.point.times(current.units)
         state.x = at.x
         self._look(problem, model, current, state, at)
+        enough = state.best_objective - self.tolerance * state.scale
+        if state.ended and state.best is not None and state.proven < enough <= state.bound:
+            self._repair(model, current, state, enough)  # near the optimum, but not proven
 
     def _look(
         self, problem: Problem, model: Model, current: Round, state: InteriorState, at: Point
@@ -158,8 +166,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if feasible and everything and value < state.best_objective:
             self._keep(model, current, state, at, value)
         nearly = min(gap, at.products + left) if state.searching else gap
-        if feasible and not everything and nearly <= state.goal * scale:
-            return self._grow(problem, model, current, state, at, value)
+        reached = feasible and nearly <= state.goal * scale
+        if not everything and (reached or self._early(model, state)):
+            return self._grow(problem, model, current, state, at, value if feasible else math.inf)
         if state.best is not None and state.gap <= state.last_goal * state.scale:
             state.ended = True
             return
@@ -172,6 +181,12 @@ class InteriorPoint(BaseSolver[InteriorState]):
         done = at.products == 0.0 and bool(np.any(program.below | program.above))
         if done or state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps:
             self._give_up(state)
+
+    def _early(self, model: Model, state: InteriorState) -> bool:
+        """Whether to look for more dense rows before the round has reached its goal."""
+        is_near = state.near is not None or state.rounds > 0
+        enough = state.steps >= INTERIOR.dense_steps
+        return state.searching and enough and is_near and model.rows.any_dense
 
     def _worth_proving(self, state: InteriorState, value: float, scale: float) -> float:
         """The likely bound from which a proof is tried: a much smaller gap, or the first one within
@@ -213,18 +228,22 @@ class InteriorPoint(BaseSolver[InteriorState]):
         at: Point,
         value: float,
     ) -> None:
-        """Rows that the point breaks join the working set; without any it is a candidate."""
+        """Rows that the point breaks join the working set; without any it is a candidate, if its
+        value is finite (it keeps the rows of the working set).
+        """
         enough, searching = state.last_goal, state.searching
         state.steps, state.waited = 0, 0
+        state.rounds += 1
         state.least_merit = state.least_gap = math.inf
         broken = np.setdiff1d(model.rows.broken(at.x), state.rows)
         cuts = cuts_at(model.curved, at.x, INTERIOR.cuts_per_round)
         if broken.size + cuts.count == 0:
             if value < state.best_objective:
                 self._keep(model, current, state, at, value)
-            state.ended = state.goal <= enough or state.gap <= enough * state.scale
-        elif state.last_rounds >= INTERIOR.last_rounds and self._nearest_will_do(
-            problem, model, current, state, at
+            done = state.goal <= enough or state.gap <= enough * state.scale
+            state.ended = done and math.isfinite(value)
+        elif broken.size <= INTERIOR.nearly_none * state.rows.size and self._feasible_will_do(
+            problem, model, current, state, at, value
         ):
             state.ended = True
             return
@@ -239,19 +258,55 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if broken.size + cuts.count <= INTERIOR.few_new * state.rows.size or not broken.size:
             state.goal = max(state.goal * INTERIOR.goal_shrink, enough)
 
-    def _nearest_will_do(
-        self, problem: Problem, model: Model, current: Round, state: InteriorState, at: Point
+    def _feasible_will_do(
+        self,
+        problem: Problem,
+        model: Model,
+        current: Round,
+        state: InteriorState,
+        at: Point,
+        value: float,
     ) -> bool:
-        """Whether the nearest feasible point is good enough: where rows are broken along directions
-        in which the objective is flat, no further round is needed.
+        """Whether a feasible point near this one is good enough, so that no further round is
+        needed: one between this point and the start, or the nearest one after many rounds (rows
+        are broken along directions in which the objective is flat).
         """
-        nearest = feasible_set(problem.constraints, problem.domain).nearest(at.x).w
-        value = problem.objective.value(nearest)
-        if value - state.bound <= self.tolerance * max(abs(value), TINY):
-            self._keep(model, current, state, at, value)
-            state.best = nearest
-            return True
+        if value - state.bound > self.tolerance * max(abs(value), TINY):
+            return False
+        for found in self._feasible_near(problem, state, at.x):
+            value = problem.objective.value(found)
+            if value - state.bound <= self.tolerance * max(abs(value), TINY):
+                self._keep(model, current, state, at, value)
+                state.best = found
+                return True
         return False
+
+    def _feasible_near(self, problem: Problem, state: InteriorState, x: Vector) -> Iterator[Vector]:
+        inside = self._towards_start(problem, state, x)
+        if inside is not None:
+            yield inside
+        if state.last_rounds >= INTERIOR.last_rounds:
+            yield feasible_set(problem.constraints, problem.domain).nearest(x).w
+
+    def _towards_start(self, problem: Problem, state: InteriorState, x: Vector) -> Vector | None:
+        """The point moved towards the start until it breaks no row, where the start breaks none:
+        constraints are convex. None where that would be far.
+        """
+        if problem.constraints.members > INTERIOR.most_multipliers:
+            return None
+        here, there = problem.constraints.values(x), problem.constraints.values(state.start)
+        broken = np.flatnonzero(here > 0.0)
+        if there.max(initial=0.0) > 0.0 or np.any(there[broken] == 0.0):
+            return None
+        share = float((here[broken] / (here[broken] - there[broken])).max(initial=0.0))
+        if share > INTERIOR.most_towards_start:
+            return None
+        share = min(1.0, share * (1.0 + COSTS.nearly_feasible))
+        found = x + share * (state.start - x)
+        inside = problem.domain.project(found)
+        size = max(1.0, float(np.abs(found).max(initial=0.0)))
+        apart = float(np.abs(inside - found).max(initial=0.0))
+        return np.asarray(inside) if apart <= COSTS.nearly_feasible * size else None
 
     def _give_up(self, state: InteriorState) -> None:
         """Once more, in another basis and from farther inside; then the end."""
@@ -272,6 +327,10 @@ class InteriorPoint(BaseSolver[InteriorState]):
         gap = state.best_objective - state.proven
         proven = state.best is not None and gap <= self.tolerance * state.scale
         return Status.CONVERGED if proven else Status.STALLED
+
+    def is_content(self, state: InteriorState) -> bool:
+        """Whether no other solver would find a better point, proven or not."""
+        return state.best is not None and state.gap <= self.tolerance * state.scale
 
     def solution(self, state: InteriorState) -> Vector:
         return state.w

@@ -26,7 +26,6 @@ from lighttouch.interior.path import (
     falling_lift,
     first_point,
     point_near,
-    repaired,
     step,
 )
 from lighttouch.interior.program import (
@@ -37,6 +36,7 @@ from lighttouch.interior.program import (
     with_rows,
     with_rows_scaled,
 )
+from lighttouch.interior.repair import repaired
 from lighttouch.interior.statement import least_bends, program_of
 from lighttouch.interior.systems import System
 from lighttouch.problem import Problem
@@ -70,6 +70,7 @@ class InteriorState(SolverState):
     earlier: Earlier | None = None  # a point of this round or the one before to go on from
     repaired_at: float = math.inf  # the complementarity at which a bound was last repaired
     last_rounds: int = 0  # that began with rows still broken, at the last goal
+    rounds: int = 0
     attempt: int = 0
     steps: int = 0  # of this round
     waited: int = 0
@@ -95,6 +96,13 @@ class InteriorState(SolverState):
     def searching(self) -> bool:
         """Whether rounds are still about finding rows."""
         return self.goal > self.last_goal
+
+    @property
+    def lift(self) -> float:
+        """Added to the diagonal of P where rows are left out; it falls with the goal."""
+        if not self.searching:
+            return COSTS.last_lift
+        return max(COSTS.last_lift, COSTS.searching_lift * math.sqrt(self.goal))
 
     @property
     def gap(self) -> float:
@@ -124,7 +132,9 @@ class Arithmetic:
         return orthonormal_basis(program)
 
     def lifted(self, P: Matrix, lift: float) -> Matrix:
-        return P + lift * sparse.identity(P.shape[0])
+        if sparse.issparse(P):
+            return P + lift * sparse.identity(P.shape[0], format="csr")
+        return P + np.diag(np.full(P.shape[0], lift))
 
     def system(self, program: Program) -> System:
         return choose_system(program)[0]
@@ -240,7 +250,7 @@ class Round:
         if by.margin:
             inner = tightened(inner, by.margin)
         if some:
-            lift = COSTS.searching_lift if state.searching else COSTS.last_lift
+            lift = state.lift
             inner = replace(inner, P=by.lifted(inner.P, lift))
         return cls(program, taken, inner, units, by.system(inner), lift, cuts.count)
 
@@ -298,12 +308,9 @@ class Round:
         return np.delete(ids, idle)
 
     def repaired(self, at: Point) -> Iterator[Point]:
-        """The point with slopes that leave nothing over, in two ways, in units of the problem."""
-        for settle in (False, True):
-            try:
-                yield repaired(self.system, at, self.lift, settle).times(self.units)
-            except RuntimeError:  # singular
-                continue
+        """The point with slopes that leave nothing over, in units of the problem."""
+        for point in repaired(self.system, at, self.lift):
+            yield point.times(self.units)
 
 
 def tightened(program: Program, margin: float) -> Program:
@@ -318,7 +325,7 @@ def round_of(problem: Problem, model: Model, state: InteriorState) -> Round:
     and numbers, and whoever resumes it makes the round again.
     """
     kept: dict[int, Round] = prepared(problem, ("latest round", id(model)), dict)
-    way = [state.searching, state.attempt]
+    way = [state.lift, state.attempt]
     parts = (state.rows, state.cuts.slopes, state.cuts.right, np.array(way))
     key = hash(tuple(part.tobytes() for part in parts))
     if key not in kept:

@@ -146,6 +146,12 @@ class PracticalLightTouch(AveragingSolver[SgdState]):
         Whether the three gradients are weighed by counted operations, so that runs can be repeated,
         or by measured seconds, as in the paper.
 
+    Raises
+    ------
+    ValueError
+        If a number is not positive where it must be, or `step_size` is neither a positive
+        number nor one of `InverseSqrt`, `InverseTime` and `AdaGrad`.
+
     Examples
     --------
     >>> import lighttouch as lt

@@ -36,6 +36,11 @@ class MidTouch(AveragingSolver[SgdState]):
     batch : int, default=1
         Examples per step.
 
+    Raises
+    ------
+    ValueError
+        If a number is negative, or not positive where it must be.
+
     Examples
     --------
     >>> import lighttouch as lt

@@ -49,6 +49,14 @@ class ProjectedSGD(AveragingSolver[ProjectedState]):
         as a `Projected`. None, the default, is `lighttouch.project`, started from the multipliers
         of the projection before.
 
+    Raises
+    ------
+    ValueError
+        If a number is not positive where it must be, or `step_size` is neither a positive
+        number nor one of `InverseSqrt`, `InverseTime` and `AdaGrad`.
+    TypeError
+        If `projection` is not a function.
+
     Examples
     --------
     >>> import lighttouch as lt

@@ -6,9 +6,11 @@ a number for an objective, and a vector for a bound, so that the driver holds no
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -17,6 +19,7 @@ from lighttouch import losses
 from lighttouch.arrays import Vector
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
+from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks
 from lighttouch.projections.splitting import cholesky_solver
 from lighttouch.running import prepared
 from lighttouch.solvers.bounds import DualSums, Normal, bound_of_sums, dual_sums
@@ -37,6 +40,17 @@ Solve = Callable[[Vector, Vector], Vector]
 class SummedModel(QuadraticModel):
     """A model that is known by its matrix only."""
 
+    @cached_property
+    def matrix(self) -> Vector | BlockDiagonal | None:
+        assert self.squares is not None
+        if len(self.blocks) == 1:
+            total = np.array(self.squares)
+            entries = self.penalty.tocoo()
+            np.add.at(total, (entries.row, entries.col), entries.data)
+            return total
+        parts = ((here, self.squares[here, here]) for _, here in self.blocks)
+        return BlockDiagonal(tuple(parts)).plus(self.penalty)
+
     def hessian_of_losses(self, w: Vector) -> Vector:
         assert self.squares is not None
         return np.asarray(self.squares @ w)
@@ -52,9 +66,25 @@ def shard_model(risk: ShardedRisk, w: Vector, width: float) -> QuadraticModel:
         squares, c = risk.mean(model_part, w, width)
     if template.roughness.shape[0]:
         c = c + template.roughness.T @ template.roughness_target
-    whole = ((slice(0, 0), slice(0, risk.dimension)),)
+    blocks = prepared(risk, "blocks", lambda: common_blocks(risk))
     none = np.zeros(0)
-    return SummedModel(None, None, none, template.penalty_matrix, c, True, whole, squares)
+    return SummedModel(None, None, none, template.penalty_matrix, c, True, blocks, squares)
+
+
+def common_blocks(risk: ShardedRisk) -> Blocks:
+    """Ranges of parameters that no example connects; of rows nothing is said. Only examples with
+    levels of their own are asked: several quantiles are as many models.
+    """
+    cuts = {0}
+    if np.ndim(risk.template.loss_row.level):
+        known = [set(found) for found in risk.each(cuts_part) if found is not None]
+        cuts |= set.intersection(*known)
+    ends = [*sorted(cuts), risk.dimension]
+    return tuple((slice(0, 0), slice(*pair)) for pair in itertools.pairwise(ends))
+
+
+def cuts_part(part: EmpiricalRisk) -> list[int]:
+    return [int(here.start) for _, here in row_blocks(part.X, part.penalty_matrix)]
 
 
 def model_part(part: EmpiricalRisk, w: Vector, width: float) -> tuple[Vector, Vector]:

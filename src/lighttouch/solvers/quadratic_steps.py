@@ -27,6 +27,7 @@ from lighttouch import losses
 from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
+from lighttouch.interior.quadratic import quadratic_minimum
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
@@ -44,7 +45,6 @@ from lighttouch.running import one_blas_thread, prepared, seconds_left
 from lighttouch.solvers.base import BaseSolver
 from lighttouch.solvers.bounds import fenchel_bound
 from lighttouch.solvers.costs import COSTS
-from lighttouch.solvers.quadratic_interior import interior_minimum
 from lighttouch.solvers.quadratic_model import (
     SQUARES,
     QuadraticModel,
@@ -82,6 +82,11 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
     ----------
     tolerance : float, default 1e-6
         Relative gain of a step below which the kinks' rounding is narrowed, or the run ends.
+
+    Raises
+    ------
+    ValueError
+        If the tolerance is not a positive number.
 
     Examples
     --------
@@ -315,7 +320,7 @@ def _by_interior(
     if not np.isfinite(free).all():
         return None
     A = sparse.csr_matrix(rows.A)
-    found = interior_minimum(matrix, model.c, A, rows.b, free, tolerance**2)
+    found = quadratic_minimum(matrix, model.c, A, rows.b, free, tolerance**2)
     if found is None:
         return None
     at = state.splitting

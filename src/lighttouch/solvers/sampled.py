@@ -85,6 +85,11 @@ class SampledAdaGrad(BaseSolver[SampledState]):
     step_size : float, default=None
         AdaGrad's eta; None finds it by short trials.
 
+    Raises
+    ------
+    ValueError
+        If the tolerance is not a positive number.
+
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(2000, 3))

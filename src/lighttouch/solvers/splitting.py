@@ -96,6 +96,11 @@ class AlternatingDirections(BaseSolver[DirectionsState]):
     tolerance : float, default=1e-3
         Relative gap at which the run ends.
 
+    Raises
+    ------
+    ValueError
+        If the tolerance is not a positive number.
+
     Examples
     --------
     >>> rules = lt.lattice.dominance([3] * 8, 0, 1)

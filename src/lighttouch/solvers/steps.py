@@ -17,6 +17,11 @@ class InverseSqrt:
     eta : float
         The first step; positive.
 
+    Raises
+    ------
+    ValueError
+        If `eta` is not a positive number.
+
     Examples
     --------
     >>> import lighttouch as lt
@@ -38,6 +43,11 @@ class InverseTime:
     ----------
     eta : float
         The first step; positive. In theory 1 / strong_convexity.
+
+    Raises
+    ------
+    ValueError
+        If `eta` is not a positive number.
 
     Examples
     --------
@@ -62,6 +72,11 @@ class AdaGrad:
     ----------
     eta : float
         The length of a coordinate's first step; positive.
+
+    Raises
+    ------
+    ValueError
+        If `eta` is not a positive number.
 
     Examples
     --------

@@ -13,7 +13,6 @@ from lighttouch.constraints.base import RecordConstraints
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.opposites import opposite_rows
 from lighttouch.projections.curved.cutting_planes import Part
-from lighttouch.running import prepared
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +77,8 @@ class Rows:
 
     def _dense(self, family: RecordConstraints) -> bool:
         """Whether each row of it is about nearly all parameters, and expensive."""
-        return family.most_entries > COSTS.dense_row * self.dimension > COSTS.small_dimension
+        many = self.dimension > COSTS.dense_dimension
+        return many and family.most_entries > COSTS.dense_row * self.dimension
 
     @property
     def any_dense(self) -> bool:
@@ -142,7 +142,7 @@ def _worst(family: RecordConstraints, w: Vector, most: int) -> Indices:
         return family.worst(w, most)
     excess = A @ w - family.b  # type: ignore[attr-defined]
     excess = np.abs(excess) if np.any(family.is_equality) else excess
-    excess = excess / prepared(family, "row scales", family.row_scales)
+    excess = excess / family.row_scales()
     found = np.flatnonzero(excess > 0.0)
     if found.size > most:
         found = found[np.argpartition(-excess[found], most)[:most]]

@@ -24,6 +24,11 @@ def full_step_size(constants: Constants, iterations: int) -> float:
     float
         eta = D_w / ((G_f + gamma G_g) sqrt(T)).
 
+    Raises
+    ------
+    ValueError
+        If a count is not positive, or the failure probability not strictly between 0 and 1.
+
     Examples
     --------
     >>> constants = lt.theory.Constants(
@@ -66,6 +71,11 @@ def full_bound(constants: Constants, iterations: int, failure_probability: float
     float
         With probability 1 - delta, h(average) - h(w*) is at most this.
 
+    Raises
+    ------
+    ValueError
+        If a count is not positive, or the failure probability not strictly between 0 and 1.
+
     Examples
     --------
     >>> constants = lt.theory.Constants(
@@ -95,6 +105,11 @@ def light_step_size(constants: Constants, iterations: int) -> float:
     -------
     float
         eta = sqrt((1 + ln m) / T) D_w / (G_f + gamma G_g + gamma L_g D_w).
+
+    Raises
+    ------
+    ValueError
+        If a count is not positive, or the failure probability not strictly between 0 and 1.
 
     Examples
     --------
@@ -131,6 +146,11 @@ def light_constraint_batch(
     -------
     int
         How many constraints each iteration checks; above m, FullTouch is the better choice.
+
+    Raises
+    ------
+    ValueError
+        If a count is not positive, or the failure probability not strictly between 0 and 1.
 
     Examples
     --------
@@ -186,6 +206,11 @@ def light_bound(
     -------
     float
         With probability 1 - delta, h(average) - h(w*) is at most this.
+
+    Raises
+    ------
+    ValueError
+        If a count is not positive, or the failure probability not strictly between 0 and 1.
 
     Examples
     --------
@@ -250,6 +275,11 @@ def staleness_bound(
     float
         With probability 1 - delta, no remembered violation is older than so many iterations.
 
+    Raises
+    ------
+    ValueError
+        If a count is not positive, or the failure probability not strictly between 0 and 1.
+
     Examples
     --------
     >>> round(lt.theory.staleness_bound(1000, 100, 10_000), 1)
@@ -277,6 +307,11 @@ def mid_weight_step_size(constants: Constants) -> float:
     -------
     float
         eta = lambda / (2 gamma^2 L_g^2).
+
+    Raises
+    ------
+    ValueError
+        If `strong_convexity` was not given.
 
     Examples
     --------
@@ -309,6 +344,11 @@ def mid_bound(constants: Constants, first_phase: int, second_phase: int) -> floa
     -------
     float
         E ||average - w*||^2 after T_1 and T_2 iterations is at most this.
+
+    Raises
+    ------
+    ValueError
+        If a count is not positive, or `strong_convexity` was not given.
 
     Examples
     --------

@@ -39,6 +39,11 @@ class Constants:
     strong_convexity : float, optional
         lambda, the strong convexity of the objective; MidTouch needs it.
 
+    Raises
+    ------
+    ValueError
+        If a number is not positive, or neither `penalty` nor `boundary_gradient` is given.
+
     Examples
     --------
     >>> constants = lt.theory.Constants(

@@ -28,6 +28,11 @@ def boundary_gradient(interior_value: float, diameter: float) -> float:
     float
         rho = -g(v) / D_w for the strictly feasible point v.
 
+    Raises
+    ------
+    ValueError
+        If `interior_value` is not negative, or the diameter not positive.
+
     Examples
     --------
     >>> lt.theory.boundary_gradient(-0.5, diameter=2.0)
@@ -58,6 +63,11 @@ def box_boundary_gradient(dimension: int) -> float:
     float
         1 / sqrt(d).
 
+    Raises
+    ------
+    ValueError
+        If a number is not positive.
+
     Examples
     --------
     >>> lt.theory.box_boundary_gradient(4)
@@ -82,6 +92,11 @@ def ordering_boundary_gradient(dimension: int) -> float:
     -------
     float
         sqrt(6 / (m (m + 1) (m + 2))).
+
+    Raises
+    ------
+    ValueError
+        If a number is not positive.
 
     Examples
     --------
@@ -108,6 +123,11 @@ def linear_boundary_gradient(radius: float, smallest_bound: float) -> float:
     -------
     float
         min b / (2 r).
+
+    Raises
+    ------
+    ValueError
+        If a number is not positive.
 
     Examples
     --------
@@ -139,6 +159,11 @@ def penalty_above(
     -------
     float
         A penalty, `margin` above the least one that is proven to suffice.
+
+    Raises
+    ------
+    ValueError
+        If a number is not positive.
 
     Examples
     --------
@@ -175,6 +200,11 @@ def penalty_from_interior_point(
     float
         A penalty, `margin` above the least one that is proven to suffice.
 
+    Raises
+    ------
+    ValueError
+        If a number is not positive.
+
     Examples
     --------
     >>> lt.theory.penalty_from_interior_point(-1.0, diameter=2.0, objective_lipschitz=1.0)
@@ -201,6 +231,11 @@ def box_penalty(
     -------
     float
         A penalty, `margin` above the least one that is proven to suffice.
+
+    Raises
+    ------
+    ValueError
+        If a number is not positive.
 
     Examples
     --------
@@ -231,6 +266,11 @@ def ordering_penalty(
     float
         A penalty, `margin` above the least one that is proven to suffice.
 
+    Raises
+    ------
+    ValueError
+        If a number is not positive.
+
     Examples
     --------
     >>> lt.theory.ordering_penalty(2, objective_lipschitz=1.0)
@@ -259,6 +299,11 @@ def linear_penalty(
     -------
     float
         A penalty, `margin` above the least one that is proven to suffice.
+
+    Raises
+    ------
+    ValueError
+        If a number is not positive.
 
     Examples
     --------
@@ -290,6 +335,11 @@ def distance_to_feasible(
     -------
     float
         suboptimality / (gamma rho - L_f).
+
+    Raises
+    ------
+    ValueError
+        If the penalty is too small for the guarantee.
 
     Examples
     --------

@@ -194,6 +194,11 @@ def plan_full(constants: Constants, epsilon: float, failure_probability: float =
     Plan
         Iterations and hyperparameters that are proven to suffice.
 
+    Raises
+    ------
+    ValueError
+        If epsilon is not positive, or so small that the iterations cannot be counted.
+
     Examples
     --------
     >>> constants = lt.theory.Constants(
@@ -237,6 +242,11 @@ def plan_light(constants: Constants, epsilon: float, failure_probability: float 
     -------
     Plan
         Iterations and hyperparameters that are proven to suffice.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is not positive, or so small that the iterations cannot be counted.
 
     Examples
     --------
@@ -320,6 +330,11 @@ def plan_mid(constants: Constants, epsilon: float) -> Plan:
     -------
     Plan
         Iterations of both phases and hyperparameters that are proven to suffice.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is not positive, or so small that the iterations cannot be counted.
 
     Examples
     --------

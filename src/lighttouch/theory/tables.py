@@ -36,6 +36,11 @@ class Sizes:
     oracle_ratio : float, optional
         nu, for LLO-FW only.
 
+    Raises
+    ------
+    ValueError
+        If a number is not positive.
+
     Examples
     --------
     >>> sizes = lt.theory.Sizes(constraints=1000, penalty=1.0, diameter=1.0, epsilon=0.1)
@@ -189,6 +194,11 @@ def iterations_table(algorithm: str, sizes: Sizes) -> float | None:
     float or None
         The number; None for LLO-FW if `dimension` or `oracle_ratio` is not given.
 
+    Raises
+    ------
+    ValueError
+        If the table has no such algorithm.
+
     Examples
     --------
     >>> sizes = lt.theory.Sizes(constraints=1000, penalty=1.0, diameter=1.0, epsilon=0.1)
@@ -213,6 +223,11 @@ def checks_table(algorithm: str, sizes: Sizes) -> float | str:
     -------
     float or str
         The number, or what the algorithm does instead where the table says N/A.
+
+    Raises
+    ------
+    ValueError
+        If the table has no such algorithm.
 
     Examples
     --------

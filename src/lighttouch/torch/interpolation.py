@@ -7,6 +7,7 @@ traced; otherwise gradients are written out, which keeps less in memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -26,16 +27,52 @@ def simplex(x: Tensor, theta: Tensor, tops: Tensor, strides: Tensor) -> Tensor:
     return found
 
 
-def hypercube(x: Tensor, theta: Tensor, tops: Tensor, strides: Tensor) -> Tensor:
-    """... by all 2^d corners of its cell: some rows after the other, made again for gradients."""
-    at_once = max(1, COSTS.chunk_entries >> int(tops.numel()))
+def hypercube(
+    x: Tensor, theta: Tensor, tops: Tensor, strides: Tensor, sizes: tuple[int, ...]
+) -> Tensor:
+    """... by all 2^d corners of its cell: as a product of matrices where the lattice has few
+    vertices beside them, else corner by corner.
+    """
+    corners = 2 ** len(sizes)
+    if theta.numel() <= COSTS.vertices_per_corner * corners:
+        return _by_halves(x, theta, tops, sizes)
+    at_once = max(1, COSTS.chunk_entries // corners)
     if torch.compiler.is_compiling() or x.shape[0] <= at_once:
         return _multilinear(x, theta, tops, strides)
-    parts = [
+    parts = [  # some rows after the other, made again for gradients
         checkpoint(_multilinear, part, theta, tops, strides, use_reentrant=False)
         for part in torch.split(x, at_once)
     ]
     return torch.cat(parts)
+
+
+def _by_halves(x: Tensor, theta: Tensor, tops: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """sum over a, b of u_a theta_ab v_b: a row's weights are products of those of the first
+    features, u, and of the last, v.
+    """
+    cell, fractions = _located(x, tops)
+    whole = math.prod(sizes)
+    middle = min(
+        range(1, len(sizes) + 1),
+        key=lambda k: math.prod(sizes[:k]) + whole // math.prod(sizes[:k]),
+    )
+    first = _weights(cell[:, :middle], fractions[:, :middle], sizes[:middle])
+    last = _weights(cell[:, middle:], fractions[:, middle:], sizes[middle:])
+    return ((first @ theta.reshape(first.shape[1], last.shape[1])) * last).sum(dim=-1)
+
+
+def _weights(cell: Tensor, fractions: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Of every vertex of a grid, for each row: products of the two that are not 0 per feature."""
+    weights = torch.ones_like(fractions.new_empty(fractions.shape[0], 1))
+    for feature, size in enumerate(sizes):
+        share = fractions[:, feature : feature + 1]
+        own = torch.cat([1.0 - share, share], dim=1)
+        if size > 2:
+            place = cell[:, feature : feature + 1]
+            none = torch.zeros_like(share).expand(-1, size)
+            own = none.scatter(1, torch.cat([place, place + 1], dim=1), own)
+        weights = (weights[:, :, None] * own[:, None, :]).reshape(share.shape[0], -1)
+    return weights
 
 
 def _located(x: Tensor, tops: Tensor) -> tuple[Tensor, Tensor]:

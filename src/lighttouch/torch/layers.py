@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import lighttouch.lattice as grid
+from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import DataError
 from lighttouch.lattice import Lattice as Grid
 from lighttouch.torch.feasible import Ruled, joined
@@ -111,8 +112,9 @@ class Lattice(Ruled):
                 f"shape {tuple(x.shape)}"
             )
         rows = x.reshape(-1, x.shape[-1]).to(self.theta.dtype)
-        by = simplex if self.grid.simplex else hypercube
-        return by(rows, self.theta, self.tops, self.strides).reshape(x.shape[:-1])
+        where = rows, self.theta, self.tops, self.strides
+        found = simplex(*where) if self.grid.simplex else hypercube(*where, self.grid.sizes)
+        return found.reshape(x.shape[:-1])
 
     def to_core(self) -> tuple[Grid, Any]:
         """The core's lattice and its parameters, whose `evaluate` is monotone to the last bit.
@@ -148,6 +150,81 @@ class Lattice(Ruled):
         with torch.no_grad():
             layer.theta.copy_(torch.from_numpy(np.asarray(theta, dtype=np.float64).reshape(-1)))
         return layer
+
+    def to_model(
+        self, names: Sequence[str] | None = None, calibrator: Calibrator | None = None
+    ) -> Any:
+        """Turn this layer into a fitted `lt.LatticeRegressor`, whose `save` writes a model file.
+
+        Parameters
+        ----------
+        names : sequence of str, default=None
+            Of the features, so that tables are read by name; None is a table without names.
+        calibrator : Calibrator, default=None
+            The layer before this one, with `lower=0` and `upper=size - 1`: it becomes the model's
+            curves.
+
+        Returns
+        -------
+        lt.LatticeRegressor
+            It predicts what the layer does, to rounding. Its rules are the layer's, checked at
+            every load; a missing cell counts as the middle of its axis; a lattice of one feature
+            has the mean of its values there.
+
+        Examples
+        --------
+        >>> from lighttouch.torch import Lattice
+        >>> model = Lattice([2, 3], increasing=True).to_model(["age", "dose"])
+        >>> model.predict(np.array([[1.0, 2.0]])).tolist()
+        [1.0]
+        """
+        from lighttouch.torch import model_files  # imports scikit-learn
+
+        grid, theta = self.to_core()
+        maps = model_files.whole_number_maps(grid.sizes)
+        if calibrator is not None:
+            keypoints, positions = calibrator.keypoints.double(), calibrator.theta.detach().double()
+            maps = model_files.calibrated_maps(
+                keypoints.cpu().numpy(), positions.cpu().numpy(), grid.sizes
+            )
+        return model_files.model_of(grid, theta, self.rules, maps, names)
+
+    @classmethod
+    def from_model(cls, model: Any, **more: Any) -> tuple[list[Calibrator], Lattice]:
+        """The layers of a model of one lattice, for example of a file that `lt.load` has read.
+
+        Parameters
+        ----------
+        model : lt.LatticeRegressor
+            With one lattice and one output.
+        **more : device, dtype
+            As for every layer; double precision keeps the model's predictions.
+
+        Returns
+        -------
+        tuple of (list of Calibrator, Lattice)
+            One calibrator per feature, and the lattice that takes what they give.
+
+        Examples
+        --------
+        >>> from lighttouch.torch import Lattice
+        >>> curves, layer = Lattice.from_model(Lattice([2, 3], increasing=True).to_model())
+        >>> len(curves), layer.certificate().holds
+        (2, True)
+        """
+        from lighttouch.torch import model_files  # imports scikit-learn
+
+        term, theta, rows = model_files.parts_of(model)
+        rules = None
+        if rows is not None:
+            rules = LinearConstraints(rows.A[:, 1 : 1 + theta.size], rows.b)
+        curves = []
+        for each in term.maps:
+            curve = Calibrator(each.keypoints, **more)
+            with torch.no_grad():
+                curve.theta.copy_(torch.from_numpy(each.positions))
+            curves.append(curve)
+        return curves, cls.from_core(term.lattice, theta, rules, **more)
 
     def extra_repr(self) -> str:
         """What is printed between the brackets."""

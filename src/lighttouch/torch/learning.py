@@ -14,7 +14,7 @@ from torch import Tensor
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import ConstraintError
-from lighttouch.kernels.loops.touch import draw_touch, learn_touch
+from lighttouch.kernels.loops.touch import draw_touch, learn_touch, take_in
 from lighttouch.kernels.state.distribution import NOW, Distribution, new_distribution
 from lighttouch.torch.packing import packed, unpacked
 from lighttouch.torch.ranks import Ranks
@@ -27,6 +27,7 @@ class Learner:
         self.count, self.pushes, self.looks, self.rate = count, pushes, looks, rate
         self.generator = np.random.default_rng(seed)
         self.p: Distribution = new_distribution(np.zeros(count), rate)
+        self._rests, self._looked = np.empty(pushes), np.empty(looks)  # room for the kernels
         self._drawn: Indices | None = None  # of the step that is under way
         self._own: Indices | None = None  # this rank's part of it
         self._values: Tensor | None = None
@@ -43,7 +44,7 @@ class Learner:
         self.settle()
         out = np.empty(self.pushes + self.looks, np.int64)
         before = None if keep else self.generator.bit_generator.state
-        draw_touch(self.p, self.pushes, self.looks, self.generator, out)
+        draw_touch(self.p, self.pushes, self.looks, self.generator, self._rests, out)
         own = out
         if ranks.world > 1:
             parts = (out[: self.pushes], out[self.pushes :])
@@ -54,10 +55,26 @@ class Learner:
             self.generator.bit_generator.state = before
         return torch.from_numpy(own)
 
-    def found(self, values: Tensor, own_pushes: int, ranks: Ranks) -> None:
-        """Take note of what this step found."""
+    def taken_in(self, values: Tensor, scale: float) -> Tensor:
+        """Learn at once what this step found, on the CPU and alone; returns the slope of the
+        penalty in each violation: `scale` for those that push and are violated, else 0.
+        """
+        self._refuse_second_use()
+        here = np.ascontiguousarray(values.numpy())
+        weights = np.empty_like(here)
+        own, self._drawn, self._own = self._own, None, None
+        if not take_in(self.p, here, self.pushes, scale, self._looked, weights):
+            assert own is not None
+            refuse_not_finite(own, here, int(self.p.clock[NOW]))
+        return torch.from_numpy(weights)
+
+    def _refuse_second_use(self) -> None:
         if self._drawn is None:
             raise RuntimeError("every draw() can be used for one step: draw again before touch()")
+
+    def found(self, values: Tensor, own_pushes: int, ranks: Ranks) -> None:
+        """Take note of what this step found."""
+        self._refuse_second_use()
         found = None if ranks.world == 1 else ranks.merged(values[own_pushes:], self.looks)
         if values.device.type == "cpu":
             self._values, self._found = values, found

@@ -66,8 +66,8 @@ def program_on_device(program: Program, device: torch.device) -> Program:
     """The program with its matrices on the device, squared losses folded into P."""
     d = program.dimension
     P = torch.zeros(d, d, dtype=torch.float64, device=device)
-    if program.P.nnz:
-        part = sparse.coo_matrix(program.P)
+    part = sparse.coo_matrix(program.P)
+    if part.nnz:
         places = torch.from_numpy(part.row.astype(np.int64) * d + part.col).to(device)
         P.view(-1).index_add_(0, places, uploaded(part.data, device))
     q, constant, kept, blocks = program.q.copy(), program.constant, [], []

@@ -155,7 +155,7 @@ class StreamedExamples(AnyExamples):
 
     def objective(self, model: AdditiveModel, loss: Loss, roughness: Any, pull: float) -> Any:
         total = None
-        if isinstance(self.outputs, OrderedClasses):
+        if isinstance(self.outputs, OrderedClasses) and len(self.shards) > 1:
             total = sum(self._map(partial(_total_of, self.outputs), "adding up weights"))
         shards = [
             RiskOfShard(shard, model, loss, roughness, pull, total)
@@ -184,10 +184,16 @@ class StreamedExamples(AnyExamples):
 
     def record(self, columns: Columns, scores: Callable[[Floats], Floats]) -> TrainingRecord:
         """The SHA-256 of the data is that of the shards' own ones."""
-        chosen = np.arange(self.table_size)[evenly(self.table_size)]
-        some = self.table_rows(chosen)[0] if len(columns) <= RECORD.columns else None
-        prints = list(self._map(_fingerprint_of, "fingerprinting the rows"))
-        data = fingerprint([columns.names, prints])
+        few = len(columns) <= RECORD.columns
+        rows = evenly(self.table_size)
+        starts = np.cumsum((0, *self.tables[:-1]))
+        items = [
+            _Picked(shard, partial(_recorded, int(-start % rows.step), rows.step, few))
+            for shard, start in zip(self.shards, starts, strict=True)
+        ]
+        parts = list(self.passes.map(_called, items, "recording the rows", self.names))
+        some = np.vstack([part for part, _ in parts]) if few else None
+        data = fingerprint([columns.names, [digest for _, digest in parts]])
         record = TrainingRecord.of_some(columns, self.table_size, some, data, scores)
         return with_facts(record, columns, self.facts)
 
@@ -262,8 +268,10 @@ def _squares_left_over(model: AdditiveModel, w: Floats, centre: float, examples:
     return float(examples.squares[1] @ np.square(examples.left_over(model, w) - centre))
 
 
-def _fingerprint_of(examples: Examples) -> str:
-    return fingerprint([examples.table, examples.y])
+def _recorded(first: int, step: int, few: bool, examples: Examples) -> tuple[Floats, str]:
+    """Evenly spread rows, and the SHA-256 of all."""
+    some = examples.table[first::step] if few else np.empty((0, 0))
+    return some, fingerprint([examples.table, examples.y])
 
 
 def joined(parts: list[Examples]) -> Examples:

@@ -132,7 +132,7 @@ class Scan:
     def __call__(self, shard: Shard) -> Facts:
         found = Facts([0], {name: Found() for name in self.source.features}, Found())
         found.weighted = [0]
-        for piece, frame in self.source.frames(shard):
+        for piece, frame in self.source.frames(shard, everything=True):
             with of_piece(piece):
                 features = frame[list(self.source.features)]
                 if self.source.check is not None:

@@ -102,19 +102,23 @@ class Source:
     as_text: tuple[str, ...] = ()
     check: Check | None = None
 
-    def frames(self, shard: Shard, features: bool = True) -> Iterator[tuple[Piece, DataFrame]]:
-        """Every piece with its rows; every one must have the same columns."""
+    def frames(
+        self, shard: Shard, features: bool = True, everything: bool = False
+    ) -> Iterator[tuple[Piece, DataFrame]]:
+        """Every piece with its rows; every one must have the same columns. Of Parquet files only
+        the columns that are needed are read, unless `everything` is.
+        """
         wanted = [*(self.features if features else ()), *self.parts.named.values()]
         for piece in shard:
-            frame = piece.read(self.dialect, None, self.as_text)
+            frame = piece.read(self.dialect, None if everything else wanted, self.as_text)
             given = [str(name) for name in frame.columns if not is_unnamed(str(name))]
-            self._refuse_other_columns(given, piece.path)
+            self._refuse_other_columns(wanted, given, piece.path)
             yield piece, frame[wanted]
 
-    def _refuse_other_columns(self, given: list[str], path: Path) -> None:
-        known = {*self.features, *self.parts.named.values()}
-        missing = [name for name in known if name not in given]
-        extra = [name for name in given if name not in known and name not in self.parts.drop]
+    def _refuse_other_columns(self, wanted: list[str], given: list[str], path: Path) -> None:
+        known = {*self.features, *self.parts.named.values(), *self.parts.drop}
+        missing = [name for name in wanted if name not in given]
+        extra = [name for name in given if name not in known]
         if missing:
             name = sorted(missing)[0]
             raise DataError(

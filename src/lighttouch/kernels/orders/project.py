@@ -73,14 +73,21 @@ def sweep_until_ordered(graph, runs, v, multiplier, first_goal, most_sweeps, blo
     made = 0
     goal = first_goal
     while made < most_sweeps:
-        sweep(swept, multiplier, graph, runs, goal - made, 1.5 if made < 40 else 1.7)
+        ordered = sweep_to(graph, runs, v, multiplier, made, goal, blocks, swept, w)
         made = goal
-        tie_blocks(graph, v, multiplier, blocks)
-        write_means(v, blocks, w)
-        if not any_descent(w, graph, runs):
+        if ordered:
             return made
         goal = min(2 * goal, most_sweeps)
     return made
+
+
+@lean_kernel
+def sweep_to(graph, runs, v, multiplier, made, goal, blocks, swept, w):
+    """Sweep until `goal` are made; whether the means of the blocks then keep every order."""
+    sweep(swept, multiplier, graph, runs, goal - made, 1.5 if made < 40 else 1.7)
+    tie_blocks(graph, v, multiplier, blocks)
+    write_means(v, blocks, w)
+    return not any_descent(w, graph, runs)
 
 
 @kernel
@@ -93,11 +100,20 @@ def project_order(graph, runs, v, multiplier, first_goal, most_sweeps, repairs, 
     w = np.empty(v.size)
     swept = np.empty(v.size)
     blocks = new_blocks(v.size)
-    flow = new_flow(v.size)
     apply_multipliers(graph, v, multiplier, swept)
     made = sweep_until_ordered(
         graph, runs, v, multiplier, first_goal, most_sweeps, blocks, swept, w
     )
+    gap, rise, proven = settle_order(graph, runs, v, multiplier, blocks, w, repairs, tolerance)
+    return w, gap, rise, made, proven
+
+
+@kernel
+def settle_order(graph, runs, v, multiplier, blocks, w, repairs, tolerance):
+    """By maximum flow: the guessed blocks are proven and repaired, or the right ones found. w holds
+    their means on entry and the projection on return.
+    """
+    flow = new_flow(v.size)
     trial = multiplier.copy()
     proven = repair_blocks(graph, runs, flow, v, trial, blocks, w, repairs, tolerance)
     if proven:
@@ -108,4 +124,4 @@ def project_order(graph, runs, v, multiplier, first_goal, most_sweeps, repairs, 
         load_flow(graph, flow, v, multiplier, blocks)
         divide_and_conquer(graph, flow, v, multiplier, blocks, w, tolerance)
     rise = lift(graph, w) if any_descent(w, graph, runs) else 0.0
-    return w, duality_gap(graph, v, w, multiplier), rise, made, proven
+    return duality_gap(graph, v, w, multiplier), rise, proven

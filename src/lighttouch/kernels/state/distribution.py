@@ -107,16 +107,24 @@ def draw(distribution, rng):
     """One index from p^(t)."""
     while True:
         j = descend(distribution, rng.random())
-        if distribution.law[j, REMEMBERED] == 0.0:
+        if is_kept(distribution, j, rng):
             return j
-        if not rng.random() * distribution.tree[j] > math.exp(
-            log_weight(distribution, j, distribution.clock[NOW])
-        ):
-            return j
-        distribution.clock[REJECTED] += 1
-        distribution.clock[WORK] += 1
-        if overdue(distribution):
-            set_reference(distribution)
+
+
+@lean_kernel
+def is_kept(distribution, j, rng):
+    """Whether a leaf drawn by its bound is a draw from p: with probability weight / bound."""
+    if distribution.law[j, REMEMBERED] == 0.0:
+        return True
+    if not rng.random() * distribution.tree[j] > math.exp(
+        log_weight(distribution, j, distribution.clock[NOW])
+    ):
+        return True
+    distribution.clock[REJECTED] += 1
+    distribution.clock[WORK] += 1
+    if overdue(distribution):
+        set_reference(distribution)
+    return False
 
 
 @lean_kernel

@@ -34,14 +34,44 @@ def descend(distribution, u):
         first = distribution.offsets[level] + node * WIDTH
         if level == 0:
             fetch_leaves(tree, first)
-        child = 0
-        while child < WIDTH - 1 and rest >= tree[first + child]:
-            rest -= tree[first + child]
-            child += 1
-        while child > 0 and tree[first + child] == 0.0:  # rounding may step past the last weight
-            child -= 1
+        child, rest = child_of(tree, first, rest)
         node = node * WIDTH + child
     return node
+
+
+@lean_kernel
+def child_of(tree, first, rest):
+    """Which of the children that begin at `first` a share `rest` of their sum lies in, and what is
+    left of it there.
+    """
+    child = 0
+    while child < WIDTH - 1 and rest >= tree[first + child]:
+        rest -= tree[first + child]
+        child += 1
+    while child > 0 and tree[first + child] == 0.0:  # rounding may step past the last weight
+        child -= 1
+    return child, rest
+
+
+@lean_kernel
+def descend_together(distribution, count, rng, rests, leaves):
+    """`count` independent leaves, as by `descend`: all go down one level before any goes on, so
+    that each finds its next children in the cache.
+    """
+    tree = distribution.tree
+    levels = distribution.offsets.size - 1
+    for q in range(count):
+        rests[q] = rng.random() * tree[distribution.offsets[levels - 1]]
+        leaves[q] = 0
+    for level in range(levels - 2, -1, -1):
+        for q in range(count):
+            first = distribution.offsets[level] + leaves[q] * WIDTH
+            child, rests[q] = child_of(tree, first, rests[q])
+            leaves[q] = leaves[q] * WIDTH + child
+            if level > 0:
+                fetch_leaves(tree, distribution.offsets[level - 1] + leaves[q] * WIDTH)
+            else:
+                prefetch(distribution.law, leaves[q])
 
 
 @lean_kernel

@@ -10,6 +10,8 @@ conquers (Q. Stout, "Isotonic regression via partitioning", Algorithmica 66, 201
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,13 +22,19 @@ from scipy.sparse import csgraph
 from lighttouch.arrays import Floats, Vector
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.kernels.orders.chain import pool_adjacent_violators
-from lighttouch.kernels.orders.graph import OrderGraph, rising_cycle
-from lighttouch.kernels.orders.project import project_order
+from lighttouch.kernels.orders.graph import OrderGraph, lift, new_blocks, rising_cycle
+from lighttouch.kernels.orders.project import (
+    apply_multipliers,
+    project_order,
+    settle_order,
+    sweep_to,
+)
 from lighttouch.kernels.orders.sweeps import Runs
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.orders.graphs import PreparedOrder, prepare_order
 from lighttouch.projections.result import EXACT, Certificate, Nearest, certified
 from lighttouch.projections.rows.kinds import LinearSet
+from lighttouch.running import OutOfTimeError, seconds_left
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,14 @@ class GraphOrders:
             method += ", then clipped to bounds"
         multipliers = None if ties is None else partial(self._multipliers, ties)
         return Nearest(w, method, sure, multipliers, ties)
+
+    def near(self, v: Vector) -> Vector:
+        """Some point of the set, near v; for the time that is left after a time limit."""
+        potential = self.order.potential
+        w = between(self.order.graph, v if potential is None else v - potential)
+        if potential is not None:
+            w = self._with_margins(w + potential)
+        return np.clip(w, self.rows.bounds.lower, self.rows.bounds.upper)
 
     def _on_chains(self, v: Vector) -> tuple[Vector, str, Certificate, Vector | None]:
         assert self.order.chains is not None
@@ -100,11 +116,51 @@ def on_graph(
     ties = np.array(warm) if known else np.zeros(graph.lower.size)
     tolerance = COSTS.order_rounding * float(np.abs(v).max(initial=0.0))
     first = COSTS.first_sweeps_warm if known else COSTS.first_sweeps
-    w, gap, _, _, guessed = project_order(
+    clocked = graph.lower.size >= COSTS.clocked_edges and seconds_left() < math.inf
+    by = _project_by_the_clock if clocked else project_order
+    w, gap, _, _, guessed = by(
         graph, runs, v, ties, first, COSTS.most_sweeps, COSTS.order_repairs, tolerance
     )
     how = "certified by maximum flow" if guessed else "then divide and conquer by maximum flow"
     return w, f"Dykstra sweeps {'by dimension ' if runs.first.size else ''}{how}", float(gap), ties
+
+
+def _project_by_the_clock(
+    graph: OrderGraph,
+    runs: Runs,
+    v: Vector,
+    ties: Vector,
+    first: int,
+    most: int,
+    repairs: int,
+    tolerance: float,
+) -> tuple[Vector, float, float, int, bool]:
+    """`project_order` in stages, the same bits: none is begun that would end too late.
+
+    A stage doubles the sweeps, so it takes about as long as all before it; so does the flow, as a
+    guess.
+    """
+    began = time.perf_counter()
+    w, swept, blocks = np.empty(v.size), np.empty(v.size), new_blocks(v.size)
+    apply_multipliers(graph, v, ties, swept)
+    made, goal, ordered = 0, first, False
+    while made < most and not ordered:
+        ordered = bool(sweep_to(graph, runs, v, ties, made, goal, blocks, swept, w))
+        made, goal = goal, min(2 * goal, most)
+        if seconds_left() < time.perf_counter() - began:
+            raise OutOfTimeError("a projection onto orders needs more time; allow more")
+    gap, rise, proven = settle_order(graph, runs, v, ties, blocks, w, repairs, tolerance)
+    return w, gap, rise, made, proven
+
+
+def between(graph: OrderGraph, v: Vector) -> Vector:
+    """A point that keeps every order, near v though not the nearest: halfway between v raised to
+    what must be below it and v lowered to what must be above it.
+    """
+    raised, lowered = v.copy(), -v
+    lift(graph, raised)
+    lift(graph._replace(upward=1 - graph.upward, sequence=graph.sequence[::-1].copy()), lowered)
+    return 0.5 * (raised - lowered)
 
 
 def graph_orders(rows: LinearSet) -> GraphOrders | None:

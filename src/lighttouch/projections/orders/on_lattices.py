@@ -16,7 +16,7 @@ from lighttouch.kernels.orders.graph import OrderGraph, lattice_arcs, lattice_ed
 from lighttouch.kernels.orders.sweeps import Runs
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.orders.graphs import vector_runs
-from lighttouch.projections.orders.on_graphs import on_graph
+from lighttouch.projections.orders.on_graphs import between, on_graph
 from lighttouch.projections.result import Nearest, certified
 from lighttouch.projections.rows.kinds import Side
 from lighttouch.validation import refuse_if_too_large
@@ -54,6 +54,10 @@ class LatticeOrders:
             np.clip(w, self.lower, self.upper, out=w)
             method += ", then clipped to bounds"
         return Nearest(w, method, certified(gap), partial(self._multipliers, ties), ties)
+
+    def near(self, v: Vector) -> Vector:
+        """Some point of the set, near v; for the time that is left after a time limit."""
+        return np.clip(self._mirror(between(self.graph, self._mirror(v))), self.lower, self.upper)
 
     def _mirror(self, v: Vector) -> Vector:
         if not self.mirrored:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -113,9 +114,7 @@ def read_rows(matrix: Matrix, right: Floats, lower: Side, upper: Side) -> Linear
     count, dimension = matrix.shape
     scale = row_scale(matrix)
     refuse_impossible_zero_rows(scale, right)
-    nonzeros = (
-        np.diff(matrix.indptr) if sparse.issparse(matrix) else np.count_nonzero(matrix, axis=1)
-    )
+    nonzeros = _nonzeros(matrix)
     if sparse.issparse(matrix) and np.any(matrix.data == 0.0):
         matrix = matrix.copy()
         matrix.eliminate_zeros()
@@ -136,9 +135,28 @@ def row_scale(matrix: Matrix) -> Floats:
             if matrix.nnz
             else np.zeros(matrix.shape[0])
         )
-    return np.asarray(
-        np.maximum(np.max(matrix, axis=1, initial=0.0), -np.min(matrix, axis=1, initial=0.0))
-    )
+    found = np.empty(matrix.shape[0])
+    for part in _in_parts(matrix):
+        rows = matrix[part]
+        found[part] = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0))
+    return found
+
+
+def _nonzeros(matrix: Matrix) -> Indices:
+    """The entries of every row that are not 0, or that are stored."""
+    if sparse.issparse(matrix):
+        return np.asarray(np.diff(matrix.indptr))
+    found = np.empty(matrix.shape[0], dtype=np.int64)
+    for part in _in_parts(matrix):
+        found[part] = np.count_nonzero(matrix[part], axis=1)
+    return found
+
+
+def _in_parts(matrix: Floats) -> Iterator[slice]:
+    """Rows that the processor's cache holds, for several passes over them."""
+    rows = max(1, COSTS.entries_at_once // max(1, matrix.shape[1]))
+    for first in range(0, matrix.shape[0], rows):
+        yield slice(first, first + rows)
 
 
 def refuse_impossible_zero_rows(scale: Floats, right: Floats) -> None:
@@ -167,8 +185,7 @@ def unit_rows(matrix: Matrix, chosen: Indices, scale: Floats) -> tuple[Any, Floa
         )
         return rows, length * scale[chosen]
     length = scale[chosen].copy()
-    for first in range(0, chosen.size, COSTS.rows_at_once):
-        block = slice(first, first + COSTS.rows_at_once)
+    for block in _in_parts(part):
         length[block] *= np.linalg.norm(part[block] / length[block, None], axis=1)
     return ScaledRows(part, length), length
 

@@ -1,0 +1,45 @@
+"""Products of dense matrices on all cores, to the same bits whatever their number.
+
+BLAS with several threads adds in another order for every number of threads. Here each tile of the
+product is one call with one thread, and tiles are always the same.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import scipy.linalg
+
+from lighttouch.arrays import Floats
+from lighttouch.interior.costs import COSTS
+from lighttouch.running import one_blas_thread
+
+
+def add_gram(H: Floats, rows: Floats) -> None:
+    """Add rows'rows to the lower triangle of H, which is in Fortran's order."""
+    d = rows.shape[1]
+    if float(rows.shape[0]) * d * d < COSTS.tiled_products:
+        scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=H, lower=1, overwrite_c=1)
+        return
+    places = [slice(first, first + COSTS.tile) for first in range(0, d, COSTS.tile)]
+    lower = [(i, j) for k, i in enumerate(places) for j in places[: k + 1]]
+
+    def add(tile: tuple[slice, slice]) -> None:
+        i, j = tile
+        H[i, j] += rows[:, i].T @ rows[:, j]
+
+    with one_blas_thread():
+        for _ in _threads().map(add, lower):
+            pass
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    known = hasattr(os, "sched_getaffinity")  # not everywhere
+    return ThreadPoolExecutor(len(os.sched_getaffinity(0)) if known else os.cpu_count())
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_threads.cache_clear)

@@ -1,0 +1,137 @@
+"""Real Ray clusters of one, two and four nodes; killed workers, nodes and drivers: the same bits.
+
+The tests run in their order, on one cluster that grows: starting a node takes seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine_tasks as tasks
+import lighttouch as lt
+from conftest import Nodes, processes_of, workers
+from problems import SOLVER, digest, problem
+
+ray = pytest.importorskip("ray", reason="make test-ray installs it")
+
+WORKER_KILLS, DRIVER_KILLS = 14, 4  # and two nodes: twenty in all
+
+
+@pytest.fixture(scope="module")
+def known() -> str:
+    """What one process finds, without a cluster."""
+    return digest(lt.solve(problem(), SOLVER))
+
+
+def test_one_node(nodes: Nodes, known: str):
+    with lt.Ray(nodes.address) as engine:
+        assert engine.workers == 1
+        assert digest(lt.solve(problem(), SOLVER, engine=engine)) == known
+        shared = engine.share(np.arange(100_000.0))
+        assert list(engine.map(tasks.entry, [(shared, k, 0.0) for k in range(5)])) == [
+            0,
+            1,
+            2,
+            3,
+            4,
+        ]
+        with pytest.raises(KeyError, match="three"):
+            list(engine.map(tasks.fails_at_three, [(k,) for k in range(6)]))
+        engine.timeout = 1.0
+        with pytest.raises(lt.EngineError, match=r"shard 1 was not done within 1 s by 1 workers"):
+            list(engine.map(time.sleep, [(0.0,), (60.0,)], ["shard 0", "shard 1"]))
+
+
+def test_everything_listens_on_this_machine_only(nodes: Nodes):
+    """Of every process of the cluster: the sockets that wait for connections."""
+    inodes = {os.readlink(link) for pid in processes_of(nodes.session) for link in _open_files(pid)}
+    outside = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text(encoding="utf-8").splitlines()[1:]:
+            parts = line.split()
+            address, state, inode = parts[1].split(":")[0], parts[3], parts[9]
+            if state == "0A" and f"socket:[{inode}]" in inodes and not address.endswith("0100007F"):
+                outside.append(parts[1])
+    assert not outside
+
+
+def _open_files(pid: int) -> list[str]:
+    try:
+        return [f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:
+        return []
+
+
+def test_two_nodes_and_a_driver_that_is_killed(nodes: Nodes, known: str, tmp_path: Path):
+    """kill -9 at random moments after its checkpoint has grown; the last start finishes."""
+    nodes.grow_to(2)
+    draw = random.Random(0)
+    checkpoint, result = tmp_path / "run.ltc", tmp_path / "result"
+    program = [sys.executable, Path(__file__).with_name("driver.py"), nodes.address]
+    killed = 0
+    while not result.exists():
+        driver = subprocess.Popen([*map(str, program), str(checkpoint), str(result)])
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        until = time.monotonic() + 100.0
+        while driver.poll() is None and killed < DRIVER_KILLS:
+            assert time.monotonic() < until, "the driver does not write its checkpoint"
+            if checkpoint.exists() and checkpoint.stat().st_mtime_ns > before:
+                time.sleep(draw.uniform(0.0, 0.2))
+                driver.kill()
+                killed += 1
+                break
+            time.sleep(0.01)
+        assert driver.wait(100.0) in (0, -signal.SIGKILL)
+    assert result.read_text(encoding="utf-8") == known
+    assert killed >= 1  # a fast machine may finish before the fourth
+
+
+def test_four_nodes_with_workers_and_nodes_killed(nodes: Nodes, known: str):
+    nodes.grow_to(4)
+    draw, killed, done = random.Random(1), [], threading.Event()
+
+    def kill() -> None:
+        while len(killed) < WORKER_KILLS and not done.is_set():
+            time.sleep(draw.uniform(0.0, 0.3))
+            if len(killed) in (4, 9) and len(nodes.cluster.list_all_nodes()) > 2:
+                nodes.kill_a_node()
+            if found := workers():
+                try:
+                    os.kill(draw.choice(found), signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+                killed.append(time.monotonic())
+
+    with lt.Ray(nodes.address) as engine:
+        killer = threading.Thread(target=kill)
+        killer.start()
+        runs = 0
+        try:
+            while len(killed) < WORKER_KILLS and runs < 20:
+                assert digest(lt.solve(problem(0.02), SOLVER, engine=engine)) == known
+                runs += 1
+        finally:
+            done.set()
+            killer.join()
+    assert len(killed) == WORKER_KILLS and len(nodes.cluster.list_all_nodes()) == 2
+
+
+def test_a_ray_of_this_machine_ends_with_the_run(known: str):
+    before = set(processes_of("no such session"))
+    assert digest(lt.solve(problem(), SOLVER, engine=lt.Ray(workers=1))) == known
+    assert not ray.is_initialized()
+    for _ in range(100):
+        if set(processes_of("no such session")) <= before:
+            return
+        time.sleep(0.1)
+    pytest.fail("workers are left running")
