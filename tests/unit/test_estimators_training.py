@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lighttouch as lt
-from lighttouch.estimators import fitting, training
+from lighttouch.estimators import examples, fitting, training
 
 
 def data(count: int = 800) -> tuple[np.ndarray, np.ndarray]:
@@ -92,3 +92,39 @@ def test_only_a_proven_ending_is_called_converged_and_a_normal_one_does_not_warn
     with pytest.warns(UserWarning, match="time limit"):
         late = model(loss="absolute", tol=1e-300, max_iter=10**6, time_limit=0.05).fit(X, y)
     assert late.status_ == "time limit" and late.constraint_report_.violation == 0.0
+
+
+@pytest.mark.filterwarnings("ignore:training ended")
+def test_a_time_limit_also_ends_the_search_for_interactions():
+    X = np.random.default_rng(0).random((300, 3))
+    y = 10.0 * (X[:, 0] - 0.5) * (X[:, 1] - 0.5)
+    limited = lt.LatticeRegressor(time_limit=1e-6).fit(X, y)
+    assert limited.status_ == "time limit"
+    assert all(len(term.columns) == 1 for term in limited.model_.terms)
+    assert any(len(term.columns) == 2 for term in lt.LatticeRegressor().fit(X, y).model_.terms)
+
+
+def test_squared_errors_of_many_rows_are_trained_by_their_sums(monkeypatch):
+    X, y = data(1200)
+    model = lt.LatticeRegressor(monotonic_cst={1: 1}, random_state=0)
+    whole = model.fit(X, y).predict(X)
+    report = model.constraint_report_
+    few = dataclasses.replace(examples.LIMITS, summed_entries=3000.0)  # several parts
+    monkeypatch.setattr(examples, "LIMITS", few)
+    monkeypatch.setattr(examples.Examples, "score_problem", _only_some(500))
+    summed = lt.LatticeRegressor(monotonic_cst={1: 1}, random_state=0).fit(X, y)
+    assert summed.status_ == "converged"
+    np.testing.assert_allclose(summed.predict(X), whole, atol=1e-6)
+    np.testing.assert_allclose(summed.constraint_report_.objective, report.objective, rtol=1e-9)
+
+
+def _only_some(most: int):
+    """Fails where the features of all examples are asked for at once."""
+    asked = examples.Examples.score_problem
+
+    def score_problem(self, *given):
+        if len(given) > 2:  # with a penalty: what is trained
+            assert self.size <= most
+        return asked(self, *given)
+
+    return score_problem

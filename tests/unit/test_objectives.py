@@ -139,6 +139,16 @@ def test_bad_offsets_and_penalties_are_named(arguments, words):
 HALF_SQUARE = (lambda z, y: 0.5 * (z - y) * (z - y), lambda z, y: z - y, lambda z, y: 1.0)
 
 
+def test_a_users_loss_is_proven_where_its_conjugate_is_given():
+    def answer(**more):
+        risk = lt.EmpiricalRisk(X, Y, lt.CustomLoss(*HALF_SQUARE, compiled=False, **more), l2=0.1)
+        return lt.solve(lt.Problem(risk, lt.ordering(X.shape[1])), lt.QuadraticSteps())
+
+    proven = answer(conjugate=lambda s, y: 0.5 * s * s + s * y)
+    assert proven.status is lt.Status.CONVERGED and proven.gap < 1e-6
+    assert answer().status is lt.Status.STALLED
+
+
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_users_squares_are_the_built_in_ones(form, compiled):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,13 +14,16 @@ from scipy import sparse
 
 from lighttouch.estimators import smoothing
 from lighttouch.estimators.model import AdditiveModel
-from lighttouch.estimators.outputs import ONE_SCORE, Outputs, ScoreProblem
+from lighttouch.estimators.outputs import ONE_SCORE, OneScore, Outputs, ScoreProblem
 from lighttouch.estimators.record import TrainingRecord
+from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.structure.screening import Leftover
+from lighttouch.estimators.sums import SquaredSums
 from lighttouch.estimators.tables import Columns
 from lighttouch.estimators.targets import centre_and_scale
+from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.kernels.verbs.losses import LossRow
-from lighttouch.losses import Loss
+from lighttouch.losses import Loss, loss_of
 from lighttouch.objectives import EmpiricalRisk
 
 Floats = NDArray[np.float64]
@@ -170,6 +173,9 @@ class Examples(AnyExamples):
     _known: dict[int, tuple[AdditiveModel, Any]] = field(
         default_factory=dict, compare=False, repr=False
     )
+    _sums: dict[str, tuple[AdditiveModel, SquaredSums]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @property
     def size(self) -> int:
@@ -248,6 +254,7 @@ class Examples(AnyExamples):
             nearby=None if nearby is None else (nearby[0][chosen], nearby[1][chosen]),
             source=None,
             _known={},
+            _sums={},
         )
 
     @property
@@ -257,9 +264,44 @@ class Examples(AnyExamples):
     def table_rows(self, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
         return self.table[chosen], self.table_weights[chosen]
 
+    def judged(
+        self, model: AdditiveModel, row: LossRow | None, rng: np.random.Generator
+    ) -> tuple[smoothing.Examples, float]:
+        if row is not None or not self._many(model):
+            return super().judged(model, row, rng)
+        y, weights = self.squares
+        sums, count = self.sums(model), self.count
+        return smoothing.Examples(None, y, weights, None, count, self.differences, sums=sums), 1.0
+
+    def _many(self, model: AdditiveModel) -> bool:
+        """Whether squared errors are better kept as sums than as features."""
+        entries = model.row_entries * len(self.signed_tables)
+        few = model.dimension < min(self.size, TRAINING.largest_gram)
+        return few and self.size * entries > LIMITS.summed_entries
+
+    def sums(self, model: AdditiveModel) -> SquaredSums:
+        """Of the squared errors by which the structure is chosen; kept for the last model."""
+        known = self._sums.get("last")
+        if known is None or known[0] is not model:
+            known = (model, SquaredSums.over(self._parts(model)))
+            self._sums["last"] = known
+        return known[1]
+
+    def _parts(self, model: AdditiveModel) -> Iterator[tuple[Any, Floats, Floats]]:
+        entries = model.row_entries * len(self.signed_tables)
+        rows = max(1, int(LIMITS.summed_entries) // entries)
+        for first in range(0, self.size, rows):
+            part = self.rows(np.arange(first, min(first + rows, self.size)))
+            yield part.features(model), *part.squares
+
     def objective(
         self, model: AdditiveModel, loss: Loss, roughness: Any, pull: float
     ) -> EmpiricalRisk:
+        own = type(self.outputs) is OneScore and self.offset is None and self.nearby is None
+        if own and loss_of(loss).name == "squared" and self._many(model):
+            X, y = self.sums(model).rows()
+            one = ScoreProblem(X, y, np.full(y.size, 1.0 / y.size), None, loss, roughness, pull)
+            return self.outputs.risk(one)
         return self.outputs.risk(self.score_problem(model, loss, roughness, pull))
 
     def score_problem(
@@ -294,7 +336,7 @@ class Examples(AnyExamples):
     def spread(self, model: AdditiveModel, w: Floats) -> Examples:
         sizes, weights = self.left_over(model, w), self.squares[1]
         centre, unit = centre_and_scale(sizes, weights)
-        return replace(self, nearby=((sizes - centre) / unit, weights))
+        return replace(self, nearby=((sizes - centre) / unit, weights), _sums={})
 
     def constant_columns(self) -> list[int]:
         found = []

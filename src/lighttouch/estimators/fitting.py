@@ -98,7 +98,10 @@ def fit(
     rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
         canonical(model) if canonical else []
     )
+    cut_short = settings.ending_so_far  # then training converges on what was found until then
     fitted = _fit_under_rules(model, rules, examples, growth.examples, settings, smoothed)
+    if cut_short is not None:
+        fitted = replace(fitted, result=replace(fitted.result, status=cut_short))
     given = growth.given
     return fitted if given is None else replace(fitted, smoothing=given)
 

@@ -29,7 +29,7 @@ Subset = tuple[int, ...]
 CURVE_SWEEPS = 6  # steps of the strengths of curves alone
 ROUND_SWEEPS = 2  # after lattices were added
 LOOSER_SWEEPS = 5  # Newton steps with less smoothing
-LAST_SWEEPS = 4  # of all terms together
+LAST_SWEEPS = 2  # of all terms together, from the strengths of the search
 
 
 @dataclass
@@ -207,8 +207,7 @@ def grow(growth: Growth) -> None:
     model = AdditiveModel(growth.own)
     counted = not isinstance(plan.lattices, str)
     for size in range(2, 3 if counted else plan.columns_together + 1):
-        rounds = 1 if counted else LIMITS.rounds if size == 2 else LIMITS.rounds // 2
-        for _ in range(rounds):
+        for _ in range(1 if counted else LIMITS.rounds[min(size, len(LIMITS.rounds) - 1)]):
             more = _worth_adding(growth, model, fitted, size, limit, counted)
             if not more or growth.over():
                 break

@@ -89,8 +89,15 @@ class Settings:
 
     @property
     def over(self) -> bool:
+        return self.ending_so_far is not None
+
+    @property
+    def ending_so_far(self) -> Status | None:
+        """Why the whole fit must end now; None where it need not."""
+        if self.interrupts.raised:
+            return Status.INTERRUPTED
         late = self.time_limit is not None and (time.perf_counter() - self.began >= self.time_limit)
-        return late or self.interrupts.raised
+        return Status.TIME_LIMIT if late else None
 
 
 def train(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lighttouch import losses
 from lighttouch.arrays import Floats
 from lighttouch.estimators.smoothing.costs import COSTS
+from lighttouch.estimators.sums import SquaredSums
 from lighttouch.estimators.term_features import TermFeatures
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.solvers.quadratic_steps import gram
@@ -31,10 +32,13 @@ class Examples:
     count: float  # how many examples they are worth
     differences: bool = False  # of two rows each: without an intercept
     curvature: Floats | None = None  # weights to begin with: a Gram matrix near the present one
+    sums: SquaredSums | None = None  # of squared errors; then there are no features
     _kept: dict[str, Floats] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def _squared(self) -> tuple[Floats, Floats, float]:
+        if self.sums is not None:
+            return self.sums.squares, self.sums.moment, self.sums.energy
         moment = np.asarray(self.features.T @ (self.weights * self.y))
         return self._gram(self.weights), moment, float(self.weights @ np.square(self.y))
 

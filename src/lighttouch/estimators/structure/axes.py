@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from lighttouch.arrays import Floats
 from lighttouch.estimators.model import (
+    SMALLEST_GAP,
     InputMap,
     Term,
     distinct_values,
@@ -86,7 +89,7 @@ def _axis(
     if turns or plan.without_curve(column):
         keypoints = _keypoints(plan, column, values, weights, max(size, 3) if turns else size)
     else:
-        keypoints = _some_of(own.maps[0].keypoints, size)
+        keypoints = _some_of(own.maps[0].keypoints, size, curve)
     if keypoints.size < 2:
         return InputMap(keypoints, np.zeros(1), 1.0 if gaps else 0.0), 2
     if gaps:  # a vertex of their own, past the last
@@ -94,17 +97,31 @@ def _axis(
     return whole_positions(keypoints, missing=0.5 * (keypoints.size - 1)), int(keypoints.size)
 
 
-def _some_of(keypoints: Floats, count: int) -> Floats:
-    """Evenly chosen ones of a curve's keypoints, the ends included.
+def _some_of(keypoints: Floats, count: int, curve: Floats) -> Floats:
+    """Some of a curve's keypoints, the ends included: a part of them spread evenly, more where the
+    curve bends, because an interaction often begins where a column's own effect does.
 
     Because a lattice bends only where the column's curve does, a part of the lattice that depends
     on this column alone can move into the curve. A rule about the sum of both is then no stricter
     when it is asked of each.
     """
+    last = keypoints.size - 1
     if keypoints.size <= count:
         return keypoints
-    places = np.round(np.linspace(0.0, keypoints.size - 1.0, count)).astype(np.int64)
-    return keypoints[places]
+    bends = np.zeros(keypoints.size)
+    if curve.size == keypoints.size + 1:
+        bends[1:-1] = np.abs(np.diff(curve[:-1], n=2))
+    gaps = bends[:-1] + bends[1:]
+    share = LIMITS.vertices_at_bends if gaps.sum() > 0.0 else 0.0
+    weights = (1.0 - share) / last + share * gaps / max(float(gaps.sum()), SMALLEST_GAP)
+    mass = np.concatenate([[0.0], np.cumsum(weights)])
+    chosen = [0, last]
+    while len(chosen) < count:  # halve the heaviest part that can be cut
+        parts = [(mass[b] - mass[a], a, b) for a, b in pairwise(chosen) if b - a > 1]
+        _, a, b = max(parts, key=lambda part: (part[0], -part[1]))
+        middle = int(np.argmin(np.abs(mass[a + 1 : b] - 0.5 * (mass[a] + mass[b])))) + a + 1
+        chosen = sorted([*chosen, middle])
+    return keypoints[chosen]
 
 
 def _categories_axis(curve: Floats, size: int, gaps: bool) -> tuple[InputMap, int]:

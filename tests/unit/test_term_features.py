@@ -1,0 +1,76 @@
+"""Features term by term, and predictions in one pass, are what the terms say one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lighttouch.estimators.model import AdditiveModel, InputMap, Term, whole_positions
+from lighttouch.estimators.term_features import TermStore
+from lighttouch.kernels.compiler.fused import product_error
+from lighttouch.kernels.numerics.exact_sum import exact_multiply
+from lighttouch.lattice import Lattice
+from lighttouch.solvers.quadratic_steps import gram
+
+
+def some_model() -> AdditiveModel:
+    """A curve, a curve of one keypoint, a pair that bends elsewhere, and a simplex of three."""
+    ends = np.array([0.1, 0.4, 0.9])
+    categories = InputMap(np.arange(3.0), np.array([1.0, 0.0, 0.5]), 0.25)
+    axis = whole_positions(ends, missing=1.0)
+    return AdditiveModel(
+        [
+            Term((0,), (whole_positions(np.linspace(0.0, 1.0, 6)),), Lattice((7,))),
+            Term((1,), (whole_positions(np.array([0.5])),), Lattice((2,))),
+            Term((0, 2), (axis, categories), Lattice((3, 2), "hypercube")),
+            Term((0, 1, 2), (axis, axis, categories), Lattice((3, 3, 2), "simplex")),
+        ]
+    )
+
+
+def some_table(rng: np.random.Generator, rows: int = 200) -> np.ndarray:
+    table = np.column_stack(
+        [rng.uniform(-0.2, 1.2, rows), rng.random(rows), rng.integers(0, 3, rows)]
+    )
+    table[::7, 0] = np.nan
+    table[3::11, 2] = np.nan
+    table[0] = [np.inf, -np.inf, 0.0]
+    return table
+
+
+def test_one_pass_predicts_the_bits_of_the_terms_added_up():
+    rng = np.random.default_rng(0)
+    model, table = some_model(), some_table(rng)
+    w = rng.normal(size=model.dimension)
+    total = np.full(table.shape[0], w[0])
+    for place, term in enumerate(model.terms):
+        total = total + term.evaluate(table, w[model.part(place)])
+    np.testing.assert_array_equal(model.evaluate(table, w), total)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_stored_features_are_the_feature_matrix(pairs):
+    rng = np.random.default_rng(1)
+    model, table = some_model(), some_table(rng)
+    better, worse = rng.integers(0, len(table), (2, 300))
+    if pairs:
+        signed = [(table[better], 1.0), (table[worse], -1.0)]
+        store = TermStore(signed, (table, [better, worse]))
+        X = model.features(table[better]) - model.features(table[worse])
+    else:
+        store, X = TermStore([(table, 1.0)], None), model.features(table)
+    stored = store.features(model)
+    weights, w = rng.random(X.shape[0]), rng.normal(size=model.dimension)
+    np.testing.assert_allclose(stored @ w, X @ w, atol=1e-12)
+    np.testing.assert_allclose(stored.T @ weights, X.T @ weights, atol=1e-12)
+    expected = gram(X.tocsr(), weights)
+    for _ in range(2):  # formed, then known
+        np.testing.assert_allclose(stored.gram(weights), expected, atol=1e-12)
+    np.testing.assert_allclose(stored.gram(2.0 * weights), 2.0 * expected, atol=1e-12)
+    np.testing.assert_allclose(stored[::3].gram(weights[::3]), gram(X[::3].tocsr(), weights[::3]))
+
+
+def test_the_error_of_a_product_is_the_same_interpreted_and_compiled():
+    rng = np.random.default_rng(2)
+    for a, b in rng.normal(size=(500, 2)) * 10.0 ** rng.integers(-40, 40, (500, 2)):
+        assert exact_multiply(a, b) == (a * b, product_error(a, b, a * b))
