@@ -15,7 +15,6 @@ from lighttouch.constraints.base import RecordConstraints
 from lighttouch.constraints.nested import NestedRows
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.constraints import DenseRows, OrderRows, SparseRows
-from lighttouch.running import prepared
 from lighttouch.validation import finite_matrix, finite_vector, positive_int
 
 
@@ -66,17 +65,16 @@ class StoredRows(RecordConstraints):
 
     def row_scales(self) -> Vector:
         """The norm of each row; 1 for a row of zeros."""
-        return prepared(self, "row scales", self._row_scales)
+        return self._row_scales
 
+    @cached_property
     def _row_scales(self) -> Vector:
         squares = (
             np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel()
             if self.sparse
             else np.einsum("ij,ij->i", self.A, self.A)
         )
-        scales = np.where(squares > 0.0, np.sqrt(squares), 1.0)
-        scales.setflags(write=False)  # shared by all who ask
-        return scales
+        return np.where(squares > 0.0, np.sqrt(squares), 1.0)
 
     def describe(self, j: int) -> str:
         if self.names:
