@@ -117,8 +117,14 @@ def main() -> None:
     parser.add_argument("--ours", action="store_true", help="only what `solve` does")
     parser.add_argument("--json", type=Path, default=Path("results/shard_rounds.json"))
     parser.add_argument("--picture", type=Path, default=None)
+    parser.add_argument("--best", type=float, default=None, help="the best objective known")
+    parser.add_argument("--draw", action="store_true", help="only draw what --json holds")
     asked = parser.parse_args()
     found: dict[int, dict[str, Curve]] = {}
+    if asked.draw:
+        found = json.loads(asked.json.read_text(encoding="utf-8"))
+        draw(found, asked.picture, asked.best or lowest(found))
+        return
     for shards in asked.shards:
         found[shards] = measured(shards, asked.pairs, asked.steps, asked.ours)
         asked.json.parent.mkdir(parents=True, exist_ok=True)
@@ -132,13 +138,16 @@ def main() -> None:
             when = "never" if to is None else f"{to:.1f} s"
             print(f"{shards:3d} shards  {name:32s} 0.1% after {when:>8s}  ends {last:.3f}% off")
     if asked.picture:
-        draw(found, asked.picture)
+        draw(found, asked.picture, asked.best or lowest(found))
 
 
-def draw(found: dict[int, dict[str, Curve]], path: Path) -> None:
+def lowest(found: dict[int, dict[str, Curve]]) -> float:
+    return min(value for part in found.values() for curve in part.values() for _, value in curve)
+
+
+def draw(found: dict[int, dict[str, Curve]], path: Path, best: float) -> None:
     import matplotlib.pyplot as plt
 
-    best = min(value for part in found.values() for curve in part.values() for _, value in curve)
     figure, axes = plt.subplots(1, len(found), figsize=(4.0 * len(found), 3.2), sharey=True)
     for axis, (shards, curves) in zip(np.atleast_1d(axes), found.items(), strict=True):
         for name, curve in curves.items():

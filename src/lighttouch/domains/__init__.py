@@ -92,7 +92,9 @@ class Box:
                 )
             refuse_non_finite(np.atleast_1d(np.where(np.isinf(values), 0.0, values)), name)
             object.__setattr__(
-                self, name, float(values) if values.ndim == 0 else np.array(values)  # a copy
+                self,
+                name,
+                float(values) if values.ndim == 0 else np.array(values),  # a copy
             )
         if (
             np.ndim(self.lower)

@@ -36,6 +36,7 @@ class Reading:
 
 
 READING = Reading()
+REMEMBERED = 8  # points whose objective is known
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ class ShardedRisk:
         self._token = uuid.uuid4().hex  # tells the shards of this one from those of another
         self._handles: tuple[Any, list[Shared]] | None = None
         self._survey: Survey | None = None
+        self._values: dict[str, float] = {}
         self._template: Any = None
 
     # ---------------------------------------------------------------------------------------------
@@ -257,8 +259,16 @@ class ShardedRisk:
         return [found or "" for found in self.each(print_of)]
 
     def value(self, w: Any) -> float:
-        """The objective at w, from every example."""
-        return float(self.mean(value_of, finite_vector(w, "w", self.dimension)))
+        """The objective at w, from every example; of a few points it is remembered, because a run
+        asks again for its first, its best and its last, and a pass may read files.
+        """
+        point = finite_vector(w, "w", self.dimension)
+        key = fingerprint(point)
+        if key not in self._values:
+            while len(self._values) >= REMEMBERED:
+                self._values.pop(next(iter(self._values)))
+            self._values[key] = float(self.mean(value_of, point))
+        return self._values[key]
 
     def gradient(self, w: Any) -> Vector:
         """A subgradient of the whole objective at w."""

@@ -121,12 +121,13 @@ class Automatic(BaseSolver[ChainState]):
         return (sampled, polish) if affordable else (sampled,)
 
     def _for_shards(self, problem: Problem) -> tuple[AnySolver, ...]:
-        """Newton's models where their matrix is small; else every shard alone, and full gradients
-        from the mean.
+        """Quadratic models where their matrix is small, for kinked losses where FISTA proves
+        nothing; else every shard alone, and full gradients from the mean.
         """
         steps = QuadraticSteps(min(self.tolerance, COSTS.interior_claim))
         if steps.objection_to(problem) is None:
-            return (steps, Accelerated(self.tolerance))
+            polish = Accelerated(self.tolerance)
+            return (polish, steps) if has_kinks(problem) else (steps, polish)  # fewer passes
         if not is_ours(problem.constraints.record):
             return (Accelerated(self.tolerance),)  # a user's rules cannot go to other processes
         return (AveragedShards(self.tolerance), Accelerated(self.tolerance, near=True))

@@ -60,8 +60,7 @@ def shard_model(risk: ShardedRisk, w: Vector, width: float) -> QuadraticModel:
     """The model at w; of squared errors the matrix is the same everywhere, and summed once."""
     template: EmpiricalRisk = risk.template
     if template.loss_row.name == "squared":
-        squares = prepared(risk, SQUARES, lambda: risk.mean(gram_part, w, width))
-        c = risk.mean(force_part, w, width)
+        squares, c = _of_squares(risk)
     else:
         squares, c = risk.mean(model_part, w, width)
     if template.roughness.shape[0]:
@@ -96,12 +95,25 @@ def model_part(part: EmpiricalRisk, w: Vector, width: float) -> tuple[Vector, Ve
     return gram(part.X, curved), np.asarray(part.X.T @ (curved * moved - part.shares * slopes))
 
 
-def gram_part(part: EmpiricalRisk, w: Vector, width: float) -> Vector:
-    return gram(part.X, part.shares)
+def _of_squares(risk: ShardedRisk) -> tuple[Vector, Vector]:
+    """Matrix and vector of squared errors, the same in every model: one pass, or none."""
+    known: dict[str, Vector] = vars(risk).get("_prepared", {})
+    if SQUARES in known:  # from a fit that needed it before
+        return known[SQUARES], prepared(risk, FORCE, lambda: risk.mean(force_part))
+    squares, c = risk.mean(squares_part)
+    prepared(risk, FORCE, lambda: c)
+    return prepared(risk, SQUARES, lambda: squares), c
 
 
-def force_part(part: EmpiricalRisk, w: Vector, width: float) -> Vector:
-    """The vector of `model_part` alone, of squared errors: their curvature is 1."""
+FORCE = "X' diag(shares) y"
+
+
+def squares_part(part: EmpiricalRisk) -> tuple[Vector, Vector]:
+    """What `model_part` is for squared errors: their curvature is 1."""
+    return gram(part.X, part.shares), force_part(part)
+
+
+def force_part(part: EmpiricalRisk) -> Vector:
     centre = part.y if part.offset is None else part.y - part.offset
     return np.asarray(part.X.T @ (part.shares * centre))
 
