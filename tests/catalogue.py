@@ -6,6 +6,7 @@ Every problem comes twice: as the package states it, and as the dense NumPy func
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -765,6 +766,14 @@ OBJECTIVES: dict[str, Callable[[np.random.Generator], Any]] = {
             OBJECTIVES["compiled"](rng),
         ],
         rng.uniform(0.1, 2.0, size=4),
+    ),
+    "shards": lambda rng: lt.ShardedRisk(
+        [
+            OBJECTIVES["sparse, offset, l1"](rng),
+            OBJECTIVES["hinge"](rng),
+            lambda: None,
+            functools.partial(lt.Quadratic, np.eye(5), rng.normal(size=5)),
+        ]
     ),
     "sum with a user's": lambda rng: lt.WeightedSum(
         [OBJECTIVES["python"](rng), OBJECTIVES["sparse quadratic"](rng), OBJECTIVES["pairs"](rng)]
