@@ -53,6 +53,9 @@ CASES = {
         "y",
         {"sample_weight": "weight"},
     ),
+    "huber": Case(
+        lambda: lt.LatticeRegressor(loss="huber", keypoints=4, lattices=0), "y", {}, ("a", "b")
+    ),
     "exposure": Case(
         lambda: lt.LatticeRegressor(loss="poisson", keypoints=4, lattices=0),
         "count",
@@ -70,6 +73,7 @@ CASES = {
     "linear regressor": Case(
         lambda: lt.ConstrainedLinearRegressor(monotonic_cst={"a": 1}), "y", {}, ("a", "b")
     ),
+    "linear huber": Case(lambda: lt.ConstrainedLinearRegressor(loss="huber"), "y", {}, ("a", "b")),
     "linear classifier": Case(
         lambda: lt.ConstrainedLinearClassifier(monotonic_cst={"a": 1}), "label", {}, ("a", "b")
     ),

@@ -72,7 +72,8 @@ TEXTS = [
     ROOT / "benchmarks/README.md",
     ROOT / ".pre-commit-config.yaml",
 ]
-ON_PYPI = {"pre-commit", "rehline", "glum", "cooper-optim", "uv"}  # besides what pyproject.toml names
+# Besides what pyproject.toml names.
+ON_PYPI = {"pre-commit", "rehline", "glum", "cooper-optim", "uv"}
 WHEEL = re.compile(
     r"[\w./-]*lighttouch-(?P<version>[\d.]+)-py3-none-any\.whl(\[(?P<extras>[\w,]+)\])?"
 )

@@ -89,8 +89,8 @@ def _refuse_what_needs_memory(options: argparse.Namespace) -> None:
         raise DataError("which column should be predicted? Name it with --target")
     if str(options.data) == "-":
         raise DataError("an engine reads files, and standard input is none; name the files")
-    for option in ("pairs", "holdout", "report"):
-        if getattr(options, option):
+    for option in ("pairs", "holdout", "report", "by"):
+        if getattr(options, option, None):
             raise DataError(
                 f"--{option} needs all rows in memory; leave it out, or train on one file without "
                 "--engine"

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -28,15 +29,21 @@ from lighttouch.estimators.parameters import (
     documented,
 )
 from lighttouch.estimators.proof import ConstraintReport
-from lighttouch.estimators.regression import Task, explained_pinball, read_exposure, within_margin
-from lighttouch.estimators.robust import RobustUnits, robust_units
+from lighttouch.estimators.regression import (
+    Task,
+    Units,
+    explained_pinball,
+    read_exposure,
+    within_margin,
+)
+from lighttouch.estimators.robust import RobustUnits, first_rows, robust_scale, robust_units
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
     CanonicalRules,
     margin_of,
 )
 from lighttouch.estimators.scales import ScaledReports
-from lighttouch.estimators.streaming.making import InUnits, Targets
+from lighttouch.estimators.streaming.making import FirstFit, InUnits, Targets
 from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
@@ -210,20 +217,36 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         """Units of the targets for loss "huber"; None for every other loss."""
         if self.loss != "huber":
             return None
-        kinds = [k for k, column in enumerate(plan.columns.columns) if column.categorical]
 
         def first_fit(rows: Indices, wanted: Floats) -> Floats:
-            curves = LatticeRegressor(
-                loss="absolute",
-                lattices=0,
-                categorical_features=kinds or None,
-                time_limit=self.time_limit,
-            )
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return curves.fit(table[rows], wanted, weights[rows]).predict(table)
+            return self._first_fit(plan, table[rows], wanted, weights[rows]).predict(table)
 
         return robust_units(targets, weights, first_fit)
+
+    def _first_fit(
+        self, plan: Plan, table: Floats, targets: Floats, weights: Floats
+    ) -> LatticeRegressor:
+        """Curves under the absolute loss."""
+        kinds = [k for k, column in enumerate(plan.columns.columns) if column.categorical]
+        curves = LatticeRegressor(
+            loss="absolute",
+            lattices=0,
+            categorical_features=kinds or None,
+            time_limit=self.time_limit,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return curves.fit(table, targets, weights)
+
+    def _first_of(self, plan: Plan, task: Task, files: OpenFiles) -> FirstFit | None:
+        """Robust units of targets in files for loss "huber", from some of the rows."""
+        if self.loss != "huber":
+            return None
+        plain = files.examples(InUnits(task, Units(), files.weighting))
+        some = plain.rows(first_rows(np.arange(plain.size)))
+        model = self._first_fit(plan, some.table, some.y, some.weights)
+        found = robust_scale(some.y, some.weights, model.predict(some.table))
+        return None if found is None else FirstFit(model, *found)
 
     def _task(self) -> Task:
         return Task.of(self.loss, self.quantile)
@@ -238,14 +261,17 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         limits = self._checked_limits(task, plan)
         total = files.total(Targets(task))
         units = task.units(total, files.reader.source.parts.exposure is not None)
+        first = self._first_of(plan, task, files)
+        if first is not None:
+            units = Units(first.unit, first.centre)
         examples = files.examples(
-            InUnits(task, units, files.weighting),
+            InUnits(task, units, files.weighting, first),
             task.outputs,
             scale=units.scale,
             shift=units.shift,
-            stands_for_another=task.loss.log_link,
+            stands_for_another=task.loss.log_link or first is not None,
         )
-        asked = self.canonical_examples is not None and task.loss.log_link
+        asked = self.canonical_examples is not None
         scale = summed_centre_and_scale(total)[1] if asked else units.scale
         self._take_names(files.columns)
         self._limits = limits

@@ -25,7 +25,8 @@ from lighttouch.estimators.parameters import (
     Checkpoint,
     documented,
 )
-from lighttouch.estimators.robust import robust_units
+from lighttouch.estimators.regression import Task, Units
+from lighttouch.estimators.robust import first_rows, robust_scale, robust_units
 from lighttouch.estimators.rules import RuleRows
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
@@ -37,7 +38,7 @@ from lighttouch.estimators.rules.canonical import (
 from lighttouch.estimators.rules.linear_rows import Rows
 from lighttouch.estimators.scaling import worth
 from lighttouch.estimators.streaming.linear import LinearTargets
-from lighttouch.estimators.streaming.making import Codes
+from lighttouch.estimators.streaming.making import Codes, InUnits
 from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import (
@@ -175,10 +176,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         """Centre and unit of the targets."""
 
         def first_fit(rows: Indices, wanted: Floats) -> Floats:
-            first = ConstrainedLinearRegressor(loss="absolute", time_limit=self.time_limit)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return first.fit(table[rows], wanted, weights[rows]).predict(table)
+            return self._first_fit(table[rows], wanted, weights[rows]).predict(table)
 
         robust = robust_units(targets, weights, first_fit) if self.loss == "huber" else None
         if robust is None:
@@ -234,10 +232,27 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
     def _fit_open(self, files: OpenFiles) -> None:
         loss = regression_loss(self.loss, self.quantile, LINEAR_REGRESSION)
         self._take_columns(files)
-        make = LinearTargets(files.weighting)
-        shift, scale = summed_centre_and_scale(files.total(make))
-        make = LinearTargets(files.weighting, scale, shift)
+        shift, scale = summed_centre_and_scale(files.total(LinearTargets(files.weighting)))
+        centre, unit = self._units_of(files) or (shift, scale)
+        make = LinearTargets(files.weighting, unit, centre)
         self._train_files(files, make, loss, self._canonical(scale))
+
+    def _first_fit(
+        self, table: Any, targets: Floats, weights: Floats
+    ) -> ConstrainedLinearRegressor:
+        first = ConstrainedLinearRegressor(loss="absolute", time_limit=self.time_limit)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return first.fit(table, targets, weights)
+
+    def _units_of(self, files: OpenFiles) -> tuple[float, float] | None:
+        """Centre and unit of targets in files for loss "huber", from some of the rows."""
+        if self.loss != "huber":
+            return None
+        plain = files.examples(InUnits(Task.of("squared", 0.5), Units(), files.weighting))
+        some = plain.rows(first_rows(np.arange(plain.size)))
+        predicted = self._first_fit(some.table, some.y, some.weights).predict(some.table)
+        return robust_scale(some.y, some.weights, predicted)
 
     def _canonical(self, scale: float) -> list[RuleRows]:
         if self.canonical_examples is None:

@@ -132,8 +132,8 @@ LATTICE_REGRESSION_PARAMETERS: dict[str, Described] = REGRESSION_PARAMETERS | {
         "Huber or Tweedie",
         "What is minimised. The last three have a log link: for counts, positive amounts, and "
         'amounts that are often 0 ("tweedie" is lt.Tweedie(1.5)). The threshold of "huber" is '
-        "1.345 robust standard deviations of what a first fit of absolute errors leaves over (from "
-        "files: one standard deviation of y); that of lt.Huber(t) is t standard deviations of y.",
+        "1.345 robust standard deviations of what a first fit of absolute errors leaves over; that "
+        "of lt.Huber(t) is t standard deviations of y.",
     ),
     "quantile": (
         "float or list of floats",

@@ -50,18 +50,33 @@ def robust_units(
     `first_fit(rows, targets)` fits the absolute loss to some rows and predicts all. None where more
     than half of the residuals are 0, so that their scale says nothing.
     """
-    rows = np.flatnonzero(weights > 0.0)
-    if rows.size > FIRST_ROWS:
-        rows = np.sort(np.random.default_rng(0).choice(rows, FIRST_ROWS, replace=False))
-    centre, _ = _centre_and_spread(targets[rows], weights[rows])
+    rows = first_rows(np.flatnonzero(weights > 0.0))
     predicted = first_fit(rows, targets[rows])
-    residuals = targets - predicted
-    unit = EFFICIENT * NORMAL * _median(np.abs(residuals[rows]), weights[rows])
-    size = float(np.abs(targets[rows] - centre).max(initial=0.0))
-    if not unit > np.finfo(np.float64).eps * size:
+    found = robust_scale(targets[rows], weights[rows], predicted[rows])
+    if found is None:
         return None
-    pseudo = (predicted + np.clip(residuals, -unit, unit) - centre) / unit
-    return RobustUnits(centre, unit, pseudo)
+    return RobustUnits(*found, pseudo_values(targets, predicted, *found))
+
+
+def first_rows(rows: Indices) -> Indices:
+    """Those of the first fit."""
+    if rows.size <= FIRST_ROWS:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, FIRST_ROWS, replace=False))
+
+
+def robust_scale(targets: Floats, weights: Floats, predicted: Floats) -> tuple[float, float] | None:
+    """Centre and unit of targets, from what a first fit predicts for them."""
+    centre, _ = _centre_and_spread(targets, weights)
+    unit = EFFICIENT * NORMAL * _median(np.abs(targets - predicted), weights)
+    size = float(np.abs(targets - centre).max(initial=0.0))
+    return (centre, unit) if unit > np.finfo(np.float64).eps * size else None
+
+
+def pseudo_values(targets: Floats, predicted: Floats, centre: float, unit: float) -> Floats:
+    """The first fit plus its residuals cut off at the threshold, in the units."""
+    cut = np.clip(targets - predicted, -unit, unit)
+    return np.asarray((predicted + cut - centre) / unit)
 
 
 def units_of_wild(targets: Floats, weights: Floats) -> RobustUnits | None:

@@ -16,6 +16,7 @@ from lighttouch.estimators.examples import Examples
 from lighttouch.estimators.outputs import ONE_SCORE
 from lighttouch.estimators.pairs import Pairs, pair_examples, weighted_pairs
 from lighttouch.estimators.regression import Task, Units, read_exposure
+from lighttouch.estimators.robust import pseudo_values
 from lighttouch.estimators.streaming.examples import ExamplesOfShard, StreamedExamples
 from lighttouch.estimators.streaming.opening import OpenFiles, Weighting
 from lighttouch.estimators.streaming.source import Reader, Rows, Shard
@@ -35,17 +36,34 @@ class Targets:
         return targets
 
 
+@dataclass(frozen=True, eq=False)
+class FirstFit:
+    """A model under the absolute loss, and the units of the targets that it leads to."""
+
+    model: Any
+    centre: float
+    unit: float
+
+
 @dataclass(frozen=True)
 class InUnits:
-    """Examples of a regression."""
+    """Examples of a regression; with a first fit its pseudo-values stand for the targets while the
+    structure is chosen.
+    """
 
     task: Task
     units: Units
     weighting: Weighting
+    first: FirstFit | None = None
 
     def __call__(self, rows: Rows) -> Examples:
         targets, weights = read_targets(rows.y, None), self.weighting.shares(rows)
-        return self.task.in_units(self.units, rows.table, targets, weights, rows.exposure)
+        found = self.task.in_units(self.units, rows.table, targets, weights, rows.exposure)
+        if self.first is None:
+            return found
+        predicted = self.first.model.predict(rows.table)
+        pseudo = pseudo_values(targets, predicted, self.first.centre, self.first.unit)
+        return replace(found, nearby=(pseudo, weights))
 
 
 @dataclass(frozen=True, eq=False)
