@@ -72,7 +72,7 @@ TEXTS = [
     ROOT / "benchmarks/README.md",
     ROOT / ".pre-commit-config.yaml",
 ]
-ON_PYPI = {"pre-commit", "rehline", "glum", "cooper-optim", "uv"}  # beside what pyproject names
+ON_PYPI = {"pre-commit", "rehline", "glum", "cooper-optim", "uv"}  # besides what pyproject.toml names
 WHEEL = re.compile(
     r"[\w./-]*lighttouch-(?P<version>[\d.]+)-py3-none-any\.whl(\[(?P<extras>[\w,]+)\])?"
 )
