@@ -96,12 +96,15 @@ def _indent(text: str) -> str:
 
 
 def write_pages(app: Sphinx) -> None:
-    """Write each page that has changed."""
+    """Write each page that has changed, and remove those of families that are gone."""
     if wrong := missing_or_double():
         raise ConfigError(f"docs/families.toml must hold each public name once: {wrong}")
     folder = Path(app.srcdir) / FOLDER
     folder.mkdir(exist_ok=True)
     texts = {family.file: page(family) for family in families()} | {"index": index(families())}
+    for path in folder.glob("*.rst"):
+        if path.stem not in texts:
+            path.unlink()
     for name, text in texts.items():
         path = folder / f"{name}.rst"
         if not path.exists() or path.read_text("utf-8") != text:
