@@ -70,7 +70,7 @@ def _entry(family: Family, name: str) -> str:
     value = getattr(importlib.import_module(family.module), name)
     parts = [_heading(name, "-")]
     if inspect.isclass(value):
-        members = ", ".join(each for each in family.members if hasattr(value, each))
+        members = ", ".join(each for each in family.members if _is_ours(value, each))
         kind = "autoexception" if issubclass(value, Exception) else "autoclass"
         parts.append(f".. {kind}:: {full}" + (f"\n   :members: {members}" if members else ""))
     elif callable(value):
@@ -79,6 +79,12 @@ def _entry(family: Family, name: str) -> str:
         parts.append(f".. autodata:: {full}")
     parts.append(f".. minigallery:: {full}")
     return "\n\n".join(parts)
+
+
+def _is_ours(value: type, member: str) -> bool:
+    """Whether this package wrote it: scikit-learn's docstrings link to scikit-learn's pages."""
+    wrote = next((each for each in value.__mro__ if member in vars(each)), None)
+    return wrote is not None and wrote.__module__.startswith("lighttouch")
 
 
 def _heading(text: str, line: str) -> str:
@@ -90,12 +96,15 @@ def _indent(text: str) -> str:
 
 
 def write_pages(app: Sphinx) -> None:
-    """Write each page that has changed."""
+    """Write each page that has changed, and remove those of families that are gone."""
     if wrong := missing_or_double():
         raise ConfigError(f"docs/families.toml must hold each public name once: {wrong}")
     folder = Path(app.srcdir) / FOLDER
     folder.mkdir(exist_ok=True)
     texts = {family.file: page(family) for family in families()} | {"index": index(families())}
+    for path in folder.glob("*.rst"):
+        if path.stem not in texts:
+            path.unlink()
     for name, text in texts.items():
         path = folder / f"{name}.rst"
         if not path.exists() or path.read_text("utf-8") != text:

@@ -107,7 +107,9 @@ def test_every_public_name_has_an_api_page():
     import tomllib
 
     told = tomllib.loads((ROOT / "docs/families.toml").read_text("utf-8"))["family"]
-    given = {(each.get("module", "lighttouch"), name) for each in told for name in each["names"]}
+    listed = [(each.get("module", "lighttouch"), name) for each in told for name in each["names"]]
+    given = set(listed)
+    assert len(listed) == len(given)
     modules = {"lighttouch": lt, "lighttouch.lattice": lt.lattice, "lighttouch.theory": lt.theory}
     public = {(key, name) for key, module in modules.items() for name in module.__all__}
     not_own = {

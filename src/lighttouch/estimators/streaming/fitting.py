@@ -52,7 +52,7 @@ class FitsFiles:
         Parameters
         ----------
         paths : str, path or sequence of them
-            Files, patterns such as "loans/*.parquet", or folders. All files must have the same
+            Files, patterns such as `loans/*.parquet`, or folders. All files must have the same
             columns; files without rows are fine. Rows come in the order of the files' names.
         target : str
             The column to predict.
