@@ -67,12 +67,11 @@ TEXTS = [
     *(ROOT / "docs").rglob("*.md"),
     *(ROOT / "docs/gallery").glob("*.py"),
     *(ROOT / "examples").glob("*.py"),
-    *(ROOT / "benchmarks").rglob("*.py"),
     *ROOT.glob("*.md"),
     ROOT / "benchmarks/README.md",
     ROOT / ".pre-commit-config.yaml",
 ]
-ON_PYPI = {"pre-commit", "rehline", "glum", "cooper-optim", "uv"}  # besides what pyproject.toml names
+ON_PYPI = {"pre-commit", "rehline", "glum"}  # besides what pyproject.toml names
 WHEEL = re.compile(
     r"[\w./-]*lighttouch-(?P<version>[\d.]+)-py3-none-any\.whl(\[(?P<extras>[\w,]+)\])?"
 )
