@@ -12,8 +12,6 @@ each column which way risk must go. The table itself may not be passed on, so th
 are generated.
 """
 
-# sphinx_gallery_slow = True
-
 import numpy as np
 import pandas as pd
 
@@ -104,9 +102,9 @@ for name, each in models.items():
     print(f"{name:20} {loss:8.4f} {area:6.4f} {wrong:10.1%}")
 
 # %%
-# Boosted trees keep the directions too. They fit more quickly, and have no rule for trust. On few
-# and smooth data like these a sum of curves is the more accurate; on data made of steps trees are.
-# Logistic regression is the simplest; nothing forbids it a wrong sign.
+# The first three are about equally accurate, because the effects here are simple. What differs is
+# what can be promised. Boosted trees keep the directions too and fit more quickly, but know no rule
+# for trust, and jump. Nothing forbids a logistic regression a wrong sign.
 
 import matplotlib.pyplot as plt
 

@@ -67,7 +67,6 @@ TEXTS = [
     *(ROOT / "docs").rglob("*.md"),
     *(ROOT / "docs/gallery").glob("*.py"),
     *(ROOT / "examples").glob("*.py"),
-    *(ROOT / "benchmarks").rglob("*.py"),
     *ROOT.glob("*.md"),
     ROOT / "benchmarks/README.md",
     ROOT / ".pre-commit-config.yaml",
