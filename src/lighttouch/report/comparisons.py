@@ -36,10 +36,10 @@ def price_section(prices: Sequence[Price], held_out: str, seconds: float) -> Mar
     parts = []
     if known:
         lead = (
-            f"How much worse the model is on the rows “{held_out}” than one that was trained in "
-            "the same way without that rule; negative: the rule makes it better. In brackets: "
-            f"{LIMITS.coverage:.0%} intervals, both models judged on the same drawn rows. A price "
-            "whose interval holds 0 is too small to be told from chance."
+            f"How much worse the model is on the rows “{held_out}” than one with the same curves "
+            "and lattices that was trained without that rule; negative: the rule makes it better. "
+            f"In brackets: {LIMITS.coverage:.0%} intervals, both models judged on the same "
+            "drawn rows. A price whose interval holds 0 is too small to be told from chance."
         )
         rows = [[each.rule, *(_cost(each, name) for name in names)] for each in known]
         header = ["rule", *(f"costs {name}" for name in names)]
