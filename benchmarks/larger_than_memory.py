@@ -1,6 +1,6 @@
 """Files larger than an imposed memory limit, trained by `fit_files` and by the command line.
 
-    python -m benchmarks.larger_than_memory                        # 2.8 GB of Parquet under 700 MB a process
+    python -m benchmarks.larger_than_memory                        # 2.8 GB, 700 MB a process
     python -m benchmarks.larger_than_memory --limit 480 --times 1  # smaller
 
 Every process of a run is ended (SIGKILL) as soon as its resident memory is above the limit, looked

@@ -50,6 +50,7 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 run_pages = not QUICK
 pages_run_elsewhere = {
+    "clusters": "by tests/unit/test_clusters_page.py, as a program: it starts processes",
     "experiments": "by tests/end_to_end/test_experiments.py: it takes minutes",
     "pytorch": "by tests/torch/test_documents.py, with fewer steps: it takes minutes",
 }

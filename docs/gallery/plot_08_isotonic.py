@@ -55,7 +55,7 @@ for name, p in predictions.items():
 # Isotonic regression assumes nothing else and smooths nothing, so where the truth is smooth, as
 # here, models that do smooth come nearer to it, and with more columns fewer points can be compared.
 # It is the right tool where the best monotone fit itself is wanted: for calibration, for tests of
-# monotonicity, where the truth may jump anywhere. Its optimum is exact.
+# monotonicity, where the truth may jump anywhere. There is nothing to tune.
 
 import matplotlib.pyplot as plt
 

@@ -110,4 +110,10 @@ class ProjectionError(RuntimeError):
 
 
 class EngineError(RuntimeError):
-    """Work in parts could not be done: workers were lost again and again, or one took too long."""
+    """Work in parts could not be done: workers were lost again and again, or one took too long.
+
+    Examples
+    --------
+    >>> issubclass(lt.EngineError, RuntimeError)
+    True
+    """

@@ -60,7 +60,7 @@ class InProcess:
     def __exit__(self, *_: object) -> None:
         """Nothing runs outside."""
 
-    def share(self, value: Any) -> Shared:
+    def share(self, value: Any, lasting: bool = False) -> Shared:
         return Inline(value)
 
     def map(

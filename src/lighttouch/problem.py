@@ -13,6 +13,7 @@ from lighttouch.constraints.base import RecordConstraints
 from lighttouch.domains import Domain, Everywhere, checked_domain
 from lighttouch.errors import ConstraintError, DataError
 from lighttouch.interfaces import Objective
+from lighttouch.objectives.sharded import ShardedRisk
 from lighttouch.validation import finite_vector, refuse_if_too_large
 
 
@@ -45,7 +46,8 @@ class Problem:
         constraints: RecordConstraints | None = None,
         domain: Domain | None = None,
     ) -> None:
-        if not _is_a(objective, Objective):
+        # asking the protocol would ask every attribute, and so read all shards
+        if not (isinstance(objective, ShardedRisk) or _is_a(objective, Objective)):
             raise DataError(
                 "objective must be an objective such as EmpiricalRisk or Quadratic, got "
                 f"{_kind(objective)}"

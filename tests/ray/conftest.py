@@ -60,45 +60,61 @@ class Nodes:
     def address(self) -> str:
         return str(self.cluster.address)
 
-    @property
-    def session(self) -> str:
-        return str(self.cluster.head_node.get_session_dir_path())
+    def workers(self) -> list[int]:
+        """The processes that compute tasks, or wait for one: children of our own raylets."""
+        raylets = {
+            each.process.pid
+            for node in self.cluster.list_all_nodes()
+            for each in node.all_processes["raylet"]
+        }
+        return [
+            pid
+            for pid, (parent, command) in processes().items()
+            if parent in raylets and command.startswith("ray::") and "Agent" not in command
+        ]
 
 
-def processes_of(session: str) -> dict[int, str]:
-    """Every process whose command line or environment speaks of the session, by its id."""
+def processes() -> dict[int, tuple[int, str]]:
+    """Every process that is not dead, by its id: its parent and its command."""
     found = {}
     for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit() or int(folder.name) == os.getpid():
+        if not folder.name.isdigit():
             continue
         try:
             command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            belongs = session in command or session.encode() in (folder / "environ").read_bytes()
-            dead = ") Z " in (folder / "stat").read_text(encoding="utf-8")
-        except OSError:
+            state, parent = (
+                (folder / "stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[:2]
+            )
+        except (OSError, UnicodeDecodeError):
             continue
-        if (belongs or command.startswith("ray::")) and not dead:
-            found[int(folder.name)] = command
+        if state != "Z":
+            found[int(folder.name)] = (int(parent), command)
     return found
 
 
-def workers() -> list[int]:
-    """The processes that compute tasks, or wait for one."""
-    return [
-        pid
-        for pid, command in processes_of("no such session").items()
-        if command.startswith("ray::") and "RuntimeEnv" not in command and "Agent" not in command
-    ]
+def offspring(ancestor: int) -> set[int]:
+    """The children of a process, their children, and so on."""
+    alive, found, new = processes(), set(), {ancestor}
+    while new:
+        new = {pid for pid, (parent, _) in alive.items() if parent in new}
+        found |= new
+    return found
+
+
+def assert_all_end(pids: set[int]) -> None:
+    for _ in range(200):
+        left = {pid: command for pid, (_, command) in processes().items() if pid in pids}
+        if not left:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"left running: {left}")
 
 
 @pytest.fixture(scope="session")
 def nodes():
+    before = offspring(os.getpid())
     made = Nodes()
     yield made
-    session = made.session
+    begun = offspring(os.getpid()) - before
     made.cluster.shutdown()
-    for _ in range(100):
-        if not processes_of(session):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"left running: {processes_of(session)}")
+    assert_all_end(begun)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import lighttouch as lt
 from problems import SOLVER, digest, problem
+
+import lighttouch as lt
 
 if __name__ == "__main__":
     address, checkpoint, result = sys.argv[1:]

@@ -10,7 +10,7 @@ import numpy as np
 import engine_tasks as tasks
 import lighttouch as lt
 
-SOLVER = lt.Accelerated(1e-7)
+SOLVER = lt.Accelerated(1e-9, passes=50)
 SHARDS = 6
 
 

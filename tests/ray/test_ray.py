@@ -12,19 +12,22 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from problems import SOLVER, digest, problem
 
 import engine_tasks as tasks
 import lighttouch as lt
-from conftest import Nodes, processes_of, workers
-from problems import SOLVER, digest, problem
+from conftest import Nodes, assert_all_end, offspring
 
 ray = pytest.importorskip("ray", reason="make test-ray installs it")
 
-WORKER_KILLS, DRIVER_KILLS = 14, 4  # and two nodes: twenty in all
+WORKER_KILLS, DRIVER_KILLS = 16, 2  # and two nodes: twenty in all
+PATIENCE = 400.0  # seconds for a driver to begin; a busy machine takes long to import Ray
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +57,7 @@ def test_one_node(nodes: Nodes, known: str):
 
 def test_everything_listens_on_this_machine_only(nodes: Nodes):
     """Of every process of the cluster: the sockets that wait for connections."""
-    inodes = {os.readlink(link) for pid in processes_of(nodes.session) for link in _open_files(pid)}
+    inodes = {link for pid in offspring(os.getpid()) for link in _open_files(pid)}
     outside = []
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text(encoding="utf-8").splitlines()[1:]:
@@ -65,11 +68,12 @@ def test_everything_listens_on_this_machine_only(nodes: Nodes):
     assert not outside
 
 
-def _open_files(pid: int) -> list[str]:
-    try:
-        return [f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd")]
-    except OSError:
-        return []
+def _open_files(pid: int) -> Iterator[str]:
+    """What its descriptors lead to; some are closed while we look."""
+    with suppress(OSError):
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                yield str(link.readlink())
 
 
 def test_two_nodes_and_a_driver_that_is_killed(nodes: Nodes, known: str, tmp_path: Path):
@@ -81,19 +85,29 @@ def test_two_nodes_and_a_driver_that_is_killed(nodes: Nodes, known: str, tmp_pat
     killed = 0
     while not result.exists():
         driver = subprocess.Popen([*map(str, program), str(checkpoint), str(result)])
-        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
-        until = time.monotonic() + 100.0
-        while driver.poll() is None and killed < DRIVER_KILLS:
-            assert time.monotonic() < until, "the driver does not write its checkpoint"
-            if checkpoint.exists() and checkpoint.stat().st_mtime_ns > before:
-                time.sleep(draw.uniform(0.0, 0.2))
-                driver.kill()
-                killed += 1
-                break
-            time.sleep(0.01)
-        assert driver.wait(100.0) in (0, -signal.SIGKILL)
+        try:
+            killed += _killed_after_a_checkpoint(driver, checkpoint, draw, killed < DRIVER_KILLS)
+            assert driver.wait(PATIENCE) in (0, -signal.SIGKILL)
+        finally:
+            driver.kill()
     assert result.read_text(encoding="utf-8") == known
-    assert killed >= 1  # a fast machine may finish before the fourth
+    assert killed == DRIVER_KILLS
+
+
+def _killed_after_a_checkpoint(
+    driver: subprocess.Popen[bytes], checkpoint: Path, draw: random.Random, kill: bool
+) -> bool:
+    """Whether the driver was killed, at a random moment after it wrote its file anew."""
+    before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+    until = time.monotonic() + PATIENCE
+    while kill and driver.poll() is None:
+        assert time.monotonic() < until, "the driver does not write its checkpoint"
+        if checkpoint.exists() and checkpoint.stat().st_mtime_ns > before:
+            time.sleep(draw.uniform(0.0, 0.1))
+            driver.kill()
+            return True
+        time.sleep(0.005)
+    return False
 
 
 def test_four_nodes_with_workers_and_nodes_killed(nodes: Nodes, known: str):
@@ -105,7 +119,7 @@ def test_four_nodes_with_workers_and_nodes_killed(nodes: Nodes, known: str):
             time.sleep(draw.uniform(0.0, 0.3))
             if len(killed) in (4, 9) and len(nodes.cluster.list_all_nodes()) > 2:
                 nodes.kill_a_node()
-            if found := workers():
+            if found := nodes.workers():
                 try:
                     os.kill(draw.choice(found), signal.SIGKILL)
                 except ProcessLookupError:
@@ -127,11 +141,12 @@ def test_four_nodes_with_workers_and_nodes_killed(nodes: Nodes, known: str):
 
 
 def test_a_ray_of_this_machine_ends_with_the_run(known: str):
-    before = set(processes_of("no such session"))
-    assert digest(lt.solve(problem(), SOLVER, engine=lt.Ray(workers=1))) == known
-    assert not ray.is_initialized()
-    for _ in range(100):
-        if set(processes_of("no such session")) <= before:
-            return
-        time.sleep(0.1)
-    pytest.fail("workers are left running")
+    before, during = offspring(os.getpid()), set()
+
+    def look(progress: lt.Progress) -> None:
+        during.update(offspring(os.getpid()) - before)
+
+    found = lt.solve(problem(), SOLVER, engine=lt.Ray(workers=1), callback=look)
+    assert digest(found) == known
+    assert during and not ray.is_initialized()
+    assert_all_end(during)

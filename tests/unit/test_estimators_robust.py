@@ -71,3 +71,67 @@ def test_three_columns_in_a_lattice_are_never_worse_than_two():
             for fit in (lt.LatticeRegressor(columns_per_lattice=k).fit(X, y) for k in (2, 3))
         ]
         assert errors[1] < slack * errors[0], (power, errors)
+
+
+@pytest.mark.parametrize("sign", [0, 1])
+def test_missing_cells_that_interact_have_a_vertex_of_their_own(tmp_path, sign):
+    """Where column 0 is missing, column 2 acts the other way round; before, such cells lay in the
+    middle of the axis, and the error was twice the noise.
+    """
+
+    def table(seed: int):
+        rng = np.random.default_rng(seed)
+        X, gone = rng.random((1500, 3)), rng.random(1500) < 0.4
+        slope = np.where(gone, 2.0, -X[:, 0]) * (X[:, 2] - 0.5)
+        truth = X[:, 1] + 0.5 * np.where(gone, 0.0, X[:, 0]) + slope
+        X[gone, 0] = np.nan
+        return X, truth, truth + 0.1 * rng.normal(size=1500)
+
+    (X, _, y), (new, truth, _) = table(0), table(1)
+    model = lt.LatticeRegressor(monotonic_cst={0: sign, 1: 1}).fit(X, y)
+    assert np.sqrt(np.mean((model.predict(new) - truth) ** 2)) < 0.04
+    assert any(term.gaps for term in model.model_.terms)
+    report = model.check_constraints(new)
+    assert report.violation == 0.0
+    model.save(tmp_path / "m.lt")
+    np.testing.assert_array_equal(lt.load(tmp_path / "m.lt").predict(new), model.predict(new))
+    explained = model.explain(new)
+    np.testing.assert_allclose(explained.scores, model.predict(new), atol=1e-9)
+
+
+def test_rankers_look_at_the_top_of_the_list():
+    """Good rows follow one law, the many others another: curves cannot follow both."""
+    from lighttouch.report import Data, accuracy
+    from lighttouch.report.accuracy import NDCG
+
+    def table(seed: int):
+        rng = np.random.default_rng(seed)
+        X = rng.random((1000, 3))
+        top = 2.0 + 3.0 * X[:, 1] - 2.0 * X[:, 2]
+        score = np.where(X[:, 0] > 0.8, top, 1.5 * X[:, 2] - 0.5 * X[:, 1] + X[:, 0])
+        score = score + 0.3 * rng.normal(size=1000)
+        grades = np.digitize(score, np.quantile(score, [0.6, 0.8, 0.92, 0.98])).astype(float)
+        return X, grades, np.repeat(np.arange(50), 20)
+
+    (X, y, qid), new = table(0), Data("new", *table(1))
+    reached = {
+        kind: accuracy(
+            lt.LatticeRanker(pair_weights=kind, lattices=0).fit(X, y, qid=qid), new
+        ).measures[NDCG]
+        for kind in ("even", "gain")
+    }
+    assert reached["gain"] > reached["even"] + 0.01, reached
+
+
+def test_pairs_count_by_gain_within_queries_of_grades_only():
+    from lighttouch.estimators.pairs import weighted_pairs
+
+    relevance = np.array([0.0, 1.0, 4.0, 0.5, 2.0, 7.0])
+    qid = np.array([0, 0, 0, 1, 1, 1])
+    pairs = weighted_pairs(relevance, qid, np.ones(6), 10, 0, by_gain=True)
+    of_query = np.bincount(qid[pairs.better], pairs.weights)
+    np.testing.assert_allclose(of_query, 1.0)
+    graded = qid[pairs.better] == 0
+    gains = 2.0 ** relevance[pairs.better] - 2.0 ** relevance[pairs.worse]
+    np.testing.assert_allclose(pairs.weights[graded], (gains / gains[graded].sum())[graded])
+    np.testing.assert_allclose(pairs.weights[~graded], 1.0 / 3.0)

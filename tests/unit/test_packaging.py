@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import lighttouch as lt
+from tools.try_distributions import EXTRAS, PROGRAMS
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -46,8 +47,7 @@ def test_dependencies_are_what_is_imported():
     )
     declared = names(PROJECT["dependencies"])
     extras = PROJECT["optional-dependencies"]
-    ours = ("conic", "frames", "plot", "torch")
-    optional = names([each for name in ours for each in extras[name]])
+    optional = names([each for name in EXTRAS for each in extras[name]])
     assert needed <= declared <= everywhere
     assert everywhere - declared <= optional
 
@@ -72,7 +72,7 @@ TEXTS = [
     ROOT / "benchmarks/README.md",
     ROOT / ".pre-commit-config.yaml",
 ]
-ON_PYPI = {"pre-commit", "rehline", "glum", "cooper-optim"}  # besides what pyproject.toml names
+ON_PYPI = {"pre-commit", "rehline", "glum", "cooper-optim", "uv"}  # besides what pyproject.toml names
 WHEEL = re.compile(
     r"[\w./-]*lighttouch-(?P<version>[\d.]+)-py3-none-any\.whl(\[(?P<extras>[\w,]+)\])?"
 )
@@ -117,8 +117,6 @@ def test_a_command_that_does_not_work_is_seen(word):
 
 
 def test_each_extra_has_a_program_that_make_dist_runs():
-    from tools.try_distributions import EXTRAS, PROGRAMS
-
     assert {f"with_{extra}.py" for extra in EXTRAS} < {path.name for path in PROGRAMS.glob("*.py")}
 
 

@@ -29,6 +29,7 @@ def python_blocks(name: str) -> list[str]:
 
 
 RUN_ELSEWHERE = {
+    "docs/clusters.md",  # by test_clusters_page.py: its program starts processes
     "docs/experiments.md",  # by tests/end_to_end/test_experiments.py: it takes minutes
     "docs/pytorch.md",  # by tests/torch/test_documents.py: it needs PyTorch
 }

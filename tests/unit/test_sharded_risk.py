@@ -97,15 +97,15 @@ def test_every_engine_gives_the_same_bits(two, loss):
 
 
 def test_many_parameters_are_averaged_once_and_finished_with_full_gradients(two):
-    shards = [functools.partial(tasks.lattice_shard, seed, 3000) for seed in range(3)]
+    shards = [functools.partial(tasks.lattice_shard, seed, 400) for seed in range(3)]
     problem = lt.Problem(
         lt.ShardedRisk(shards), lt.lattice.increasing([2] * 12), lt.Box(-10.0, 10.0)
     )
     chain = Automatic().chain(problem)
     assert isinstance(chain[0], AveragedShards) and isinstance(chain[1], lt.Accelerated)
-    known = lt.solve(problem, iterations=8)
+    known = lt.solve(problem, iterations=4)
     assert known.violation == 0.0
-    assert digest(lt.solve(problem, iterations=8, engine=two)) == digest(known)
+    assert digest(lt.solve(problem, iterations=4, engine=two)) == digest(known)
 
 
 def test_a_checkpoint_goes_on_to_the_same_bits(tmp_path, two):
@@ -166,7 +166,7 @@ def test_other_shards_are_refused(shards, message):
 def test_sampling_solvers_say_what_can_take_it():
     problem = lt.Problem(in_shards("squared"), lt.ordering(5))
     with pytest.raises(ValueError, match=r"examples are in shards.*use Automatic, Accelerated"):
-        lt.solve(problem, lt.LightTouch(1.0, 0.1))
+        lt.solve(problem, lt.LightTouch(1.0, 0.1, 2))
 
 
 def test_memory_is_said():
@@ -180,6 +180,15 @@ def test_one_shard_is_held_at_a_time():
     risk = in_shards("squared")
     for _ in risk.each(sharded.value_of, np.ones(5)):
         assert len(sharded._held) == 1
+
+
+def test_a_problem_is_made_from_the_first_shard_alone():
+    """All others are read by the engine of the run."""
+    shards = [
+        functools.partial(tasks.shard, 0, 9, "squared"),
+        functools.partial(tasks.unreadable, "x"),
+    ]
+    assert lt.Problem(lt.ShardedRisk(shards), lt.ordering(5)).dimension == 5
 
 
 def test_it_can_be_pickled():

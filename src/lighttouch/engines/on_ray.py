@@ -37,8 +37,7 @@ def _ray() -> Any:
         return importlib.import_module("ray")
     except ImportError as error:
         raise ImportError(
-            "the engine Ray needs Ray, which is not installed: .venv/bin/python -m pip install "
-            "'.[ray]' in the clone of lighttouch, or pip install 'lighttouch[ray]'"
+            "the engine Ray needs Ray, which is not installed: pip install ray"
         ) from error
 
 
@@ -83,6 +82,15 @@ class Ray:
         The most tasks at the same time; None is one for each CPU of the cluster.
     timeout : float, default=3600.0
         Seconds that one task may take before the run ends with an error that names it.
+
+    Raises
+    ------
+    ValueError
+        If `address` is not text, or a number is not positive.
+    ImportError
+        When it is used, if Ray is not installed.
+    EngineError
+        While working, if workers are lost again and again, or one takes too long.
 
     Examples
     --------
@@ -165,7 +173,7 @@ class Ray:
             if self._ours:
                 _ray().shutdown()
 
-    def share(self, value: Any) -> Shared:
+    def share(self, value: Any, lasting: bool = False) -> Shared:
         """Put a value into the object store, once for all workers."""
         head, buffers = packed(value)
         size = len(head) + sum(buffer.nbytes for buffer in buffers)

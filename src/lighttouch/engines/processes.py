@@ -127,6 +127,13 @@ class Processes:
     timeout : float, default=3600.0
         Seconds that one task may take before the run ends with an error that names it.
 
+    Raises
+    ------
+    ValueError
+        If the number of workers is not a positive whole number.
+    EngineError
+        While working, if workers are lost again and again, or one takes too long.
+
     Examples
     --------
     >>> lt.Processes(2).describe()
@@ -178,13 +185,13 @@ class Processes:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def share(self, value: Any) -> Shared:
+    def share(self, value: Any, lasting: bool = False) -> Shared:
         """Put a value where every worker can read it without a copy."""
         head, buffers = packed(value)
         size = len(head) + sum(buffer.nbytes for buffer in buffers)
         if size <= LIMITS.inline_bytes or self._folder is None:
             return Inline(value)
-        return mapped(head, buffers, self._folder)
+        return mapped(head, buffers, self._folder, lasting)
 
     def map(
         self,
@@ -218,8 +225,9 @@ class Processes:
     def _hand_out(self) -> None:
         """Give waiting tasks, the oldest first, to the workers that have the fewest."""
         given = {number for worker in self._pool for number in worker.given}
+        able = [worker for worker in self._pool if worker.ready] or self._pool
         for number in sorted(set(self._messages) - given):
-            worker = min(self._pool, key=lambda each: len(each.given))
+            worker = min(able, key=lambda each: len(each.given))
             if len(worker.given) >= LIMITS.queue:
                 return
             worker.give(number, self._messages[number])

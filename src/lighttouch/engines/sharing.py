@@ -37,6 +37,14 @@ def packed(value: Any) -> tuple[bytes, list[memoryview]]:
     return head, [buffer.raw() for buffer in buffers]
 
 
+_lasting: dict[str, memoryview] = {}  # mapped once: page faults cost as much as a pass
+
+
+def _memory_of(path: str) -> memoryview:
+    with Path(path).open("rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+
+
 class Mapped(Shared):
     """A value in a file that every process of this machine maps.
 
@@ -44,12 +52,15 @@ class Mapped(Shared):
     can change what another one reads.
     """
 
-    def __init__(self, path: str, head: bytes, places: list[tuple[int, int]]) -> None:
-        self._path, self._head, self._places = path, head, places
+    def __init__(
+        self, path: str, head: bytes, places: list[tuple[int, int]], lasting: bool
+    ) -> None:
+        self._path, self._head, self._places, self._lasting = path, head, places, lasting
 
     def get(self) -> Any:
-        with Path(self._path).open("rb") as file:
-            whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+        whole = _lasting.get(self._path) or _memory_of(self._path)
+        if self._lasting:
+            _lasting[self._path] = whole
         parts = [whole[begin : begin + size] for begin, size in self._places]
         return pickle.loads(self._head, buffers=parts)
 
@@ -57,7 +68,7 @@ class Mapped(Shared):
         Path(self._path).unlink(missing_ok=True)
 
 
-def mapped(head: bytes, buffers: list[memoryview], folder: Path) -> Mapped:
+def mapped(head: bytes, buffers: list[memoryview], folder: Path, lasting: bool) -> Mapped:
     """Write the buffers one behind the other into a new file of the folder."""
     places: list[tuple[int, int]] = []
     with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
@@ -67,4 +78,4 @@ def mapped(head: bytes, buffers: list[memoryview], folder: Path) -> Mapped:
             file.write(buffer)
             places.append((begin, buffer.nbytes))
         file.truncate(max(1, file.seek(0, 2)))  # an empty file cannot be mapped
-    return Mapped(file.name, head, places)
+    return Mapped(file.name, head, places, lasting)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.arrays import Floats, Matrix
+from lighttouch.constraints import LinearConstraints
 from lighttouch.kernels.numerics.additive import evaluate_sum, fill_positions
 from lighttouch.kernels.numerics.lattice_features import fill_all_corners
 from lighttouch.lattice import Lattice
@@ -144,6 +147,24 @@ class Term:
     def size(self) -> int:
         return self.lattice.parameter_count
 
+    @cached_property
+    def gaps(self) -> tuple[int, ...]:
+        """The axes of a lattice whose last vertex is for missing cells only."""
+        return tuple(
+            axis
+            for axis, each in enumerate(self.maps)
+            if not self.calibrator and each.missing > each.positions.max()
+        )
+
+    def of_present(self, rows: LinearConstraints, axis: int) -> LinearConstraints:
+        """Rows A w <= 0 about this term, without those that compare with missing cells along an
+        axis.
+        """
+        if axis not in self.gaps:
+            return rows
+        A = without_last(sparse.csr_matrix(rows.A), self.lattice.sizes, axis)
+        return LinearConstraints(A, np.zeros(A.shape[0]))
+
     @property
     def grid(self) -> tuple[int, ...]:
         """The sizes rules speak of: without the vertex for missing cells."""
@@ -195,6 +216,15 @@ class Term:
             tuple(InputMap.from_state(each) for each in state["maps"]),
             lattice,
         )
+
+
+def without_last(A: sparse.csr_matrix, sizes: tuple[int, ...], axis: int) -> sparse.csr_matrix:
+    """The rows about a lattice of such sizes that do not touch the last vertex along an axis."""
+    stride = math.prod(sizes[axis + 1 :])
+    last = A.indices // stride % sizes[axis] == sizes[axis] - 1
+    kept = np.ones(A.shape[0], dtype=bool)
+    kept[np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))[last]] = False
+    return A[kept]
 
 
 class AdditiveModel:

@@ -16,6 +16,7 @@ from lighttouch.estimators.examples import Examples
 from lighttouch.estimators.tables import plain_cell
 from lighttouch.validation import positive_int
 
+LARGEST_GRADE = 30.0  # relevance up to which gains are 2^relevance - 1, as in NDCG
 RandomState = int | np.random.RandomState | None
 
 
@@ -61,13 +62,31 @@ def pairs_within_queries(
 
 
 def weighted_pairs(
-    relevance: Floats, qid: ArrayLike | None, weights: Floats, most: int, random_state: RandomState
+    relevance: Floats,
+    qid: ArrayLike | None,
+    weights: Floats,
+    most: int,
+    random_state: RandomState,
+    by_gain: bool = False,
 ) -> Pairs:
-    """Pairs of rows of the same query; every query counts the same, however many it has."""
+    """Pairs of rows of the same query; every query counts the same, however many it has.
+
+    By gain, a pair counts by how much its order matters at the top of a list: by the difference of
+    the gains 2^relevance of its rows, as in NDCG. That is for grades: whole numbers from 0 to 30 in
+    the whole query. Pairs of other queries count the same.
+    """
     better, worse = pairs_within_queries(relevance, qid, most, random_state)
     queries = _query_numbers(qid, relevance.size)[1]
-    counts = np.bincount(queries[better], minlength=1)[queries[better]]
-    return Pairs(better, worse, weights[better] * weights[worse] / counts)
+    own = queries[better]
+    matter = np.ones(better.size)
+    if by_gain:
+        grades = (relevance == np.floor(relevance)) & (relevance >= 0.0)
+        other = np.bincount(queries, ~(grades & (relevance <= LARGEST_GRADE)), minlength=1)
+        graded = other[own] == 0.0
+        gains = np.exp2(np.clip(relevance, 0.0, LARGEST_GRADE))
+        matter = np.where(graded, np.abs(gains[better] - gains[worse]), 1.0)
+    together = np.bincount(own, matter, minlength=1)[own]
+    return Pairs(better, worse, weights[better] * weights[worse] * matter / together)
 
 
 def pair_examples(table: Floats, pairs: Pairs, total: float) -> Examples:

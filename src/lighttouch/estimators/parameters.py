@@ -132,8 +132,8 @@ LATTICE_REGRESSION_PARAMETERS: dict[str, Described] = REGRESSION_PARAMETERS | {
         "Huber or Tweedie",
         "What is minimised. The last three have a log link: for counts, positive amounts, and "
         'amounts that are often 0 ("tweedie" is lt.Tweedie(1.5)). The threshold of "huber" is '
-        "1.345 robust standard deviations of what a first fit of absolute errors leaves over (from files: "
-        "one standard deviation of y); that of lt.Huber(t) is t standard deviations of y.",
+        "1.345 robust standard deviations of what a first fit of absolute errors leaves over (from "
+        "files: one standard deviation of y); that of lt.Huber(t) is t standard deviations of y.",
     ),
     "quantile": (
         "float or list of floats",
@@ -172,6 +172,12 @@ CLASSIFICATION_PARAMETERS: dict[str, Described] = {
 RANKING_PARAMETERS: dict[str, Described] = {
     "loss": ('{"logistic", "hinge"}', "Of the difference of the scores of a pair."),
     "pairs_per_query": ("int", "The most pairs per query to learn from, drawn at random."),
+    "pair_weights": (
+        '{"even", "gain"}',
+        'What the pairs of a query count: all the same or, by "gain", by how much their order '
+        "matters at the top of the list, |2^relevance - 2^relevance| as in NDCG (where relevance "
+        "is grades, whole numbers from 0 to 30). Every query counts the same.",
+    ),
     "canonical_examples": (
         "pair (better, worse)",
         "Row i of `better` must score above row i of `worse`, by `canonical_margin`.",

@@ -40,6 +40,7 @@ from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import read_targets, read_weights, same_length
+from lighttouch.validation import one_of
 
 
 @documented(COMMON_PARAMETERS | LATTICE_PARAMETERS | RANKING_PARAMETERS, LATTICE_ATTRIBUTES)
@@ -91,6 +92,7 @@ class LatticeRanker(LatticeBase):
         *,
         loss: str = "logistic",
         pairs_per_query: int = 500,
+        pair_weights: str = "even",
         monotonic_cst: MonotonicCst = None,
         shape_constraints: Shapes = None,
         canonical_examples: CanonicalExamples = None,
@@ -112,6 +114,7 @@ class LatticeRanker(LatticeBase):
     ) -> None:
         self.loss = loss
         self.pairs_per_query = pairs_per_query
+        self.pair_weights = pair_weights
         self.monotonic_cst = monotonic_cst
         self.shape_constraints = shape_constraints
         self.canonical_examples = canonical_examples
@@ -172,7 +175,8 @@ class LatticeRanker(LatticeBase):
         same_length(X, relevance)
         weights = read_weights(sample_weight, X, relevance.size)
         table = plan.columns.read(as_table(X))
-        pairs = weighted_pairs(relevance, qid, weights, self.pairs_per_query, self.random_state)
+        most, by_gain = self.pairs_per_query, self._by_gain()
+        pairs = weighted_pairs(relevance, qid, weights, most, self.random_state, by_gain)
         total = float(pairs.weights.sum())
         if total == 0.0:
             warnings.warn(
@@ -209,6 +213,9 @@ class LatticeRanker(LatticeBase):
             plan, first, second, read_weights(sample_weight, better, first.shape[0])
         )
 
+    def _by_gain(self) -> bool:
+        return one_of(self.pair_weights, ("gain", "even"), "pair_weights") == "gain"
+
     def _train_pairs(
         self, plan: Plan, better: Floats, worse: Floats, weights: Floats
     ) -> LatticeRanker:
@@ -221,7 +228,8 @@ class LatticeRanker(LatticeBase):
 
     def _fit_open(self, files: OpenFiles) -> None:
         plan, most = self._plan_of(files.columns), self.pairs_per_query
-        make = PairsOfShard(most, read_seed(self.random_state), files.weighting)
+        seed = read_seed(self.random_state)
+        make = PairsOfShard(most, seed, files.weighting, by_gain=self._by_gain())
         examples = paired(files, make)
         self._take_names(files.columns)
         self._train_on(plan, examples)

@@ -103,6 +103,11 @@ class ShardedRisk:
         if not self.shards:
             raise DataError("shards must hold at least one objective or function, got none")
         for place, shard in enumerate(self.shards):
+            if isinstance(shard, ShardedRisk):
+                raise DataError(
+                    f"shards must not be in shards themselves, as the one at place {place} is: "
+                    "give their shards instead, (*one.shards, *other.shards)"
+                )
             made = isinstance(shard, Objective) and not isinstance(shard, type)
             if not made and (isinstance(shard, type) or not callable(shard)):
                 raise DataError(
@@ -159,7 +164,7 @@ class ShardedRisk:
     def _shared_with(self, engine: Engine) -> list[Shared]:
         """Every shard where the workers of this engine find it; put there once."""
         if self._handles is None or self._handles[0] != (id(engine), engine.session):
-            handles = [engine.share(shard) for shard in self.shards]
+            handles = [engine.share(shard, lasting=True) for shard in self.shards]
             self._handles = ((id(engine), engine.session), handles)
         return self._handles[1]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import DataError
-from lighttouch.estimators.pairs import pairs_within_queries
+from lighttouch.estimators.pairs import LARGEST_GRADE, pairs_within_queries
 from lighttouch.estimators.regression import explained_pinball
 from lighttouch.report.limits import LIMITS
 from lighttouch.report.models import Classifier, Model, has_probabilities, is_classifier
@@ -31,7 +31,6 @@ MEAN_ERROR, PINBALL = "mean error", "pinball loss explained"
 ORDERED, NDCG = "pairs in the right order", f"NDCG at {LIMITS.ranked}"
 LARGE_IS_GOOD = {AREA, GINI, SEPARATION, ACCURACY, EXPLAINED, PINBALL, ORDERED, NDCG}
 LEAST_SHARE = float(np.finfo(np.float64).eps)  # as scikit-learn's log_loss clips probabilities
-LARGEST_GRADE = 30.0  # relevance up to which gains are 2^relevance - 1; above it, relevance
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from lighttouch.projections import project
 from lighttouch.result import Status
 from lighttouch.running import check_deadline
 from lighttouch.solvers.base import BaseSolver, SolverState
+from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.sampled import SampledAdaGrad
 from lighttouch.validation import positive
 
@@ -96,14 +97,20 @@ def solve_alone(
     tolerance: float,
     seed: int,
 ) -> tuple[Vector, Indices]:
-    """The solution of one shard, and what was counted on the way."""
+    """The solution of one shard, and what was counted on the way.
+
+    A shard may have fewer examples than parameters, and its loss fall to 0, where no gain is small:
+    a few passes are enough for the mean.
+    """
     problem, solver = Problem(objective, constraints, domain), SampledAdaGrad(tolerance)
     rng = np.random.default_rng(seed)
     state = solver.init(problem, start)
-    while solver.finished(state) is None:
+    per_step = state.plan.run * state.plan.runs
+    most = COSTS.shard_passes * objective.examples / per_step
+    while solver.finished(state) is None and (state.stages == 0 or state.iteration < most):
         check_deadline()
         with np.errstate(over="ignore", invalid="ignore"):
             solver.advance(problem, state, state.stage_end, rng)
         if not (np.isfinite(state.w).all() and math.isfinite(state.best_objective)):
             return start, state.counters  # it ran away: the others decide
-    return solver.solution(state), state.counters
+    return state.best, state.counters

@@ -274,6 +274,9 @@ class SolverCosts:
     """Steps of an interior point without a better point, where its end is not known. Budget."""
 
     # -- quadratic steps --------------------------------------------------------------------------
+    shard_passes: float = 4.0
+    """Passes over its own examples that a shard is solved by before solutions are averaged: what it
+    learns later is about itself only, and full gradients follow (`benchmarks.shards.rounds`)."""
     largest_factored: int = 3000
     """Parameters up to which a dense matrix is factored; beyond it conjugate gradients are faster:
     a factor takes d^3 / 3 multiplications, 9e9 at 3,000 (about a second)."""

@@ -184,8 +184,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
 
     def _early(self, model: Model, state: InteriorState) -> bool:
         """Whether to look for more dense rows before the round has reached its goal."""
-        is_near = state.near is not None or state.rounds > 0
-        enough = state.steps >= INTERIOR.dense_steps
+        enough = state.steps >= model.arithmetic.dense_steps
+        is_near = state.near is not None and model.is_quadratic
         return state.searching and enough and is_near and model.rows.any_dense
 
     def _worth_proving(self, state: InteriorState, value: float, scale: float) -> float:
@@ -233,7 +233,6 @@ class InteriorPoint(BaseSolver[InteriorState]):
         """
         enough, searching = state.last_goal, state.searching
         state.steps, state.waited = 0, 0
-        state.rounds += 1
         state.least_merit = state.least_gap = math.inf
         broken = np.setdiff1d(model.rows.broken(at.x), state.rows)
         cuts = cuts_at(model.curved, at.x, INTERIOR.cuts_per_round)

@@ -70,7 +70,6 @@ class InteriorState(SolverState):
     earlier: Earlier | None = None  # a point of this round or the one before to go on from
     repaired_at: float = math.inf  # the complementarity at which a bound was last repaired
     last_rounds: int = 0  # that began with rows still broken, at the last goal
-    rounds: int = 0
     attempt: int = 0
     steps: int = 0  # of this round
     waited: int = 0
@@ -118,6 +117,7 @@ class Arithmetic:
     """Where the heavy parts of a round are computed: here, by NumPy and SciPy."""
 
     margin: float = 0.0  # by which inequalities are tightened, in scaled units
+    dense_steps: int = COSTS.dense_steps  # of a round of dense rows, while they are looked for
 
     def merged(self, taken: Taken) -> Taken:
         return with_opposites_merged(taken)

@@ -101,7 +101,7 @@ def calibrated_maps(keypoints: Floats, positions: Floats, sizes: Sequence[int]) 
 
 def parts_of(model: Any) -> tuple[Term, Floats, Any]:
     """The one lattice of a model, its parameters with the intercept, and its rules."""
-    terms = getattr(getattr(model, "model_", None), "terms", ())
+    terms: Any = getattr(getattr(model, "model_", None), "terms", ())
     if len(terms) != 1 or not model._has_one_score:
         raise DataError(
             "a layer is made of a model with one lattice and one output, such as "

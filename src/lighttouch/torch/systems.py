@@ -23,6 +23,7 @@ class DeviceArithmetic(Arithmetic):
     """Scaling, factors and products on a device."""
 
     margin = COSTS.margin
+    dense_steps = INTERIOR.steps  # a step takes no longer than looking for rows
 
     def __init__(self, device: torch.device) -> None:
         self.device = device

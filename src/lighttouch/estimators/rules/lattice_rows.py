@@ -25,7 +25,7 @@ def monotone(model: AdditiveModel, column: int, sign: int) -> list[RuleRows]:
     """The model never falls (sign 1) or never rises (sign -1) along a column."""
     build = lattice.increasing if sign > 0 else lattice.decreasing
     return [
-        _of_term(model, place, build(term.grid, axis))
+        _of_term(model, place, term.of_present(build(term.grid, axis), axis))
         for place, term, axis in _along(model, column)
     ]
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from lighttouch import lattice
 from lighttouch.arrays import Floats
-from lighttouch.estimators.model import AdditiveModel, Term
+from lighttouch.estimators.model import AdditiveModel, Term, without_last
 from lighttouch.estimators.smoothing.costs import COSTS, FIRST_CHOICE, PULL
 from lighttouch.running import prepared
 
@@ -168,7 +168,8 @@ def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float)
         else:
             key = (term.columns, "lattice")
             first = FIRST_CHOICE[1]
-            penalties.append(Penalty(key, start, _lattice_rows(term.grid), first, lattice=True))
+            rows = _lattice_rows(term.grid, term.gaps)
+            penalties.append(Penalty(key, start, rows, first, lattice=True))
     return Roughness(penalties, model.dimension, pull)
 
 
@@ -195,9 +196,10 @@ def _differences(count: int, order: int) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _lattice_rows(grid: tuple[int, ...]) -> Any:
+def _lattice_rows(grid: tuple[int, ...], gaps: tuple[int, ...] = ()) -> Any:
     """How far the lattice is from a sum of straight lines: its bends along each axis, its twists
-    over each pair of axes, a little of its slopes.
+    over each pair of axes, a little of its slopes. Along the axes in `gaps` the last vertex is for
+    missing cells: no line goes through it.
     """
     little = math.sqrt(COSTS.slope_share)
     parts = [
@@ -206,11 +208,17 @@ def _lattice_rows(grid: tuple[int, ...]) -> Any:
         little * sparse.identity(math.prod(grid), format="csr"),
     ]
     parts += [
-        lattice.convex(grid, axis, interpolation="hypercube").A
+        _bends(grid, axis, axis in gaps)
         for axis, size in enumerate(grid)
-        if size > 2
+        if size - (axis in gaps) > 2
     ]
     return sparse.vstack(parts, format="csr")
+
+
+def _bends(grid: tuple[int, ...], axis: int, gap: bool) -> Any:
+    """Second differences along an axis; where there is a gap, not those with its last vertex."""
+    rows = sparse.csr_matrix(lattice.convex(grid, axis, interpolation="hypercube").A)
+    return without_last(rows, grid, axis) if gap else rows
 
 
 def read_strengths(wanted: Any) -> Pair | None:

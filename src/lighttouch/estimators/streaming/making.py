@@ -98,13 +98,14 @@ class PairsOfShard:
     seed: int
     weighting: Weighting
     total: float = 1.0  # of the weights of all pairs
+    by_gain: bool = False
 
     def __call__(self, rows: Rows) -> Examples:
         return pair_examples(rows.table, self.pairs(rows), self.total)
 
     def pairs(self, rows: Rows) -> Pairs:
         relevance, shares = read_targets(rows.y, None), self.weighting.shares(rows)
-        return weighted_pairs(relevance, rows.query, shares, self.most, self.seed)
+        return weighted_pairs(relevance, rows.query, shares, self.most, self.seed, self.by_gain)
 
 
 @dataclass(frozen=True, eq=False)

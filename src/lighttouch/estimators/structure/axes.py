@@ -78,8 +78,9 @@ def _axis(
     curve: Floats,
 ) -> tuple[InputMap, int]:
     values = table[:, column]
+    gaps = plan.missing_apart(column) and bool(np.isnan(values).any())
     if plan.columns[column].categorical:
-        return _categories_axis(curve, size)
+        return _categories_axis(curve, size, gaps)
     if plan.has_axis_kind(column, "common unit"):
         return _common_unit_axis(plan, column, size, table), size
     turns = bool(plan.fixed_vertices(column))
@@ -90,7 +91,9 @@ def _axis(
     else:
         keypoints = _some_of(own.maps[0].keypoints, size, curve)
     if keypoints.size < 2:
-        return InputMap(keypoints, np.zeros(1), 0.0), 2
+        return InputMap(keypoints, np.zeros(1), 1.0 if gaps else 0.0), 2
+    if gaps:  # a vertex of their own, past the last
+        return whole_positions(keypoints), int(keypoints.size) + 1
     return whole_positions(keypoints, missing=0.5 * (keypoints.size - 1)), int(keypoints.size)
 
 
@@ -121,14 +124,17 @@ def _some_of(keypoints: Floats, count: int, curve: Floats) -> Floats:
     return keypoints[chosen]
 
 
-def _categories_axis(curve: Floats, size: int) -> tuple[InputMap, int]:
+def _categories_axis(curve: Floats, size: int, gaps: bool) -> tuple[InputMap, int]:
     """Categories in the order of their own effects, equal ones at the same place; others (missing,
-    unseen) where their effect puts them.
+    unseen) at a vertex of their own where there are `gaps`, otherwise where their effect puts them.
     """
     effects = curve[:-1]
     levels, rank = np.unique(effects, return_inverse=True)
     count = max(2, min(size, levels.size))
     positions = rank * ((count - 1) / max(1, levels.size - 1))
+    if gaps:
+        places = np.arange(effects.size, dtype=np.float64)
+        return InputMap(places, positions.astype(np.float64), float(count)), count + 1
     elsewhere = (
         float(np.interp(curve[-1], levels, np.linspace(0.0, count - 1, levels.size)))
         if levels.size > 1

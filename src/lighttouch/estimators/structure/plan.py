@@ -50,6 +50,12 @@ class Plan:
             for bound in self.shapes
         )
 
+    def missing_apart(self, column: int) -> bool:
+        """Whether missing cells may have a vertex of their own along lattice axes: where no shape
+        constraint is about the column, and one lattice does not hold all columns.
+        """
+        return not self.single and not self.shapes_of(column)
+
     def affordable(self, keypoints: int) -> int:
         """Fewer keypoints per column where columns are many, so that all curves together stay of a
         size that can be factored.

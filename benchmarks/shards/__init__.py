@@ -1,0 +1,1 @@
+"""Examples in shards: which algorithm, what engines cost, and how far one machine goes."""
