@@ -96,7 +96,11 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--tables", default=",".join([*TABLES, *RANKINGS]))
     arguments.add_argument("--splits", default="0,1,2,3,4", help="numbers, with commas")
-    arguments.add_argument("--models", default=",".join(MODELS).replace(", ", "; "))
+    arguments.add_argument(
+        "--models",
+        default=",".join(name.replace(", ", "; ") for name in MODELS),
+        help="names, with commas; the comma within a name is written as ;",
+    )
     arguments.add_argument("--no-rules", action="store_true", help="each model without rules too")
     arguments.add_argument("--scaling", default="", help="rows, with commas, in place of tables")
     arguments.add_argument("--results", type=Path, default=Path("results/models.jsonl"))

@@ -131,6 +131,14 @@ def _solved(
     def interrupted(progress: Progress) -> bool:
         return settings.interrupts.raised
 
+    nothing = np.zeros(start.size)
+    one_model = quadratic and loss_row_of(objective).name == "squared"
+    if (
+        one_model
+        and start.size <= COSTS.largest_gram
+        and (rules is None or rules.violation(nothing) <= 0.0)
+    ):
+        start = nothing  # its minimum does not depend on the start, and this one is feasible
     whole: Any = objective
     return solve(
         Problem(whole, rules),
