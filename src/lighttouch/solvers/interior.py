@@ -86,6 +86,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state.last_goal = (INTERIOR.enough_at_once if alone else INTERIOR.enough) * self.tolerance
         if alone:
             state.goal = state.last_goal
+        state.is_coupled = feasible_set(problem.constraints, problem.domain).is_coupled
         state.first_objective = problem.objective.value(start)
         if self.near:
             state.near, state.near_scale = start.copy(), abs(state.first_objective)
@@ -328,8 +329,11 @@ class InteriorPoint(BaseSolver[InteriorState]):
         return Status.CONVERGED if proven else Status.STALLED
 
     def is_content(self, state: InteriorState) -> bool:
-        """Whether no other solver would find a better point, proven or not."""
-        return state.best is not None and state.gap <= self.tolerance * state.scale
+        """Whether no other solver need go on: the point is near the optimum, proven or not, and
+        projections are dear.
+        """
+        near = state.best is not None and state.gap <= self.tolerance * state.scale
+        return near and (state.is_coupled or super().is_content(state))
 
     def solution(self, state: InteriorState) -> Vector:
         return state.w

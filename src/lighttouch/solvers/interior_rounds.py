@@ -83,6 +83,7 @@ class InteriorState(SolverState):
     best_objective: float = math.inf
     slopes: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows, at the best point
     slope_rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    is_coupled: bool = False  # what the rows do to the parameters
     ended: bool = False
 
     @property
