@@ -136,5 +136,5 @@ def test_what_is_no_engine_is_refused(engine):
 
 def test_ray_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ImportError, match=r"pip install '\.\[ray\]'"), lt.Ray():
+    with pytest.raises(ImportError, match="pip install ray"), lt.Ray():
         pass
