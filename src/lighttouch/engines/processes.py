@@ -35,24 +35,26 @@ NUMBER = 8  # bytes in front of a message: which task it is
 READY = b""  # what a worker says first
 
 
-def work(connection: Connection) -> None:
+def work(connection: Connection, folder: Path) -> None:
     """The life of a worker: task after task, until the pipe ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that waits for us
     messages: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_receive, args=(connection, messages), daemon=True).start()
+    threading.Thread(target=_receive, args=(connection, messages, folder), daemon=True).start()
     connection.send_bytes(READY)
     while True:
         connection.send_bytes(_answer(messages.get()))
 
 
-def _receive(connection: Connection, messages: SimpleQueue[bytes]) -> None:
+def _receive(connection: Connection, messages: SimpleQueue[bytes], folder: Path) -> None:
     """Always ready to take what comes: two that both only send would wait for each other. The pipe
-    ends when it is closed on the other side, or when that process is gone, however it went.
+    ends when it is closed on the other side, or when that process is gone, however it went; what it
+    shared goes with it.
     """
     while True:
         try:
             messages.put(connection.recv_bytes())
         except (EOFError, OSError):
+            shutil.rmtree(folder, ignore_errors=True)
             os._exit(0)
 
 
@@ -68,11 +70,11 @@ def _answer(message: bytes) -> bytes:
 class _Worker:
     """One process, the pipe to it, and the numbers of the tasks that it has been given."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, other = context.Pipe()
         self.process = context.Process(
-            target=work, args=(other,), daemon=True, name="lighttouch worker"
+            target=work, args=(other, folder), daemon=True, name="lighttouch worker"
         )
         self.process.start()
         other.close()
@@ -169,7 +171,7 @@ class Processes:
             memory = Path("/dev/shm")  # a file system in memory, where there is one
             place = memory if os.access(memory, os.W_OK) else None
             self._folder = Path(tempfile.mkdtemp(prefix="lighttouch-", dir=place))
-            self._pool = [_Worker() for _ in range(self.workers)]
+            self._pool = [_Worker(self._folder) for _ in range(self.workers)]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -265,7 +267,8 @@ class Processes:
         worker.process.join()
         code, given, began = worker.process.exitcode, list(worker.given), worker.ready
         worker.stop(0.0)
-        self._pool[place] = _Worker()
+        assert self._folder is not None
+        self._pool[place] = _Worker(self._folder)
         if not given:
             return
         deaths = self._deaths[given[0]] = self._deaths.get(given[0], 0) + 1
