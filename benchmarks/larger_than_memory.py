@@ -1,6 +1,6 @@
 """Files larger than an imposed memory limit, trained by `fit_files` and by the command line.
 
-    python -m benchmarks.larger_than_memory                        # 2.8 GB, 700 MB a process
+    python -m benchmarks.larger_than_memory                        # 4 GB, 1 GB a process
     python -m benchmarks.larger_than_memory --limit 480 --times 1  # smaller
 
 Every process of a run is ended (SIGKILL) as soon as its resident memory is above the limit, looked
@@ -107,7 +107,7 @@ def commands(folder: Path, place: Path) -> dict[str, list[str]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=float, default=700.0, help="MB that a process may hold")
+    parser.add_argument("--limit", type=float, default=1000.0, help="MB that a process may hold")
     parser.add_argument("--times", type=float, default=4.0, help="size of the files, in limits")
     parser.add_argument("--only", help="runs whose names begin so")
     options = parser.parse_args()
