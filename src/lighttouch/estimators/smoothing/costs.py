@@ -46,6 +46,13 @@ class SmoothingCosts:
     least_freedom: float = 1e-3
     """Degrees of freedom of a term, below which it counts as smoothed away."""
 
+    settling: int = 12
+    """Newton's steps without rules with the last strengths, at most: with a matrix that is a fifth
+    off, each leaves a fifth of the way."""
+
+    settled: float = 1e-4
+    """Largest change of a parameter, relative to the largest parameter, that ends them."""
+
     halvings: int = 20
     """Of a step that does not lower the objective: a millionth of it is none."""
 
