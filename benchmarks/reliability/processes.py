@@ -109,6 +109,7 @@ def interrupt(quick: bool) -> Outcome:
             tried, ok, worst = tried + 1, ok + (not said), max(worst, late)
             if said:
                 reasons = f"{name} {signal.Signals(number).name}: {said}"
+                print(f"try {trial}: {reasons}", file=sys.stderr, flush=True)
             note("interrupt", tried, ok, reasons or f"{worst:.2f} s")
     return tried, ok, reasons or f"{worst:.2f} s"
 
