@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import dijkstra
+
 from lighttouch.interior.blocks import block_system
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program, entries
-from lighttouch.interior.systems import DenseSystem, SparseSystem, System, dense_seconds
+from lighttouch.interior.systems import DenseSystem, SparseSystem, System, all_rows, dense_seconds
+
+
+def expected_seconds(program: Program) -> float:
+    """Of a factorisation, without looking for an order where that takes longer than it is worth."""
+    by_dense = dense_seconds(program.P, program.blocks)
+    if np.isinf(by_dense) and is_wide(program):
+        return by_dense
+    return choose_system(program)[1]
+
+
+def is_wide(program: Program) -> bool:
+    """Whether parameters and rows are joined so closely that a sparse factor fills up, and finding
+    an order for it takes minutes: many of them are equally far from the first one.
+    """
+    size = program.count + program.dimension
+    if size <= COSTS.ordered_at_once:
+        return False
+    rows = all_rows(program)
+    graph = sparse.bmat([[sparse.csr_matrix(program.P), rows.T], [rows, None]], format="csr")
+    graph.data[:] = 1.0
+    away = dijkstra(graph, directed=False, indices=0, unweighted=True)
+    return bool(np.bincount(away[np.isfinite(away)].astype(int)).max() > COSTS.widest_level)
 
 
 def choose_system(program: Program) -> tuple[System, float]:
@@ -20,7 +46,8 @@ def choose_system(program: Program) -> tuple[System, float]:
     if by_blocks is not None and by_blocks.seconds <= min(by_dense, COSTS.shorter):
         return by_blocks, by_blocks.seconds
     size = program.count + program.dimension
-    if size / COSTS.order_rate > COSTS.typical_steps * by_dense:
+    slow = size / COSTS.order_rate > COSTS.typical_steps * by_dense
+    if slow or (np.isfinite(by_dense) and is_wide(program)):
         return DenseSystem(program), by_dense
     by_pieces = SparseSystem(program)
     least = min(by_dense, by_pieces.seconds)

@@ -65,6 +65,11 @@ class InteriorCosts:
     """Of the entries of P and the rows that are not 0, from which all count as dense."""
     order_rate: float = 1e6
     """Rows and parameters per second of finding an order for a sparse factor."""
+    ordered_at_once: int = 20_000
+    """Rows and parameters up to which an order is found in about a second, whatever they join."""
+    widest_level: int = 5_000
+    """Rows and parameters that may be equally far from the first one, beyond that: in chains and
+    grids a few hundred, in a lattice of 2^13 vertices 20,000, which takes 20 seconds to order."""
     shorter: float = 0.3
     """Seconds of a factor by blocks below which a sparse one is not looked at."""
     largest_block: int = 16

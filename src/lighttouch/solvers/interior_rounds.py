@@ -18,7 +18,7 @@ from lighttouch.arrays import Floats, Indices, Matrix, Vector
 from lighttouch.domains import Simplex
 from lighttouch.interior.again import point_again
 from lighttouch.interior.basis import in_basis, orthonormal_basis
-from lighttouch.interior.choice import choose_system
+from lighttouch.interior.choice import choose_system, expected_seconds
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.path import (
     Point,
@@ -344,6 +344,6 @@ def interior_seconds(problem: Problem) -> float:
         taken = model.rows.take(model.rows.sample() if few else model.rows.all)
         program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
         steps = COSTS.searching_steps if few else COSTS.typical_steps
-        return steps * choose_system(program)[1]
+        return steps * expected_seconds(program)
 
     return prepared(problem, "seconds of an interior point", ask)
