@@ -49,7 +49,7 @@ from lighttouch.running import Interrupts, OutOfTimeError, Stopwatch, within
 from lighttouch.solvers.automatic import Automatic
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.costs import COSTS
-from lighttouch.validation import flag, told, whole_seed
+from lighttouch.validation import flag, positive, told, whole_seed
 
 __all__ = ["Progress", "RunState", "solve"]
 
@@ -140,7 +140,9 @@ def solve(
     place = _device(problem, device)
     with (
         Interrupts() as interrupts,
-        checkpointing(checkpoint, checkpoint_every) as file,
+        checkpointing(
+            checkpoint, positive(checkpoint_every, "checkpoint_every", zero=True)
+        ) as file,
         working_with(engine),
     ):
         run_on = _Run

@@ -254,8 +254,7 @@ def test_a_time_limit_that_comes_first_is_said_and_the_model_is_usable(folder, c
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
 def test_predictions_are_the_same_bits_as_in_python(trained, tmp_path, suffix, monkeypatch):
-    monkeypatch.setattr("lighttouch.cli.tables.CHUNK", 50)
-    monkeypatch.setattr("lighttouch.cli.tables.chunks.__defaults__", (50, ()))
+    monkeypatch.setattr("lighttouch.cli.tables.chunks.__defaults__", (50, (), False))
     data, out = tmp_path / f"new.{suffix}", tmp_path / f"out.{suffix}"
     new = flats(333, seed=5).assign(number=np.arange(333))
     new.to_parquet(data) if suffix == "parquet" else new.to_csv(data, index=False)

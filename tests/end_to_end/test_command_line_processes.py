@@ -262,7 +262,8 @@ def test_output_into_a_closed_pipe_is_no_error(place):
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "prediction\n", "")
+    assert (done.returncode, done.stdout) == (0, "prediction\n")
+    assert not done.stderr or done.stderr.startswith("drift: "), done.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")

@@ -227,9 +227,9 @@ class InteriorCosts:
     """Of the room of slopes that exact ones may be away."""
     balance_rounds: int = 3
     """In which parameters are found that nothing bounds. Budget."""
-    largest_component: int = 1000
-    """Parameters that nothing bounds and rows join, up to which eigenvalues are computed (a third
-    of a second). Budget: beyond it nothing is proven where nothing is bounded."""
+    largest_component: int = 1500
+    """Parameters that nothing bounds and rows join, up to which eigenvalues are computed (about
+    a second). Budget: beyond it nothing is proven where nothing is bounded."""
 
 
 COSTS = InteriorCosts()
