@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # without bytecode every start would take two seconds longer
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo-ranking test test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates docs bench-shards bench-files dist test-ray reliability-fit clean
+.PHONY: help run demo-ranking test test-all test-torch lint reliability bench-torch bench bench-projection bench-models bench-rates docs bench-shards bench-files dist test-ray reliability-fit clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -65,6 +65,9 @@ test: .venv/installed-test  ## set up everything and run the tests
 		$(BIN)/python -m pip install -qq --no-compile torch --index-url https://download.pytorch.org/whl/cpu || \
 		$(BIN)/python -m pip install -qq --no-compile torch
 	@touch $@
+
+test-all: .venv/installed-test  ## the tests that make test leaves out too: every solver on every problem
+	@$(BIN)/python -m pytest --all -n 2 --dist loadgroup --no-loadscope-reorder
 
 test-torch: .venv/installed-torch  ## the tests of lighttouch.torch; installs PyTorch for the CPU
 	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/torch

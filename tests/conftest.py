@@ -59,9 +59,20 @@ def turn_of(name: str) -> tuple[int, int]:
     return 1, LONG_FIRST.index(folder) if folder in LONG_FIRST else len(LONG_FIRST)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="slow tests too, as make test-all does")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """`make test` runs pytest with `--dist loadgroup`; in one process only the order changes."""
+def pytest_collection_modifyitems(config, items):
+    """Slow tests are left out unless they are asked for. `make test` runs pytest with
+    `--dist loadgroup`; in one process only the order changes.
+    """
+    if not config.getoption("--all"):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        if slow:
+            config.hook.pytest_deselected(items=slow)
+            items[:] = [item for item in items if not item.get_closest_marker("slow")]
     names = {item: Path(os.path.relpath(item.path, HERE)).as_posix() for item in items}
     items.sort(key=lambda item: turn_of(names[item]))
     for item in items:

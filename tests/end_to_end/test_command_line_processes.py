@@ -225,6 +225,7 @@ def test_plan_prints_what_the_theory_says(place):
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str(plan), "")
 
 
+@pytest.mark.slow
 def test_reproduce_writes_rows_pictures_and_verdicts_and_reads_them_the_second_time(tmp_path):
     words = ["reproduce", "--scale", "small", "--only", "tables", "-o", "out", "--workers", "1"]
     words += ["--seeds", "1"]
@@ -242,6 +243,7 @@ def test_reproduce_writes_rows_pictures_and_verdicts_and_reads_them_the_second_t
     assert second.returncode == 0 and "8 of 8 runs kept from before" in second.stderr
 
 
+@pytest.mark.slow
 def test_warmup_deletes_what_is_outdated_and_compiles_the_rest(place):
     done = lighttouch("warmup", "--clean", cwd=place)
     assert done.returncode == 0 and done.stderr == ""
@@ -266,6 +268,7 @@ def test_output_into_a_closed_pipe_is_no_error(place):
     assert not done.stderr or done.stderr.startswith("drift: "), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
 @pytest.mark.skipif(
     signal.getsignal(signal.SIGINT) == signal.SIG_IGN,

@@ -212,6 +212,7 @@ def start(*words: str, cwd) -> subprocess.Popen:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
 def test_sigterm_ends_predict_without_leftovers(here):
     pd.concat([flats()] * 2000).to_csv("large.csv", index=False)

@@ -31,6 +31,7 @@ from lighttouch.experiments.rates import exponents, known_problem, rates, to_acc
 from lighttouch.experiments.setting import HERE, read_config
 from lighttouch.experiments.trajectory import checkpoints, trajectory
 
+pytestmark = pytest.mark.slow  # a minute
 PROBLEM = {"pairs": 400, "features": 3, "box": 10.0, "data": None, "data_digest": ""}
 
 

@@ -78,6 +78,7 @@ def test_without_the_interior_point_no_claim_is_wrong_and_the_limit_holds(
         assert off(result, constant, NAMES[name]) <= 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_EQUALITIES)
 def test_equalities_as_two_rows_are_never_claimed_wrongly(name: str) -> None:
     problem, constant = quadratic_program(name)

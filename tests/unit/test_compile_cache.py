@@ -108,6 +108,7 @@ def test_a_new_process_starts_warm(warm):
     assert float(ran.stdout.split()[1]) < 6.0
 
 
+@pytest.mark.slow
 def test_an_unwritable_cache_only_warns(warm, tmp_path):
     occupied = tmp_path / "a file"
     occupied.write_text("not a folder")
@@ -116,6 +117,7 @@ def test_an_unwritable_cache_only_warns(warm, tmp_path):
     assert "compiling afresh" in warnings_of(ran)[0] and str(occupied) in warnings_of(ran)[0]
 
 
+@pytest.mark.slow
 def test_a_corrupt_cache_only_warns(warm, tmp_path):
     """Some files emptied, some overwritten, some cut in half."""
     cache = tmp_path / "cache"
@@ -129,6 +131,7 @@ def test_a_corrupt_cache_only_warns(warm, tmp_path):
     assert answer(ran) == warm[1] and len(warnings_of(ran)) == 1
 
 
+@pytest.mark.slow
 def test_corrupt_machine_code_under_a_good_index_only_warns(warm, tmp_path):
     cache = tmp_path / "cache"
     shutil.copytree(warm[0], cache)
@@ -143,6 +146,7 @@ def test_corrupt_machine_code_under_a_good_index_only_warns(warm, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_users_record_never_enters_the_cache(warm, tmp_path):
     """In the shared cache it would break every program that cannot import it."""
     cache, answers = warm[0], []

@@ -198,6 +198,7 @@ def test_partial_fit_weighs_rows_and_does_not_forget_a_fit_silently(tmp_path):
         lt.load(tmp_path / "model.lt").partial_fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_thousands_of_sparse_columns_need_no_factor_and_long_rows_hold_exactly(loss):
     X = sparse.random(800, 4000, density=0.01, format="csr", random_state=0)

@@ -34,6 +34,7 @@ def test_columns_of_two_values_are_screened():
     assert gains[0, 1].significance > 5.0 * gains[0, 2].significance
 
 
+@pytest.mark.slow
 def test_a_product_far_among_many_columns_is_found():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(2000, 60))
@@ -41,6 +42,7 @@ def test_a_product_far_among_many_columns_is_found():
     assert (50, 51) in lattices(lt.LatticeRegressor().fit(X, y))
 
 
+@pytest.mark.slow
 def test_more_columns_than_rows_are_not_followed_row_by_row():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1150, 200))

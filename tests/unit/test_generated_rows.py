@@ -152,6 +152,7 @@ def concave_row(
     return 2 + d, 0.0
 
 
+@pytest.mark.slow
 def test_convex_regression_of_300_points_takes_seconds():
     rng = np.random.default_rng(6)
     X = rng.uniform(1, 10, size=(300, 2))

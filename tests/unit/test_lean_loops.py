@@ -41,6 +41,7 @@ def memory() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.slow
 def test_users_functions_may_allocate():
     centers = np.random.default_rng(0).normal(size=(40, 6))
     objective = lt.CustomObjective(6, distance, direction, examples=40, record=Centers(centers))

@@ -158,6 +158,7 @@ def advantage(predict, X: np.ndarray, step: float = 1e-3) -> np.ndarray:
     return predict(raised[0]) - predict(raised[1])
 
 
+@pytest.mark.slow
 def test_twelve_columns_train_in_seconds_and_hold_where_plain_rows_fail():
     X, y = columns(3000, 0)
     model = lt.LatticeRegressor(lattices="single", shape_constraints=[lt.Dominates(0, 1)]).fit(X, y)

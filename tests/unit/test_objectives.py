@@ -149,6 +149,7 @@ def test_a_users_loss_is_proven_where_its_conjugate_is_given():
     assert answer().status is lt.Status.STALLED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_users_squares_are_the_built_in_ones(form, compiled):

@@ -203,6 +203,7 @@ class Rows(NamedTuple):
     rows: np.ndarray
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [True, False])
 def test_users_functions_see_double_precision(everything_is_far, compiled):
     rows = Rows(np.eye(3, DIMENSION))
