@@ -10,9 +10,11 @@ import lighttouch as lt
 from catalogue import ALL_PROBLEMS, FIRST_PHASE, SOLVERS
 
 CASES = [
-    pytest.param(solver, problem, id=f"{solver}, {problem}")
+    pytest.param(
+        solver, problem, id=f"{solver}, {problem}", marks=(pytest.mark.slow,) if place else ()
+    )
     for solver, entry in SOLVERS.items()
-    for problem in entry.takes[:3]
+    for place, problem in enumerate(entry.takes[:3])
 ]
 
 

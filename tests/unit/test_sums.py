@@ -66,7 +66,13 @@ def test_weights_are_repetitions():
     assert lt.WeightedSum(PARTS, [1.0, 0.0, 0.0]).value(w) == pytest.approx(PARTS[0].value(w))
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+OFTEN = ("full touch", "light touch", "sampled adagrad", "accelerated", "automatic")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in SOLVERS],
+)
 def test_every_solver_takes_a_sum_or_says_why_not(name):
     problem = lt.Problem(SUM, lt.ordering(5), lt.Box(-2.0, 2.0))
     solver = SOLVERS[name].build(problem)
