@@ -52,7 +52,7 @@ def test_one_node(nodes: Nodes, known: str):
         with pytest.raises(KeyError, match="three"):
             list(engine.map(tasks.fails_at_three, [(k,) for k in range(6)]))
         engine.timeout = 1.0
-        with pytest.raises(lt.EngineError, match=r"shard [01] was not done within 1 s by 1 workers"):
+        with pytest.raises(lt.EngineError, match=r"shard [01] was not done within 1 s by 1 work"):
             list(engine.map(time.sleep, [(0.0,), (60.0,)], ["shard 0", "shard 1"]))
 
 
