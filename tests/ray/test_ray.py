@@ -114,11 +114,13 @@ def _killed_after_a_checkpoint(
 def test_four_nodes_with_workers_and_nodes_killed(nodes: Nodes, known: str):
     nodes.grow_to(4)
     draw, killed, done = random.Random(1), [], threading.Event()
+    nodes_at = [WORKER_KILLS // 4, WORKER_KILLS // 2]  # after so many workers a node is killed
 
     def kill() -> None:
         while len(killed) < WORKER_KILLS and not done.is_set():
             time.sleep(draw.uniform(0.0, 0.3))
-            if len(killed) in (4, 9) and len(nodes.cluster.list_all_nodes()) > 2:
+            if nodes_at and len(killed) >= nodes_at[0]:
+                del nodes_at[0]
                 nodes.kill_a_node()
             if found := nodes.workers():
                 try:

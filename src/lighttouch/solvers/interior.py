@@ -242,9 +242,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
                 self._keep(model, current, state, at, value)
             done = state.goal <= enough or state.gap <= enough * state.scale
             state.ended = done and math.isfinite(value)
-        elif broken.size <= INTERIOR.nearly_none * state.rows.size and self._feasible_will_do(
-            problem, model, current, state, at, value
-        ):
+        elif self._feasible_will_do(problem, model, current, state, at, value, broken.size):
             state.ended = True
             return
         else:
@@ -266,25 +264,32 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state: InteriorState,
         at: Point,
         value: float,
+        new: int,
     ) -> bool:
-        """Whether a feasible point near this one is good enough, so that no further round is
-        needed: one between this point and the start, or the nearest one after many rounds (rows
-        are broken along directions in which the objective is flat).
+        """Whether a feasible point near this one, which breaks so many new rows, is good enough, so
+        that no further round is needed.
         """
         if value - state.bound > self.tolerance * max(abs(value), TINY):
             return False
-        for found in self._feasible_near(problem, state, at.x):
+        for found in self._feasible_near(problem, state, at.x, new):
             value = problem.objective.value(found)
             if value - state.bound <= self.tolerance * max(abs(value), TINY):
-                self._keep(model, current, state, at, value)
-                state.best = found
+                if value < state.best_objective:
+                    self._keep(model, current, state, at, value)
+                    state.best = found
                 return True
         return False
 
-    def _feasible_near(self, problem: Problem, state: InteriorState, x: Vector) -> Iterator[Vector]:
-        inside = self._towards_start(problem, state, x)
-        if inside is not None:
-            yield inside
+    def _feasible_near(
+        self, problem: Problem, state: InteriorState, x: Vector, new: int
+    ) -> Iterator[Vector]:
+        """Between the point and the start, where few rows are broken; and the nearest one after
+        many rounds (rows are broken along directions in which the objective is flat).
+        """
+        if new <= INTERIOR.nearly_none * state.rows.size:
+            inside = self._towards_start(problem, state, x)
+            if inside is not None:
+                yield inside
         if state.last_rounds >= INTERIOR.last_rounds:
             yield feasible_set(problem.constraints, problem.domain).nearest(x).w
 
