@@ -15,7 +15,11 @@ from lighttouch.errors import ConstraintError
 from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.state.gradient import clear, new_gradient
 from lighttouch.kernels.verbs.constraints import add_subgradient, group_values
+from lighttouch.running import remembered
 from lighttouch.validation import finite_vector, positive_int
+
+LONG_PASS = 1e7  # entries of all constraints, from which values are remembered: 10 ms or more
+MOST_REMEMBERED = 1_000_000  # values of one point (8 MB)
 
 
 @dataclass(frozen=True)
@@ -147,8 +151,16 @@ class RecordConstraints:
         return np.where(gradient.stamp == gradient.cursor[1], gradient.values, 0.0)
 
     def values(self, w: ArrayLike) -> Vector:
-        """g_j(w) for every j (for every group, when aggregated)."""
+        """g_j(w) for every j (for every group, when aggregated); of the last few points they are
+        remembered, where a pass over all takes long: an answer is looked at several times.
+        """
         point = finite_vector(w, "w", self.dimension)
+        slow = self.interpreted or self.cost * self.members > LONG_PASS
+        if not slow or self.count > MOST_REMEMBERED:
+            return self._values(point)
+        return remembered(self, "values", point, lambda: self._values(point)).copy()
+
+    def _values(self, point: Vector) -> Vector:
         out = np.empty(self.count)
         run = interpreted(group_values) if self.interpreted else group_values
         run(self.record, self.members, self.group_size, point, out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -13,10 +12,8 @@ from lighttouch.arrays import Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.custom import PythonConstraints, compiled_constraints, name_of
-from lighttouch.running import Timed, prepared
+from lighttouch.running import Timed
 from lighttouch.validation import finite_vector, function, positive_int
-
-REMEMBERED = 8  # points: a run asks again for its best, its last and its first
 
 
 class ConvexConstraints(RecordConstraints):
@@ -74,21 +71,6 @@ class ConvexConstraints(RecordConstraints):
             if record is None
             else compiled_constraints(record, value, subgradient)
         )
-
-    def values(self, w: ArrayLike) -> Vector:
-        """g_j(w) for every j; of a few points they are remembered, where Python computes them: one
-        pass may take seconds, and an answer is looked at several times.
-        """
-        if not self.interpreted:
-            return super().values(w)
-        point = finite_vector(w, "w", self.dimension)
-        known: OrderedDict[bytes, Vector] = prepared(self, "values", OrderedDict)
-        key = point.tobytes()
-        if key not in known:
-            known[key] = super().values(point)
-            if len(known) > REMEMBERED:
-                known.popitem(last=False)
-        return known[key].copy()
 
     def value(self, j: int, w: ArrayLike) -> float:
         """g_j(w)."""

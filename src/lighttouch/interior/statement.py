@@ -12,6 +12,7 @@ from lighttouch.arrays import Matrix, Vector
 from lighttouch.interfaces import Objective
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program, Smooth, stacked, times
+from lighttouch.interior.tiles import gram
 from lighttouch.losses import slope_ranges
 from lighttouch.objectives import EmpiricalRisk, Quadratic, WeightedSum
 
@@ -135,7 +136,5 @@ def _fold(X: Matrix) -> bool:
 
 def _folded(X: Matrix, y: Vector, share: Vector) -> Program:
     """sum share (x.w - y)^2 / 2 as a quadratic form."""
-    weighted = sparse.diags(share) @ X if sparse.issparse(X) else share[:, None] * X
-    return quadratic_program(
-        X.T @ weighted, -np.asarray(X.T @ (share * y)), 0.5 * float(share @ np.square(y))
-    )
+    P = X.T @ (sparse.diags(share) @ X) if sparse.issparse(X) else gram(np.sqrt(share)[:, None] * X)
+    return quadratic_program(P, -np.asarray(X.T @ (share * y)), 0.5 * float(share @ np.square(y)))

@@ -10,11 +10,23 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
+import numpy as np
 import scipy.linalg
 
 from lighttouch.arrays import Floats
 from lighttouch.interior.costs import COSTS
 from lighttouch.running import one_blas_thread
+
+
+def gram(rows: Floats) -> Floats:
+    """rows'rows."""
+    d = rows.shape[1]
+    if float(rows.shape[0]) * d * d < COSTS.tiled_products:
+        return rows.T @ rows
+    H = np.zeros((d, d), order="F")
+    add_gram(H, rows)
+    lower = np.tril(H, -1)
+    return np.asarray(np.tril(H) + lower.T)
 
 
 def add_gram(H: Floats, rows: Floats) -> None:
@@ -23,6 +35,7 @@ def add_gram(H: Floats, rows: Floats) -> None:
     if float(rows.shape[0]) * d * d < COSTS.tiled_products:
         scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=H, lower=1, overwrite_c=1)
         return
+
     places = [slice(first, first + COSTS.tile) for first in range(0, d, COSTS.tile)]
     lower = [(i, j) for k, i in enumerate(places) for j in places[: k + 1]]
 

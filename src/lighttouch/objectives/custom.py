@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -12,10 +11,8 @@ from lighttouch.errors import DataError
 from lighttouch.kernels.verbs.custom import PythonObjective, compiled_objective, name_of
 from lighttouch.kernels.verbs.objectives import example_value
 from lighttouch.objectives.base import RecordObjective
-from lighttouch.running import Timed, prepared
+from lighttouch.running import Timed, remembered
 from lighttouch.validation import finite_vector, function, positive_int
-
-REMEMBERED = 8  # points: a run asks again for its best, its last and its first
 
 
 class CustomObjective(RecordObjective):
@@ -77,17 +74,14 @@ class CustomObjective(RecordObjective):
     def value(self, w: Any) -> float:
         """The objective at w; of a few points it is remembered, where Python computes it."""
         point = finite_vector(w, "w", self.dimension)
-        known: OrderedDict[bytes, float] = prepared(self, "values", OrderedDict)
-        key = point.tobytes() if self.interpreted else b""
-        if key in known:
-            return float(known[key])
+        if not self.interpreted:
+            return self._value(point)
+        return remembered(self, "values", point, lambda: self._value(point))
+
+    def _value(self, point: Vector) -> float:
         value = super().value(point)
         if math.isnan(value):
             self._refuse_nan(point)
-        if self.interpreted:
-            known[key] = value
-            if len(known) > REMEMBERED:
-                known.popitem(last=False)
         return value
 
     def _refuse_nan(self, w: Vector) -> None:

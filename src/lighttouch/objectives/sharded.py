@@ -19,6 +19,7 @@ from lighttouch.interfaces import Engine, Objective
 from lighttouch.mapping import Shared, current_engine
 from lighttouch.objectives.empirical import EmpiricalRisk
 from lighttouch.objectives.facts import column_squares, data_bytes, has_kinks, mass
+from lighttouch.running import remembered
 from lighttouch.validation import finite_vector, told
 
 LOG = logging.getLogger("lighttouch")
@@ -36,7 +37,6 @@ class Reading:
 
 
 READING = Reading()
-REMEMBERED = 8  # points whose objective is known
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,6 @@ class ShardedRisk:
         self._token = uuid.uuid4().hex  # tells the shards of this one from those of another
         self._handles: tuple[Any, list[Shared]] | None = None
         self._survey: Survey | None = None
-        self._values: dict[str, float] = {}
         self._template: Any = None
 
     # ---------------------------------------------------------------------------------------------
@@ -263,12 +262,7 @@ class ShardedRisk:
         asks again for its first, its best and its last, and a pass may read files.
         """
         point = finite_vector(w, "w", self.dimension)
-        key = fingerprint(point)
-        if key not in self._values:
-            while len(self._values) >= REMEMBERED:
-                self._values.pop(next(iter(self._values)))
-            self._values[key] = float(self.mean(value_of, point))
-        return self._values[key]
+        return remembered(self, "values", point, lambda: float(self.mean(value_of, point)))
 
     def gradient(self, w: Any) -> Vector:
         """A subgradient of the whole objective at w."""

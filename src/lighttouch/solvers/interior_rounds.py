@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import scipy.linalg
 from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices, Matrix, Vector
@@ -188,8 +189,27 @@ class Model:
         s: Vector,
         worth: float = -math.inf,
     ) -> None:
+        x = self._balanced(program, x, s)
         proven, likely = dual_bounds(program, x, s, self.lower, self.upper, self.bend, worth)
         state.proven, state.bound = max(state.proven, proven), max(state.bound, likely)
+
+    def _balanced(self, program: Program, x: Vector, s: Vector) -> Vector:
+        """The x of the best bound for these slopes, P x + q + B's = 0, where P is dense and
+        regular; elsewhere the one that is given.
+        """
+        if self._factor is None:
+            return x
+        rest = self.program.P @ x + program.q + program.backward(s)
+        return np.asarray(x - scipy.linalg.lapack.dpotrs(self._factor, rest, lower=1)[0])
+
+    @cached_property
+    def _factor(self) -> Floats | None:
+        """Cholesky's factor of a quadratic objective's P."""
+        P = self.program.P
+        if sparse.issparse(P) or not self.is_quadratic:
+            return None
+        factor, failed = scipy.linalg.lapack.dpotrf(np.asfortranarray(P), lower=1, overwrite_a=1)
+        return None if failed else np.asarray(factor)
 
 
 def model_of(problem: Problem) -> Model:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +12,7 @@ from scipy.sparse import csgraph
 
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.errors import InfeasibleConstraintsError
+from lighttouch.kernels.numerics.dense_rows import lengths, sizes_and_entries
 from lighttouch.projections.costs import COSTS, EPSILON
 
 
@@ -112,9 +112,8 @@ class LinearSet:
 def read_rows(matrix: Matrix, right: Floats, lower: Side, upper: Side) -> LinearSet:
     """Sort the rows of matrix @ w <= right and the box lower <= w <= upper by kind."""
     count, dimension = matrix.shape
-    scale = row_scale(matrix)
+    scale, nonzeros = _scales_and_nonzeros(matrix)
     refuse_impossible_zero_rows(scale, right)
-    nonzeros = _nonzeros(matrix)
     if sparse.issparse(matrix) and np.any(matrix.data == 0.0):
         matrix = matrix.copy()
         matrix.eliminate_zeros()
@@ -129,34 +128,18 @@ def read_rows(matrix: Matrix, right: Floats, lower: Side, upper: Side) -> Linear
 
 def row_scale(matrix: Matrix) -> Floats:
     """The largest absolute entry of every row."""
+    return _scales_and_nonzeros(matrix)[0]
+
+
+def _scales_and_nonzeros(matrix: Matrix) -> tuple[Floats, Indices]:
+    """... and its entries that are not 0, or that are stored."""
     if sparse.issparse(matrix):
-        return (
-            np.asarray(abs(matrix).max(axis=1).todense(), dtype=np.float64).ravel()
-            if matrix.nnz
-            else np.zeros(matrix.shape[0])
-        )
-    found = np.empty(matrix.shape[0])
-    for part in _in_parts(matrix):
-        rows = matrix[part]
-        found[part] = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0))
-    return found
-
-
-def _nonzeros(matrix: Matrix) -> Indices:
-    """The entries of every row that are not 0, or that are stored."""
-    if sparse.issparse(matrix):
-        return np.asarray(np.diff(matrix.indptr))
-    found = np.empty(matrix.shape[0], dtype=np.int64)
-    for part in _in_parts(matrix):
-        found[part] = np.count_nonzero(matrix[part], axis=1)
-    return found
-
-
-def _in_parts(matrix: Floats) -> Iterator[slice]:
-    """Rows that the processor's cache holds, for several passes over them."""
-    rows = max(1, COSTS.entries_at_once // max(1, matrix.shape[1]))
-    for first in range(0, matrix.shape[0], rows):
-        yield slice(first, first + rows)
+        largest = abs(matrix).max(axis=1).todense() if matrix.nnz else np.zeros(matrix.shape[0])
+        scale = np.asarray(largest, dtype=np.float64).ravel()
+        return scale, np.asarray(np.diff(matrix.indptr))
+    scale, nonzeros = np.empty(matrix.shape[0]), np.empty(matrix.shape[0], dtype=np.int64)
+    sizes_and_entries(matrix, scale, nonzeros)
+    return scale, nonzeros
 
 
 def refuse_impossible_zero_rows(scale: Floats, right: Floats) -> None:
@@ -184,9 +167,8 @@ def unit_rows(matrix: Matrix, chosen: Indices, scale: Floats) -> tuple[Any, Floa
             (data / length[owner], part.indices, part.indptr), shape=part.shape
         )
         return rows, length * scale[chosen]
-    length = scale[chosen].copy()
-    for block in _in_parts(part):
-        length[block] *= np.linalg.norm(part[block] / length[block, None], axis=1)
+    length = np.empty(chosen.size)
+    lengths(part, scale[chosen], length)
     return ScaledRows(part, length), length
 
 
