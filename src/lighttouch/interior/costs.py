@@ -57,8 +57,13 @@ class InteriorCosts:
     """Entries of a sparse factor at most (about a gigabyte)."""
     tiled_products: float = 1e9
     """Multiplications of a Gram matrix from which it is made of tiles on all cores."""
+    tiled_entries: float = 2e7
+    """Entries of a dense matrix from which a product with a vector uses all cores: two cores take
+    half the time for 200 million, and no less for 5 million."""
     tile: int = 512
     """Columns of a tile."""
+    tall_tile: int = 4096
+    """Rows of one that is multiplied by a vector."""
     short: float = 2e-3
     """Seconds of a dense factor below which nothing else is looked at."""
     dense_share: float = 0.1
@@ -95,12 +100,12 @@ class InteriorCosts:
     """Complementarity, relative to the objective, down to which points of a round are kept for the
     next to begin with: later ones are too near to the rows. Convex regression with 500 points takes
     56 steps with it, 67 with ten times as much, 61 with a tenth."""
-    nearly_none: float = 0.02
+    nearly_none: float = 0.005
     """Of a working set that a round still adds, below which a feasible point nearby is tried."""
     most_towards_start: float = 0.01
     """Of the way to a start that breaks no row, that a point is moved to break none either. Farther
     away the objective grows too much, and another round is cheaper than asking."""
-    near_gap: float = 0.1
+    near_gap: float = 0.3
     """... of a point made from a start that is near the optimum."""
     free_gap: float = 10.0
     """... of the minimum of a quadratic without its rows: 11 steps on lattice models of 478 and 707

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import scipy.linalg
 
-from lighttouch.arrays import Floats
+from lighttouch.arrays import Floats, Vector
 from lighttouch.interior.costs import COSTS
 from lighttouch.running import one_blas_thread
 
@@ -46,6 +46,21 @@ def add_gram(H: Floats, rows: Floats) -> None:
     with one_blas_thread():
         for _ in _threads().map(add, lower):
             pass
+
+
+def times(A: Floats, w: Vector) -> Vector:
+    """A w, in blocks of rows: no sum is split, so that the bits are those of one product."""
+    if A.size < COSTS.tiled_entries:
+        return np.asarray(A @ w)
+    out, size = np.empty(A.shape[0]), COSTS.tall_tile
+
+    def fill(first: int) -> None:
+        np.matmul(A[first : first + size], w, out=out[first : first + size])
+
+    with one_blas_thread():
+        for _ in _threads().map(fill, range(0, A.shape[0], size)):
+            pass
+    return out
 
 
 @cache

@@ -12,6 +12,7 @@ from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.opposites import opposite_rows
+from lighttouch.interior.tiles import times
 from lighttouch.projections.curved.cutting_planes import Part
 
 
@@ -140,7 +141,7 @@ def _worst(family: RecordConstraints, w: Vector, most: int) -> Indices:
     A = getattr(family, "A", None)
     if not isinstance(A, np.ndarray):
         return family.worst(w, most)
-    excess = A @ w - family.b  # type: ignore[attr-defined]
+    excess = times(A, w) - family.b  # type: ignore[attr-defined]
     excess = np.abs(excess) if np.any(family.is_equality) else excess
     excess = excess / family.row_scales()
     found = np.flatnonzero(excess > 0.0)
