@@ -358,7 +358,7 @@ def _of_probes(probes: Iterable[_Probe], pairs: Sequence[tuple[Vector, Vector]])
     return [finding for probe in probes for finding in _first_of_each(probe, pairs)]
 
 
-def _gathered(record: Any, example: int, w: Vector) -> Vector:
+def _gathered(record: object, example: int, w: Vector) -> Vector:
     """A compiled term's gradient."""
     gradient = new_gradient(w.size)
     clear(gradient)
@@ -366,7 +366,7 @@ def _gathered(record: Any, example: int, w: Vector) -> Vector:
     return np.where(gradient.stamp == gradient.cursor[1], gradient.values, 0.0)
 
 
-def _worst_of_one(record: Any, j: int, w: Vector) -> float:
+def _worst_of_one(record: object, j: int, w: Vector) -> float:
     return float(worst(record, j, j + 1, w)[0])
 
 

@@ -131,7 +131,7 @@ def _record(record: Any) -> Any:
 # states as plain values
 
 
-def encoded(value: Any) -> Any:
+def encoded(value: object) -> Any:
     """Records, dataclasses, tuples and members of enumerations as dicts with a tag; arrays and
     numbers as they are.
     """
@@ -148,11 +148,11 @@ def _is_turned(value: Any) -> bool:
     return turned and value.flags.f_contiguous and not value.flags.c_contiguous
 
 
-def _is_record(value: Any) -> bool:
+def _is_record(value: object) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-def _is_state(value: Any) -> bool:
+def _is_state(value: object) -> bool:
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
@@ -188,7 +188,7 @@ _ENCODERS: list[tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = [
 ]
 
 
-def decoded(value: Any, modules: tuple[str, ...]) -> Any:
+def decoded(value: object, modules: tuple[str, ...]) -> Any:
     """What `encoded` was given; classes are looked up in `modules` only, and nothing is
     imported.
     """
@@ -358,7 +358,7 @@ class CheckpointFile:
         self.path.unlink(missing_ok=True)
 
 
-def _path(path: Any) -> Path:
+def _path(path: object) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise ValueError(f"checkpoint must be a path, such as 'run.ltc', or None; got {told(path)}")
     return Path(path)

@@ -17,14 +17,14 @@ import scipy.sparse
 _DEEPEST = 50  # levels of nesting: what is deeper refers to itself
 
 
-def fingerprint(value: Any) -> str:
+def fingerprint(value: object) -> str:
     """64 hexadecimal digits."""
     digest = hashlib.sha256()
     _feed(digest.update, value, 0)
     return digest.hexdigest()
 
 
-def _feed(update: Callable[[Any], None], value: Any, depth: int) -> None:
+def _feed(update: Callable[[Any], None], value: object, depth: int) -> None:
     if depth > _DEEPEST:
         return
     for kind, feed in _FEEDERS:
@@ -38,7 +38,7 @@ def _feed(update: Callable[[Any], None], value: Any, depth: int) -> None:
     _feed_function(update, value, depth + 1)
 
 
-def _feed_text(update: Callable[[Any], None], value: Any, depth: int) -> None:
+def _feed_text(update: Callable[[Any], None], value: object, depth: int) -> None:
     """Numbers, text and None, with their type: 1, 1.0 and "1" are three things."""
     text = repr(value.item() if isinstance(value, np.generic) else value)
     update(f"{type(value).__name__}:{len(text)}:{text};".encode("utf-8", "surrogatepass"))

@@ -151,7 +151,7 @@ class Engine(Protocol):
     def __exit__(self, *_: object) -> None:
         """Stop what was started; nothing is left running."""
 
-    def share(self, value: Any, lasting: bool = False) -> Any:
+    def share(self, value: object, lasting: bool = False) -> Any:
         """A `mapping.Shared`: the value, put once where every worker can read it. Arrays are not
         copied for each worker. A `lasting` one is asked for again and again.
         """

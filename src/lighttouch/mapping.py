@@ -32,7 +32,7 @@ class Shared:
 class Inline(Shared):
     """A value that is in this process, or small enough to travel with every task."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self._value = value
 
     def get(self) -> Any:
@@ -60,7 +60,7 @@ class InProcess:
     def __exit__(self, *_: object) -> None:
         """Nothing runs outside."""
 
-    def share(self, value: Any, lasting: bool = False) -> Shared:
+    def share(self, value: object, lasting: bool = False) -> Shared:
         return Inline(value)
 
     def map(

@@ -79,7 +79,7 @@ def write_state(
         ) from None
 
 
-def _path(path: Any, form: Format) -> Path:
+def _path(path: object, form: Format) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise ModelFileError(
             f"the {form.noun} must be named by a path, such as 'model.lt', got {path!r}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints
@@ -81,7 +82,7 @@ class Problem:
         """Whether a Python callable takes part, so that loops run interpreted."""
         return bool(self.objective.interpreted or self.constraints.interpreted)
 
-    def start(self, start: Any = None) -> Vector:
+    def start(self, start: ArrayLike | None = None) -> Vector:
         """A point of the domain to start from: the projection of the given one, or of 0. It need
         not satisfy the constraints.
         """
@@ -109,11 +110,11 @@ class Problem:
         )
 
 
-def _is_a(piece: Any, protocol: type) -> bool:
+def _is_a(piece: object, protocol: type) -> bool:
     return isinstance(piece, protocol) and not isinstance(piece, type)
 
 
-def _kind(piece: Any) -> str:
+def _kind(piece: object) -> str:
     return (
         f"the class {piece.__name__} instead of an instance of it"
         if isinstance(piece, type)

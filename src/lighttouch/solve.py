@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Vector
 from lighttouch.checking import look_at_custom_pieces
@@ -63,7 +64,7 @@ def solve(
     *,
     iterations: int | None = None,
     time_limit: float | None = None,
-    start: Any = None,
+    start: ArrayLike | None = None,
     seed: int | None = 0,
     callback: Callback | None = None,
     progress: bool = False,
@@ -187,7 +188,7 @@ def _shards_objection(problem: Problem, solver: AnySolver) -> str | None:
     )
 
 
-def _device(problem: Any, device: Any) -> Any:
+def _device(problem: object, device: Any) -> Any:
     """Where to solve: what was asked for, or where rows are that only PyTorch can read."""
     own = problem.constraints.device if isinstance(problem, Problem) else None
     return own if device is None else device
@@ -205,7 +206,13 @@ def told_end(result: Result) -> str:
 
 
 def refuse_bad_arguments(
-    problem: Any, solver: Any, callback: Any, resume: Any, seed: Any, project: Any, progress: Any
+    problem: object,
+    solver: object,
+    callback: Any,
+    resume: Any,
+    seed: object,
+    project: Any,
+    progress: Any,
 ) -> None:
     """Before anything is done with them."""
     if not isinstance(problem, Problem):
@@ -277,7 +284,11 @@ class _Run:
         self.finite: tuple[Vector, Vector] = (np.zeros(0), np.zeros(0))  # last iterate, average
 
     def open(
-        self, start: Any, seed: int | None, resume: RunState | None, file: CheckpointFile | None
+        self,
+        start: ArrayLike | None,
+        seed: int | None,
+        resume: RunState | None,
+        file: CheckpointFile | None,
     ) -> None:
         """Begin, or go on from a state or from what the file holds."""
         if resume is not None:

@@ -20,7 +20,7 @@ LARGEST_COUNT = 2**63 - 1  # what kernels count with
 
 
 def finite_vector(
-    values: Any,
+    values: object,
     name: str,
     size: int | None = None,
     error: type[ValueError] = DataError,
@@ -81,7 +81,7 @@ def finite_matrix(
 
 
 def to_float(
-    values: Any, name: str, error: type[ValueError] = DataError
+    values: object, name: str, error: type[ValueError] = DataError
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     array = plain_array(values, name, error)
     if array.dtype.kind in "iufb":
@@ -125,7 +125,7 @@ def plain_array(values: Any, name: str, error: type[ValueError] = DataError) -> 
         ) from None
 
 
-def _own(array: Any, given: Any) -> Any:
+def _own(array: Any, given: object) -> Any:
     """A copy where the array shares the caller's memory. Of files mapped to memory none is made:
     they may be larger than memory.
     """
@@ -156,7 +156,7 @@ def _not_finite(name: str, count: int, place: str, value: float) -> str:
     )
 
 
-def positive(value: Any, name: str, zero: bool = False) -> float:
+def positive(value: object, name: str, zero: bool = False) -> float:
     """A finite number above zero (or zero itself, if allowed)."""
     number = _number(value, name)
     if not math.isfinite(number) or number < 0.0 or (number == 0.0 and not zero):
@@ -191,14 +191,14 @@ def _number(value: Any, name: str) -> float:
         ) from None
 
 
-def function(value: Any, name: str, what: str) -> Any:
+def function(value: object, name: str, what: str) -> Any:
     """Something that can be called."""
     if not callable(value):
         raise ValueError(f"{name} must be a function, {what}; got {told(value)}")
     return value
 
 
-def flag(value: Any, name: str) -> bool:
+def flag(value: object, name: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {told(value)}")
     return bool(value)
@@ -235,7 +235,7 @@ def _reclaimable() -> int:
     return 0
 
 
-def told(value: Any) -> str:
+def told(value: object) -> str:
     """What was given, in a few words: a class is not an instance, and long values are cut."""
     if isinstance(value, type):
         return f"the class {value.__name__} instead of an instance of it"
@@ -245,7 +245,7 @@ def told(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def _short(value: Any, most: int = 60) -> str:
+def _short(value: object, most: int = 60) -> str:
     """A repr of at most so many letters; of a huge integer its size, whose digits take long."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"an integer of {value.bit_length()} bits"

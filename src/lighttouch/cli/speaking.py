@@ -44,7 +44,7 @@ class Speaker:
         return exit_code
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Values that JSON knows: NaN and infinities become null, anything unknown its text."""
     if isinstance(value, Mapping):
         return {str(name): plain(each) for name, each in value.items()}

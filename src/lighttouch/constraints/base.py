@@ -261,5 +261,5 @@ class Aggregated(RecordConstraints):
         )
 
 
-def _one_subgradient(record: Any, j: int, w: Vector, gradient: Any) -> None:
+def _one_subgradient(record: object, j: int, w: Vector, gradient: Any) -> None:
     add_subgradient(record, j, w, 1.0, gradient)

@@ -57,7 +57,7 @@ class ConvexConstraints(RecordConstraints):
         value: Callable[..., float],
         subgradient: Callable[..., Any],
         *,
-        record: Any = None,
+        record: object = None,
     ) -> None:
         self.dimension = positive_int(dimension, "dimension")
         self.count = positive_int(count, "count", least=0)

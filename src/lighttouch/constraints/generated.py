@@ -71,7 +71,7 @@ class GeneratedRows(RecordConstraints):
         self,
         dimension: int,
         count: int,
-        record: Any,
+        record: object,
         row: Callable[..., tuple[int, float]],
         entries: int,
     ) -> None:
@@ -88,7 +88,7 @@ class GeneratedRows(RecordConstraints):
             else generated_rows(record, row, self.entries, self.dimension)
         )
 
-    def _try(self, record: Any, row: Callable[..., Any], j: int) -> None:
+    def _try(self, record: object, row: Callable[..., Any], j: int) -> None:
         """Run `row` once in Python, where a place too many is an error and not a crash."""
         columns, values = np.full(self.entries, -1, dtype=np.int64), np.full(self.entries, np.nan)
         try:

@@ -173,7 +173,7 @@ class Ray:
             if self._ours:
                 _ray().shutdown()
 
-    def share(self, value: Any, lasting: bool = False) -> Shared:
+    def share(self, value: object, lasting: bool = False) -> Shared:
         """Put a value into the object store, once for all workers."""
         head, buffers = packed(value)
         size = len(head) + sum(buffer.nbytes for buffer in buffers)

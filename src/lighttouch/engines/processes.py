@@ -187,7 +187,7 @@ class Processes:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def share(self, value: Any, lasting: bool = False) -> Shared:
+    def share(self, value: object, lasting: bool = False) -> Shared:
         """Put a value where every worker can read it without a copy."""
         head, buffers = packed(value)
         size = len(head) + sum(buffer.nbytes for buffer in buffers)

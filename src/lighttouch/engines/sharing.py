@@ -18,7 +18,7 @@ from lighttouch.mapping import Shared
 ALIGNMENT = 64  # bytes: a cache line
 
 
-def pickled(value: Any, buffers: Callable[[pickle.PickleBuffer], Any] | None = None) -> bytes:
+def pickled(value: object, buffers: Callable[[pickle.PickleBuffer], Any] | None = None) -> bytes:
     """By protocol 5, or an error that says what can be pickled."""
     try:
         return pickle.dumps(value, protocol=5, buffer_callback=buffers)
@@ -30,7 +30,7 @@ def pickled(value: Any, buffers: Callable[[pickle.PickleBuffer], Any] | None = N
         ) from None
 
 
-def packed(value: Any) -> tuple[bytes, list[memoryview]]:
+def packed(value: object) -> tuple[bytes, list[memoryview]]:
     """The pickle without its arrays, and the arrays' bytes."""
     buffers: list[pickle.PickleBuffer] = []
     head = pickled(value, buffers.append)

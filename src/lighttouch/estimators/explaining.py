@@ -235,7 +235,7 @@ def bands_of(model: Any, refits: list[Any], level: float) -> list[Band]:
     return found
 
 
-def read_level(level: Any) -> float:
+def read_level(level: object) -> float:
     """A share strictly between 0 and 1."""
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0.0 < level < 1.0:
         raise ValueError(f"level must lie strictly between 0 and 1, got {level!r}")

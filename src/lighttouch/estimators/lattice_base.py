@@ -311,7 +311,7 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
         return tags
 
 
-def _number_or_auto(given: Any, name: str) -> int | None:
+def _number_or_auto(given: object, name: str) -> int | None:
     """A number of at least 2, or None for "auto"."""
     return (
         None if isinstance(given, str) and given == "auto" else positive_int(given, name, least=2)

@@ -72,7 +72,7 @@ class OutputLimits:
         return cls.of(least, most, bool(log_link))
 
 
-def _number(value: Any, name: str) -> float:
+def _number(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise ValueError(f"{name} must be a number or None, got {value!r}")
     if not math.isfinite(value):

@@ -115,13 +115,13 @@ def _query_numbers(qid: ArrayLike | None, rows: int) -> tuple[NDArray[Any] | Non
     return names, numbers.astype(np.int64)
 
 
-def _drawn_by(seed: int, name: Any) -> np.random.RandomState:
+def _drawn_by(seed: int, name: object) -> np.random.RandomState:
     told = zlib.crc32(repr(plain_cell(name)).encode("utf-8", "surrogatepass"))
     return np.random.RandomState([seed, told])
 
 
 def _pairs_of(
-    rows: Indices, relevance: Floats, limit: int, seed: int, name: Any
+    rows: Indices, relevance: Floats, limit: int, seed: int, name: object
 ) -> tuple[Indices, Indices]:
     count = rows.size
     rng = None

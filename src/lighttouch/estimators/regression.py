@@ -5,7 +5,6 @@ multiples of their mean.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,7 +36,7 @@ class Task:
     levels: tuple[float, ...] | None = None
 
     @classmethod
-    def of(cls, loss: Any, quantile: Any) -> Task:
+    def of(cls, loss: object, quantile: object) -> Task:
         """What the parameters `loss` and `quantile` ask for."""
         levels = quantile_levels(loss, quantile)
         typical = quantile if levels is None else levels[len(levels) // 2]

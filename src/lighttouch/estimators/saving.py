@@ -228,7 +228,7 @@ class _Codec(NamedTuple):
     from_state: Callable[[dict[str, Any]], Any]
 
 
-def _parameter(name: str, value: Any) -> Any:
+def _parameter(name: str, value: object) -> Any:
     """A parameter as plain values. Of a random generator only the fact that it was none is kept: it
     has moved on since.
     """
@@ -264,7 +264,7 @@ def _table_from(state: dict[str, Any]) -> Any:
     return pd.DataFrame(dict(zip(state["names"], state["columns"], strict=True)))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A parameter as plain values; classes in the registry as dicts with a tag."""
     for kind, codec in _CODECS.items():
         if isinstance(value, kind):
@@ -274,7 +274,7 @@ def _plain(value: Any) -> Any:
     return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def _living(value: Any) -> Any:
+def _living(value: object) -> Any:
     """What `_plain` was given."""
     if isinstance(value, list):
         return [_living(part) for part in value]

@@ -243,7 +243,7 @@ def same_length(*arrays: Any) -> None:
     check_consistent_length(*arrays)
 
 
-def pair_of_tables(given: Any) -> tuple[Any, Any]:
+def pair_of_tables(given: object) -> tuple[Any, Any]:
     """What `canonical_examples` holds: rows, and their targets, labels or worse rows."""
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise DataError(

@@ -205,7 +205,7 @@ def _to_unit(better: Floats, worse: Floats, data: str) -> Pairs:
     return (better - low) / width, (worse - low) / width
 
 
-def as_text(data: Any) -> str | None:
+def as_text(data: object) -> str | None:
     """One path or two, given as text, Path or a pair of them."""
     if data is None:
         return None

@@ -51,7 +51,7 @@ class Reproduction:
 def reproduce(
     scale: str = "full",
     only: str | Sequence[str] | None = None,
-    data: Any = None,
+    data: object = None,
     output: str | Path = Path("results/reproduce"),
     progress: bool = True,
     seeds: int | None = None,
@@ -112,7 +112,7 @@ def _chosen(only: str | Sequence[str] | None) -> list[str]:
     return [name for name in EXPERIMENTS if name in names]
 
 
-def _problem(scale: str, data: Any) -> dict[str, Any]:
+def _problem(scale: str, data: object) -> dict[str, Any]:
     problem = problem_settings(scale) | {
         "data": as_text(data),
         "data_digest": data_digest(as_text(data)),

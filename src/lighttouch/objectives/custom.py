@@ -56,7 +56,7 @@ class CustomObjective(RecordObjective):
         gradient: Callable[..., Any],
         *,
         examples: int = 1,
-        record: Any = None,
+        record: object = None,
     ) -> None:
         self.dimension = positive_int(dimension, "dimension")
         self.examples = positive_int(examples, "examples")

@@ -51,7 +51,7 @@ def data_bytes(objective: Any) -> int:
     return _bytes(objective.record)
 
 
-def _bytes(value: Any) -> int:
+def _bytes(value: object) -> int:
     if isinstance(value, np.ndarray):
         return int(value.nbytes)
     return sum(_bytes(part) for part in value) if isinstance(value, tuple) else 0

@@ -297,7 +297,7 @@ _held: dict[str, tuple[int, Any]] = {}  # the latest shard of the latest Sharded
 
 
 def evaluate(
-    token: str, place: int, name: str, shard: Any, function: Callable[..., Any], *arguments: Any
+    token: str, place: int, name: str, shard: object, function: Callable[..., Any], *arguments: Any
 ) -> Any:
     """The task of every pass: make the shard, unless it is the one at hand, and ask it."""
     objective = held(token, place, name, shard)
@@ -400,7 +400,7 @@ def _common(counted: list[tuple[float, Facts]], name: str) -> float:
     return float(sum(share * getattr(each, name) for share, each in counted))
 
 
-def _name(place: int, shard: Any) -> str:
+def _name(place: int, shard: object) -> str:
     """A shard in messages."""
     if isinstance(shard, Objective):
         return f"shard {place}"

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +28,7 @@ def project(
     constraints: RecordConstraints,
     domain: Domain = _EVERYWHERE,
     *,
-    warm: Any = None,
+    warm: object = None,
     time_limit: float | None = None,
 ) -> Projected:
     """The point of {w in W: g_j(w) <= 0 for all j} nearest to w.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Method(Protocol):
     """What finds the nearest points of one set."""
 
-    def nearest(self, v: Vector, warm: Any = None) -> Nearest: ...
+    def nearest(self, v: Vector, warm: object = None) -> Nearest: ...
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -131,7 +131,7 @@ class FeasibleSet:
         """The first method of `methods.METHODS` that takes the set."""
         return choose(self)
 
-    def nearest(self, v: Vector, warm: Any = None) -> Nearest:
+    def nearest(self, v: Vector, warm: object = None) -> Nearest:
         """The nearest point to v; `warm` takes the `warm` of an earlier answer."""
         return in_words(self.constraints, lambda: self._nearest(v, warm))
 
@@ -142,7 +142,7 @@ class FeasibleSet:
         orders = self.lattice_orders if self.lattice_orders is not None else self.graph_orders
         return None if orders is None else orders.near(v)
 
-    def _nearest(self, v: Vector, warm: Any) -> Nearest:
+    def _nearest(self, v: Vector, warm: object) -> Nearest:
         if self.has_curved_families:  # cutting planes speak of constraints themselves
             return self.method.nearest(v, warm)
         found = self._numbered(lambda: self.method.nearest(v, warm))

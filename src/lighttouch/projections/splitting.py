@@ -81,7 +81,7 @@ class SquaredDistance:
 class Piece(Protocol):
     """What some of the copies must satisfy."""
 
-    def nearest(self, z: Floats, auxiliary: Floats, warm: Any) -> tuple[Floats, Floats, Any]: ...
+    def nearest(self, z: Floats, auxiliary: Floats, warm: object) -> tuple[Floats, Floats, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class ClipPiece:
 
     upper: Floats
 
-    def nearest(self, z: Floats, auxiliary: Floats, warm: Any) -> tuple[Floats, Floats, Any]:
+    def nearest(self, z: Floats, auxiliary: Floats, warm: object) -> tuple[Floats, Floats, Any]:
         return np.minimum(z, self.upper), auxiliary, None
 
 
@@ -101,7 +101,7 @@ class BoxPiece:
     lower: Floats
     upper: Floats
 
-    def nearest(self, z: Floats, auxiliary: Floats, warm: Any) -> tuple[Floats, Floats, Any]:
+    def nearest(self, z: Floats, auxiliary: Floats, warm: object) -> tuple[Floats, Floats, Any]:
         return np.clip(z, self.lower, self.upper), auxiliary, None
 
 
@@ -113,7 +113,7 @@ class OrderPiece:
 
     engine: GraphOrders
 
-    def nearest(self, z: Floats, auxiliary: Floats, warm: Any) -> tuple[Floats, Floats, Any]:
+    def nearest(self, z: Floats, auxiliary: Floats, warm: object) -> tuple[Floats, Floats, Any]:
         found = self.engine.nearest(np.concatenate([z, auxiliary]), warm)
         change = found.w[z.size :] - auxiliary
         return found.w[: z.size], auxiliary + COSTS.admm_auxiliary_stride * change, found.warm
@@ -125,7 +125,7 @@ class WholeSetPiece:
 
     project: Callable[[Vector, Any], tuple[Vector, Any]]
 
-    def nearest(self, z: Floats, auxiliary: Floats, warm: Any) -> tuple[Floats, Floats, Any]:
+    def nearest(self, z: Floats, auxiliary: Floats, warm: object) -> tuple[Floats, Floats, Any]:
         w, warm = self.project(z, warm)
         return w, auxiliary, warm
 

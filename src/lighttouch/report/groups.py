@@ -58,7 +58,7 @@ def _means(judged: Judged) -> dict[str, float]:
     return {}
 
 
-def grouped(values: Any) -> list[tuple[str, Indices]]:
+def grouped(values: object) -> list[tuple[str, Indices]]:
     """The rows of each group: values, or quarters of numbers with many values."""
     cells = np.asarray(values)
     absent = _absent(cells)
@@ -79,7 +79,7 @@ def _absent(cells: Any) -> Any:
     return np.zeros(cells.shape, dtype=bool)
 
 
-def _is_nothing(cell: Any) -> bool:
+def _is_nothing(cell: object) -> bool:
     """None, NaN, or pandas' NA, which is not equal to itself either."""
     return cell is None or type(cell).__name__ == "NAType" or cell != cell  # noqa: PLR0124
 

@@ -20,7 +20,7 @@ class Markup(str):
 
 
 class _Escaping(string.Formatter):
-    def format_field(self, value: Any, format_spec: str) -> str:
+    def format_field(self, value: object, format_spec: str) -> str:
         return value if isinstance(value, Markup) else text(format(value, format_spec))
 
 

@@ -99,5 +99,5 @@ def _some(count: int) -> list[int]:
     return [round(k) for k in np.linspace(0, count - 1, most)]
 
 
-def _column(values: Any) -> Floats:
+def _column(values: object) -> Floats:
     return np.asarray(values, dtype=np.float64).reshape(-1, 1)

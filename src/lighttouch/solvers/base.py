@@ -151,7 +151,7 @@ def first_state(problem: Problem, start: Vector) -> SgdState:
     return SgdState(new_counters(), new_iterate(start), order)
 
 
-def copied(value: Any) -> Any:
+def copied(value: object) -> Any:
     """A deep copy of arrays in records, dataclasses and lists, each in its order in memory."""
     if isinstance(value, np.ndarray):
         return value.copy(order="K")

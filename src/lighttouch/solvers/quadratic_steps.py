@@ -390,7 +390,7 @@ def _new_splitting(problem: Problem) -> Splitting:
 def _projection(problem: Problem) -> Callable[[Vector, Any], tuple[Vector, Any]]:
     constraints, domain = problem.constraints, problem.domain
 
-    def nearest(w: Vector, warm: Any) -> tuple[Vector, Any]:
+    def nearest(w: Vector, warm: object) -> tuple[Vector, Any]:
         found = project(w, constraints, domain, warm=warm)
         return found.w, found.warm
 

@@ -6,7 +6,7 @@ regula falsi method", BIT 11, 1971).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from lighttouch.running import check_deadline
 class SomeMethod(Protocol):
     """The nearest points of the set inside the ball."""
 
-    def nearest(self, v: Vector, warm: Any = None) -> Nearest: ...
+    def nearest(self, v: Vector, warm: object = None) -> Nearest: ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class InBall:
     radius: float
     center: Vector
 
-    def nearest(self, v: Vector, warm: Any = None) -> Nearest:
+    def nearest(self, v: Vector, warm: object = None) -> Nearest:
         center = self.center
         found = self.inner.nearest(v, warm)
         if self._outside(found.w, center) <= 0.0:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -67,11 +66,11 @@ class InAllBalls:
 
     balls: NumberedBalls
 
-    def nearest(self, v: Vector, warm: Any = None) -> Nearest | None:
+    def nearest(self, v: Vector, warm: object = None) -> Nearest | None:
         with one_blas_thread():
             return self._nearest(v, warm)
 
-    def _nearest(self, v: Vector, warm: Any) -> Nearest | None:
+    def _nearest(self, v: Vector, warm: object) -> Nearest | None:
         balls = self.balls
         if np.any(balls.radii == 0.0):
             return self._single_point(v)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
@@ -182,7 +182,7 @@ class CuttingPlanes:
     count: int  # of all constraints
     unstored: list[RowsToFind]
 
-    def nearest(self, v: Vector, warm: Any = None) -> Nearest:
+    def nearest(self, v: Vector, warm: object = None) -> Nearest:
         cuts = Cuts(np.zeros((0, v.size)))
         if isinstance(warm, np.ndarray) and warm.shape == v.shape:
             self._cut(cuts, warm, at_least=-np.inf)

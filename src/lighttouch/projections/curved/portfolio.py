@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -25,7 +24,7 @@ class Curved:
     cuts: CuttingPlanes
     balls: InAllBalls | None
 
-    def nearest(self, v: Vector, warm: Any = None) -> Nearest:
+    def nearest(self, v: Vector, warm: object = None) -> Nearest:
         if self.balls is not None:
             found = self.balls.nearest(v, warm)
             if found is not None and self._keeps_rows(found.w):

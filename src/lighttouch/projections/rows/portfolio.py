@@ -87,7 +87,7 @@ class GeneralRows:
     def of(cls, rows: LinearSet) -> GeneralRows:
         return cls(rows, all_unit_rows(rows))
 
-    def nearest(self, v: Vector, warm: Any = None) -> Nearest:
+    def nearest(self, v: Vector, warm: object = None) -> Nearest:
         rounding = COSTS.rounding_errors * EPSILON * max(1.0, float(np.abs(v).max(initial=0.0)))
         with one_blas_thread():
             found, worst = self._once(v, warm, rounding)
@@ -97,7 +97,7 @@ class GeneralRows:
                 found, worst = self._closer(v, found, worst, rounding)
             return found
 
-    def _once(self, v: Vector, warm: Any, rounding: float) -> tuple[Nearest, float]:
+    def _once(self, v: Vector, warm: object, rounding: float) -> tuple[Nearest, float]:
         problem = Centred(self.unit, v)
         if problem.feasible or problem.scale <= rounding:
             w = np.clip(v, self.unit.lower, self.unit.upper)
@@ -131,7 +131,7 @@ class GeneralRows:
         return replace(found, w=again.w, certificate=replace(found.certificate, gap=gap)), left
 
 
-def solve(problem: Centred, warm: Any, interior_first: bool = False) -> tuple[Answer, bool]:
+def solve(problem: Centred, warm: object, interior_first: bool = False) -> tuple[Answer, bool]:
     """The first certified answer; where there is none the best one, and whether it is close enough
     to be called certified.
     """
