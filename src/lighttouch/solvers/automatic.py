@@ -107,18 +107,21 @@ class Automatic(BaseSolver[ChainState]):
             return (directions, polish)
         seconds = self._interior_seconds(problem, feasible)
         patience = COSTS.proof_seconds if cheap and feasible.is_coupled else COSTS.interior_seconds
-        if seconds <= patience:
+        first_order = _proof_by_fista(problem, self.tolerance)
+        if seconds <= min(patience, first_order):
             short = seconds <= COSTS.short_interior
             tolerance = min(self.tolerance, COSTS.interior_claim) if short else self.tolerance
             return (InteriorPoint(tolerance), *self._planes(problem, feasible), polish)
         if cheap and check_operations(problem) <= COSTS.cheap_check:
             return self._with_proof(problem, feasible, polish)
-        sampled = SampledAdaGrad(self.tolerance)
-        if seconds <= COSTS.proof_seconds:
-            return (sampled, InteriorPoint(self.tolerance, near=True))
-        polish = Accelerated(self.tolerance, near=True)
         affordable = _polish(problem) or _provable_passes(problem) >= COSTS.proof_passes
-        return (sampled, polish) if affordable else (sampled,)
+        rest: list[AnySolver] = []
+        if affordable and not seconds <= min(COSTS.proof_seconds, first_order):
+            rest.append(Accelerated(self.tolerance, near=True))
+        if seconds <= COSTS.proof_seconds:
+            rest.append(InteriorPoint(self.tolerance, near=True))
+        near = max(self.tolerance, COSTS.proof_tolerance) if rest else self.tolerance
+        return (SampledAdaGrad(near), *rest)
 
     def _for_shards(self, problem: Problem) -> tuple[AnySolver, ...]:
         """Quadratic models where their matrix is small, for kinked losses where FISTA proves
@@ -141,7 +144,8 @@ class Automatic(BaseSolver[ChainState]):
         interior = InteriorPoint(self.tolerance)
         proofs: tuple[AnySolver, ...] = self._planes(problem, feasible)
         if interior.objection_to(problem) is None:
-            if interior_seconds(problem) > COSTS.short_interior:
+            patience = COSTS.interior_seconds if has_kinks(problem) else COSTS.short_interior
+            if interior_seconds(problem) > patience:
                 return (polish,)
             proofs = (interior, *proofs)
         if feasible.is_coupled or feasible.has_curved_families or not proofs:
@@ -272,6 +276,17 @@ def _provable_passes(problem: Problem) -> int:
     if not (feasible.is_box or feasible.is_order):
         return 0
     return int(COSTS.proof_seconds * COSTS.pass_rate / max(1.0, pass_operations(problem)))
+
+
+def _proof_by_fista(problem: Problem, tolerance: float) -> float:
+    """About how many seconds FISTA takes to prove the answer of sampling; infinite where it cannot.
+    Under kinks its steps grow as the tolerance shrinks.
+    """
+    if _provable_passes(problem) < COSTS.proof_passes:
+        return math.inf
+    passes = COSTS.proof_passes * max(1.0, COSTS.proof_tolerance / tolerance)
+    work = pass_operations(problem) + COSTS.projection_operations * problem.dimension
+    return passes * work / COSTS.pass_rate
 
 
 def _full_pass_is_cheap(problem: Problem) -> bool:

@@ -33,6 +33,7 @@ from lighttouch.interfaces import Objective
 from lighttouch.interior.balance import balanced_value, balancing_moves
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.program import Program, Smooth
+from lighttouch.interior.statement import least_bends
 from lighttouch.losses import conjugate_values, quadratic
 from lighttouch.objectives import EmpiricalRisk, Quadratic, ShardedRisk
 from lighttouch.problem import Problem
@@ -91,7 +92,7 @@ def lower_bound(problem: Problem, at: Tangent) -> float:
         return -math.inf
     found = max(
         _by_domain(problem, at, drift),
-        _by_l2(problem, at, drift),
+        _by_bends(problem, at, drift),
         _by_curvature(problem, at, drift),
     )
     return found - lost - _rounding(at)
@@ -129,16 +130,17 @@ def _by_domain(problem: Problem, at: Tangent, drift: float) -> float:
     return within - charged
 
 
-def _by_l2(problem: Problem, at: Tangent, drift: float) -> float:
-    """f exceeds its tangent at x by (l2/2) |v - x|^2: with <rho, v - x> and the drift that is least
-    at a distance of (|rho| + drift) / l2.
+def _by_bends(problem: Problem, at: Tangent, drift: float) -> float:
+    """f exceeds its tangent at x by sum_j c_j (v_j - x_j)^2 / 2: with <rho, v - x> and the drift
+    the sum is least at a distance of rho / c and a little more.
     """
-    l2, rest = problem.objective.l2, at.rest
-    if l2 <= 0.0:
+    bends = prepared(problem, "bends", lambda: least_bends(problem.objective))
+    least = float(bends.min(initial=math.inf))
+    if not least > 0.0:
         return -math.inf
-    away = at.x - at.p
-    least = -((float(np.linalg.norm(rest)) + drift) ** 2) / (2.0 * l2)
-    return at.base + float(rest @ away) - drift * float(np.linalg.norm(away)) + least
+    rest, away = at.rest, at.x - at.p
+    force = math.sqrt(float(np.square(rest) @ (1.0 / bends))) + drift / math.sqrt(least)
+    return at.base + float(rest @ away) - drift * float(np.linalg.norm(away)) - 0.5 * force**2
 
 
 def least_of_line(rest: Vector, l2: float, x: Vector, lower: Vector, upper: Vector) -> float:

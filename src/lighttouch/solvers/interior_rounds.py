@@ -356,7 +356,7 @@ def round_of(problem: Problem, model: Model, state: InteriorState) -> Round:
 
 
 def interior_seconds(problem: Problem) -> float:
-    """About how long a run takes, by its factorisations."""
+    """About how long a run takes, by its factorisations and passes over its rows."""
     model = model_of(problem)
 
     def ask() -> float:
@@ -364,6 +364,6 @@ def interior_seconds(problem: Problem) -> float:
         taken = model.rows.take(model.rows.sample() if few else model.rows.all)
         program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
         steps = COSTS.searching_steps if few else COSTS.typical_steps
-        return steps * expected_seconds(program)
+        return steps * (expected_seconds(program) + program.count / COSTS.row_rate)
 
     return prepared(problem, "seconds of an interior point", ask)

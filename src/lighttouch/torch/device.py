@@ -231,7 +231,8 @@ def _new_model(problem: Problem, device: torch.device) -> DeviceModel:
         total = np.array([problem.domain.total])
         program = with_rows(program, (DeviceMatrix(ones),), total, np.ones(1, dtype=bool))
     rows = DeviceRows(problem.constraints.parts, problem.dimension, device)
-    bend, arithmetic = least_bends(problem.objective), DeviceArithmetic(device)
+    bend = least_bends(problem.objective, fold=False)
+    arithmetic = DeviceArithmetic(device)
     return DeviceModel(program, rows, (), lower, upper, bend, arithmetic)
 
 
