@@ -13,6 +13,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -163,7 +164,7 @@ class TrainingRecord:
             rows=int(rows),
             data=data,
             created=_now(),
-            libraries=_libraries(),
+            libraries=dict(_libraries()),
             columns=described,
             scores=None if some is None else ColumnRecord.of("score", _one(score(some)), None),
         )
@@ -277,7 +278,9 @@ def _now() -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+@cache
 def _libraries() -> dict[str, str]:
+    """Versions; reading them takes as long as a small fit."""
     found = {"python": platform.python_version(), "lighttouch": own_version()}
     for name in LIBRARIES:
         try:
