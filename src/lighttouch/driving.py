@@ -257,7 +257,12 @@ def is_broken(problem: Problem, w: Vector) -> bool:
 
 
 def _projected(problem: Problem, candidate: Vector, limit: float) -> Projected:
-    """Where the projection fails or runs out of time, the candidate itself: no result is lost."""
+    """The candidate itself where it is feasible already; and where the projection fails or runs
+    out of time: no result is lost.
+    """
+    inside = np.array_equal(problem.domain.project(candidate), candidate)
+    if inside and problem.violation(candidate) <= 0.0:
+        return Projected(candidate, 0.0, 0.0, "the point satisfies every constraint", 0.0)
     try:
         return project(
             candidate,

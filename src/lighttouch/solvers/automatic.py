@@ -107,7 +107,7 @@ class Automatic(BaseSolver[ChainState]):
             return (directions, polish)
         seconds = self._interior_seconds(problem, feasible)
         patience = COSTS.proof_seconds if cheap and feasible.is_coupled else COSTS.interior_seconds
-        first_order = _proof_by_fista(problem, self.tolerance)
+        first_order = max(_proof_by_fista(problem, self.tolerance), COSTS.short_interior)
         if seconds <= min(patience, first_order):
             short = seconds <= COSTS.short_interior
             tolerance = min(self.tolerance, COSTS.interior_claim) if short else self.tolerance

@@ -365,9 +365,12 @@ def unconstrained(problem: Problem) -> bool:
 
 
 def feasible(problem: Problem, start: Vector) -> Vector:
-    """The nearest feasible point; where that is expensive, 0 if it is feasible: a start that breaks
-    the rules is rarely better.
+    """A feasible point near the start, or the nearest one; where that is expensive, 0 if it is
+    feasible: a start that breaks the rules is rarely better.
     """
+    near = feasible_set(problem.constraints, problem.domain).near(start)
+    if near is not None and is_feasible(problem, near):
+        return near
     nothing = np.zeros(start.size)
     if start.size > COSTS.largest_factored and is_feasible(problem, nothing):
         return nothing
