@@ -32,7 +32,8 @@ class InteriorCosts:
     """Of the conditions of optimality, in scaled units, at which a quadratic under rows is at its
     minimum. Tolerance."""
     scaling_sweeps: int = 8
-    """Sweeps of Ruiz's scaling."""
+    """Sweeps of Ruiz's scaling, each of which takes the root of what is left of the differences.
+    Tolerance: well-scaled problems take as long with 0 to 20."""
     share_of_step: float = 0.995
     """Of the way to where a slack or a multiplier would turn negative (Mehrotra 1992)."""
 
@@ -92,7 +93,7 @@ class InteriorCosts:
     several steps (support vector regression: nine of them three quarters of the time)."""
     repair_again: float = 0.3
     """Of the complementarity at the last repair of a bound, at which the next is due: a repair
-    takes two factors."""
+    takes two factors, and with 1 convex regression half as long again."""
     last_rounds: int = 4
     """With rows still broken at the last goal, before the nearest feasible point is tried: a
     projection takes as long as several rounds."""
@@ -121,16 +122,16 @@ class InteriorCosts:
     patience: int = 12
     """Steps without a better point. Budget."""
     better: float = 0.9
-    """Of the merit so far that a point must reach to count as better."""
+    """Of the merit so far that a point must reach to count as better, so that a path that creeps
+    comes to its end. Budget: 0.5 and 0.99 take as long on paths that do not."""
     enough: float = 0.03
     """Of the tolerance at which no further step is taken: with 0.3, convex regression with 500
     points takes 6 steps of 64 less and ends 5e-6 off."""
     enough_at_once: float = 1e-3
     """... where all rows are in use from the beginning, so that further steps are cheap."""
-    first_goal: float = 1.0
-    """Relative gap of the first round, before more rows are looked for."""
     goal_shrink: float = 0.1
-    """From round to round: rows join along the path, of which each round goes a few steps."""
+    """Of the gap that a round aims at, from round to round; the first aims at the objective itself.
+    Rows join along the path, of which each round goes a few steps."""
     rows_per_factor: float = 1.0
     """Cost of all rows, in factors, from which a working set is used: it takes twice the steps."""
     rows_per_parameter: float = 20.0
@@ -166,7 +167,8 @@ class InteriorCosts:
     first_rows: float = 5.0
     """Random rows per parameter that a working set begins with."""
     few_new: float = 0.2
-    """Of a working set that joins in a round, below which the next aims at a smaller gap."""
+    """Of a working set that joins in a round, below which the next aims at a smaller gap: under
+    100,000 dense rows 19 steps, 47 with 0.5."""
     cuts_per_round: int = 64
     """Curved constraints linearised per round and family."""
     immovable: float = 1e30
@@ -183,7 +185,8 @@ class InteriorCosts:
     farther: float = 0.2
     """By how much a correction tries to lengthen the step."""
     worth: float = 0.1
-    """Of that which it must gain."""
+    """Of that which it must gain: any gain at all takes convex regression with 500 points a third
+    longer, 0.5 a logistic loss half as long again."""
     least_product: float = 0.1
     """Smallest product, in centres, that needs no correction."""
     largest_product: float = 10.0

@@ -74,7 +74,7 @@ class InteriorState(SolverState):
     attempt: int = 0
     steps: int = 0  # of this round
     waited: int = 0
-    goal: float = COSTS.first_goal
+    goal: float = 1.0  # relative gap of this round, before more rows are looked for
     last_goal: float = 0.0
     least_merit: float = math.inf  # of this round
     least_gap: float = math.inf  # of a point that is feasible in it
