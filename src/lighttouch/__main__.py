@@ -1,8 +1,6 @@
 """`python -m lighttouch` is the command line."""
 
-import sys
-
-from lighttouch.cli import main
+from lighttouch.cli import program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

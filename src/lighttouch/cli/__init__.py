@@ -1,5 +1,5 @@
 """The command line: `lighttouch train | predict | check | plan | reproduce | warmup`."""
 
-from lighttouch.cli.main import main
+from lighttouch.cli.main import main, program
 
-__all__ = ["main"]
+__all__ = ["main", "program"]

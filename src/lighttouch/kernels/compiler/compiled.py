@@ -149,9 +149,10 @@ class _CompileClock(event.Listener):
         self._asked: list[BaseException] = []  # to be raised in a compilation that takes long
 
     def ask(self, error: BaseException) -> None:
+        """Raise it, now and at every further part: callbacks of the compiler swallow it."""
+        self._asked[:] = [error]
         if self.held >= LONG:
             raise error
-        self._asked[:] = [error]
 
     def on_start(self, event: Any) -> None:
         depth = getattr(self._own, "depth", 0)
@@ -159,7 +160,7 @@ class _CompileClock(event.Listener):
             self._own.began = time.perf_counter()
         self._own.depth = depth + 1
         if self._asked and self.held >= LONG:
-            raise self._asked.pop()
+            raise self._asked[0]
 
     def on_end(self, event: Any) -> None:
         self._own.depth = max(0, getattr(self._own, "depth", 0) - 1)
