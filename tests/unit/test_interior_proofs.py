@@ -14,7 +14,7 @@ from lighttouch.interior.path import Point
 from lighttouch.interior.program import with_rows, with_rows_scaled
 from lighttouch.interior.runs import runs_of
 from lighttouch.interior.statement import program_of, quadratic_program
-from lighttouch.solvers.bounds import minorant
+from lighttouch.solvers.fenchel import minorant
 from lighttouch.solvers.interior_rounds import model_of
 
 

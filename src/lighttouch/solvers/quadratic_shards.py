@@ -22,8 +22,8 @@ from lighttouch.problem import Problem
 from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks
 from lighttouch.projections.splitting import cholesky_solver
 from lighttouch.running import prepared
-from lighttouch.solvers.bounds import DualSums, Normal, bound_of_sums, dual_sums
 from lighttouch.solvers.costs import COSTS, EPSILON
+from lighttouch.solvers.fenchel import DualSums, Normal, bound_of_sums, dual_sums
 from lighttouch.solvers.quadratic_model import (
     SQUARES,
     QuadraticModel,

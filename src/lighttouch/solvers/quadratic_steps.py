@@ -43,8 +43,8 @@ from lighttouch.projections.splitting import (
 from lighttouch.result import Status
 from lighttouch.running import one_blas_thread, prepared, seconds_left
 from lighttouch.solvers.base import BaseSolver
-from lighttouch.solvers.bounds import fenchel_bound
 from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.fenchel import fenchel_bound
 from lighttouch.solvers.quadratic_model import (
     SQUARES,
     QuadraticModel,
