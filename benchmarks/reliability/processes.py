@@ -71,6 +71,9 @@ from lighttouch.cli import main
 lt.solve(P, lt.Automatic(1e-12), time_limit=1.0)
 lt.solve(P, lt.FullTouch(1.0, 1e-4), iterations=10)
 lt.LatticeRegressor(loss="absolute", monotonic_cst=[1] * 8).fit(X, y)
+lt.LatticeRegressor(
+    loss="absolute", tol=1e-300, max_iter=10**6, monotonic_cst=[1] * 8, time_limit=2.0
+).fit(X, y)
 folder = tempfile.mkdtemp(); name = os.path.join(folder, "d.csv")
 np.savetxt(name, np.c_[X, y], delimiter=",", header="a,b,c,d,e,f,g,h,y", comments="")
 main(["train", name, "--target", "y", "--loss", "absolute", "-o", folder + "/m.lt", "--quiet"])
