@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,9 @@ import scipy.sparse
 import torch
 
 import lighttouch as lt
-from lighttouch.torch import TensorRows, device, working_rows
+from lighttouch.interior.costs import COSTS
+from lighttouch.interior.program import Program, with_rows
+from lighttouch.torch import TensorRows, balance, device, working_rows
 from lighttouch.torch.working_rows import Elsewhere, LatticeHeld, SparseHeld, Streamed, held
 
 CPU = torch.device("cpu")
@@ -224,6 +227,28 @@ def test_the_bound_is_recomputed_here():
     result = lt.solve(problem, device="cpu")
     again = solver.model(problem).prove(np.inf)
     assert result.lower_bound == pytest.approx(again, rel=1e-6) and again <= result.objective
+
+
+def test_moves_found_on_a_device_hold_those_that_balance(monkeypatch):
+    monkeypatch.setattr(balance, "INTERIOR", replace(COSTS, small_dimension=0))
+    rng, d, m = np.random.default_rng(4), 8, 30
+    half = rng.normal(size=(3, d))
+    none = np.zeros(0)
+    program = Program(half.T @ half, np.zeros(d), (), *[none] * 4)
+    program = with_rows(program, (rng.normal(size=(m, d)),), np.zeros(m), np.zeros(m, dtype=bool))
+    x, room, free = rng.normal(size=d), rng.uniform(0.5, 1.0, m), np.arange(d) < 6
+    rest = 1e-6 * np.abs(rng.normal(size=d))
+    moves = balance.moves_on(CPU)(program, x, room, rest, free)
+    rows, P = program.blocks[0], program.P
+    H = (P + rows.T @ (room[:, None] * rows))[np.ix_(free, free)]
+    for signs in rng.choice([-1.0, 1.0], (50, 6)):
+        h = np.zeros(d)
+        h[free] = np.linalg.solve(H, signs * rest[free])
+        slopes = room * (rows @ h)
+        assert np.all(np.abs(slopes) <= moves.slopes)
+        assert np.all(np.abs(P @ h + rows.T @ slopes)[~free] <= moves.rest[~free])
+        assert (x + h) @ P @ (x + h) / 2 - x @ P @ x / 2 <= moves.bent
+    assert moves.slopes.max() < 100.0 * np.abs(slopes).max()  # and they are not idle
 
 
 def test_same_bits_twice():

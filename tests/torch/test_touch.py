@@ -12,7 +12,10 @@ import pytest
 import torch
 
 import lighttouch as lt
-from lighttouch.kernels.state.distribution import probabilities
+from lighttouch.kernels.compiler.compiled import interpreted
+from lighttouch.kernels.compiler.generators import HeldGenerator
+from lighttouch.kernels.loops.touch import draw_touch
+from lighttouch.kernels.state.distribution import new_distribution, probabilities
 from lighttouch.torch import LightTouch
 
 
@@ -131,6 +134,27 @@ def test_a_small_state_of_many_constraints():
 def test_a_state_of_other_constraints_is_refused():
     with pytest.raises(lt.CheckpointMismatchError, match="of 41 constraints, got version 1 and 40"):
         fresh(41)[0].load_state_dict(fresh(40)[0].state_dict())
+
+
+def test_a_copy_draws_for_itself():
+    touch = fresh(seed=4)[0]
+    twin = copy.deepcopy(touch)
+    ours = [touch.draw().tolist() for _ in range(3)]
+    assert [twin.draw().tolist() for _ in range(3)] == ours
+
+
+def test_draws_by_address_are_the_generator_s():
+    held = HeldGenerator(np.random.default_rng(6))
+    room, drawn = np.empty(3), []
+    for kernel in (draw_touch, interpreted(draw_touch)):
+        p, out = new_distribution(np.zeros(20), 0.1), np.empty(5, np.int64)
+        kernel(p, 3, 2, held.state, held.draws, room, out)
+        drawn.append(out.tolist())
+        after = held.generator.random()
+        held.generator.bit_generator.state = np.random.default_rng(6).bit_generator.state
+    assert drawn[0] == drawn[1]
+    held.generator.random(5)  # one number per draw of so few
+    assert held.generator.random() == after
 
 
 def test_evaluation_leaves_everything_as_it_was():

@@ -118,13 +118,25 @@ def balancing_moves(
         found = solve(mine, room, bent, np.abs(rest[places]))
         if found is None:
             continue
-        slopes = room * found.products(mine)
-        if np.all(slopes <= COSTS.room_used * room):
-            changed = np.asarray(abs(rows).T @ slopes) + found.products(curved)
-            pull = np.asarray(program.P @ x)[places][None]
-            grown = float(found.products(pull)[0]) + 0.5 * found.square
-            moves.append(Moves(slopes, np.where(free, 0.0, changed), grown))
+        by = moves_by(found, (rows, mine, curved), program.P @ x, room, free)
+        if by is not None:
+            moves.append(by)
     return min(moves, key=lambda each: float(each.slopes.sum()) + each.bent, default=None)
+
+
+def moves_by(
+    h: Solution, parts: tuple[Matrix, Matrix, Matrix], pull: Vector, room: Vector, free: Booleans
+) -> Moves | None:
+    """The moves of such a solution; None where slopes have not the room. `parts` are the rows,
+    their columns of the free parameters, and those of P; `pull` is P x.
+    """
+    rows, mine, curved = parts
+    slopes = room * h.products(mine)
+    if not np.all(slopes <= COSTS.room_used * room):
+        return None
+    changed = np.asarray(abs(rows).T @ slopes) + h.products(curved)
+    grown = float(h.products(np.asarray(pull)[free][None])[0]) + 0.5 * h.square
+    return Moves(slopes, np.where(free, 0.0, changed), grown)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ these (logistic, Poisson) have s = a phi'(u) instead.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -198,6 +198,23 @@ def with_rows(
     )
 
 
+def with_only(program: Program, kept: Booleans, blocks: Sequence[Matrix]) -> Program:
+    """The program with some of its rows, which `blocks` hold; smooth losses keep all of theirs."""
+    before = np.concatenate([[0], np.cumsum(kept)]).tolist()
+    return replace(
+        program,
+        blocks=tuple(blocks),
+        centre=program.centre[kept],
+        least=program.least[kept],
+        most=program.most[kept],
+        roundness=program.roundness[kept],
+        smooth=tuple(
+            replace(each, start=before[each.start], stop=before[each.stop])
+            for each in program.smooth
+        ),
+    )
+
+
 def bound_rows(lower: Vector, upper: Vector) -> tuple[Matrix, Vector]:
     """lower <= x <= upper as rows with one entry each; infinite bounds have none."""
     up, down = np.flatnonzero(np.isfinite(upper)), np.flatnonzero(np.isfinite(lower))
@@ -252,12 +269,12 @@ def with_rows_scaled(program: Program, columns: Vector) -> tuple[Program, Units]
     """The program in given units of x, powers of two, and units of its rows in which their largest
     entry is about 1.
     """
-    blocks = [abs(block) for block in program.blocks]
+    blocks = (abs(block) for block in program.blocks)  # one copy at a time
     sizes = _row_sizes(program, blocks, np.ones(program.count), columns)
     return in_units(program, Units(columns, power_of_two(1.0 / sizes), 1.0))
 
 
-def _row_sizes(program: Program, blocks: Sequence[Matrix], rows: Vector, columns: Vector) -> Vector:
+def _row_sizes(program: Program, blocks: Iterable[Matrix], rows: Vector, columns: Vector) -> Vector:
     """The largest entry of every row of these blocks, 1 where there is none or a loss is smooth."""
     sizes = np.ones(program.count)
     for first, block in zip(program.starts, blocks, strict=False):

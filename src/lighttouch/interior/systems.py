@@ -16,9 +16,10 @@ import numpy as np
 import scipy.linalg
 from scipy import sparse
 
-from lighttouch.arrays import Floats, Matrix, Vector, dense
+from lighttouch.arrays import Booleans, Floats, Matrix, Vector, dense
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program
+from lighttouch.interior.runs import Runs
 from lighttouch.interior.tiles import add_gram
 from lighttouch.kernels.numerics.fill import factor_counts
 from lighttouch.kernels.numerics.gram import weighted_gram
@@ -90,6 +91,58 @@ def all_rows(program: Program) -> Matrix:
     return rows
 
 
+class Lapack:
+    """What a `DenseSystem` does with its large matrices, whose lower triangles count; all else is
+    arithmetic on vectors. Here by BLAS and LAPACK; `torch/systems.py` has the same on a device.
+    """
+
+    def matrix(self, P: Matrix) -> Matrix:
+        return np.asfortranarray(dense(P))
+
+    def copy(self, H: Matrix) -> Matrix:
+        return np.array(H, order="F")
+
+    def rows(self, blocks: Sequence[Matrix], chosen: Sequence[Booleans], d: int) -> Matrix:
+        """The chosen rows of all blocks, dense."""
+        rows = [dense(block[mine]) for block, mine in zip(blocks, chosen, strict=True)]
+        return np.vstack([np.zeros((0, d)), *rows])
+
+    def add_gram(
+        self, H: Matrix, diagonal: Vector, block: Matrix, runs: Runs | None, weights: Vector
+    ) -> None:
+        """Add block' diag(weights) block to H; rows of one entry to the diagonal."""
+        if runs is None:
+            _add_gram(H, diagonal, block, weights)
+        else:
+            runs.add_gram(weights, H)
+
+    def add_squares(self, H: Matrix, E: Matrix, g: float) -> None:
+        """Add g E'E to H."""
+        scipy.linalg.blas.dsyrk(g, E.T, beta=1.0, c=H, lower=1, overwrite_c=1)
+
+    def diagonal(self, H: Matrix) -> Vector:
+        return np.array(H.diagonal())
+
+    def set_diagonal(self, H: Matrix, values: Vector) -> None:
+        H.flat[:: H.shape[0] + 1] = values
+
+    def factor(self, H: Matrix) -> Matrix | None:
+        """Cholesky's factor; None where there is none."""
+        found, failed = scipy.linalg.lapack.dpotrf(H, lower=1, overwrite_a=0, clean=0)
+        return None if failed else found
+
+    def solve(self, lower: Matrix, right: Vector) -> Vector:
+        return np.asarray(scipy.linalg.lapack.dpotrs(lower, right, lower=1)[0])
+
+    def between(self, lower: Matrix, E: Matrix) -> Matrix:
+        """E (lower lower')^-1 E'."""
+        half = scipy.linalg.blas.dtrsm(1.0, lower, E.T, lower=1)
+        return np.asfortranarray(half.T @ half)
+
+
+LAPACK = Lapack()
+
+
 class DenseSystem:
     """By Cholesky's factor of P + B'diag(1/delta)B, and of what equalities E make of it.
 
@@ -97,32 +150,26 @@ class DenseSystem:
     makes H regular where E is needed for that; then E H^-1 E' is factored as well.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.P = np.asfortranarray(dense(program.P))
+    def __init__(self, program: Program, by: Lapack = LAPACK) -> None:
+        self.program, self.by = program, by
+        self.P = by.matrix(program.P)
         self.equal = np.flatnonzero(program.is_equality)
-        rows = [
-            dense(block[program.is_equality[first : first + block.shape[0]]])
-            for first, block in zip(program.starts, program.blocks, strict=False)
-        ]
-        self.E = np.vstack([np.zeros((0, program.dimension)), *rows])
+        chosen = [program.is_equality[rows] for rows, _, _ in program.parts]
+        self.E = by.rows(program.blocks, chosen, program.dimension)
 
     def factor(self, delta: Vector, lift: float = 0.0) -> DenseFactor:
+        by, H = self.by, self.by.copy(self.P)
         weights = 1.0 / np.maximum(delta, COSTS.least_delta)
         weights[self.equal] = 0.0
-        H = np.array(self.P, order="F")
         diagonal = np.full(self.program.dimension, lift)
         for rows, block, runs in self.program.parts:
-            if runs is None:
-                _add_gram(H, diagonal, block, weights[rows])
-            else:
-                runs.add_gram(weights[rows], H)
-        H.flat[:: H.shape[0] + 1] += diagonal
+            by.add_gram(H, diagonal, block, runs, weights[rows])
+        by.set_diagonal(H, by.diagonal(H) + diagonal)
         g = 0.0
         if self.equal.size:
-            g = max(1.0, float(np.median(H.diagonal())))
-            scipy.linalg.blas.dsyrk(g, self.E.T, beta=1.0, c=H, lower=1, overwrite_c=1)
-        return DenseFactor(self, weights, cholesky(H), g)
+            g = max(1.0, float(np.median(by.diagonal(H))))
+            by.add_squares(H, self.E, g)
+        return DenseFactor(self, weights, cholesky(H, by), g)
 
 
 def _add_gram(H: Floats, diagonal: Vector, block: Matrix, weights: Vector) -> None:
@@ -139,38 +186,36 @@ def _add_gram(H: Floats, diagonal: Vector, block: Matrix, weights: Vector) -> No
     weighted_gram(block.data, block.indices, block.indptr, weights, H)
 
 
-def cholesky(H: Floats) -> Floats:
+def cholesky(H: Matrix, by: Lapack = LAPACK) -> Matrix:
     """The factor of H, shifted as little as it takes."""
-    d = H.shape[0]
-    sizes = H.diagonal().copy()
+    sizes = by.diagonal(H)
     shift = COSTS.dense_shift * sizes + COSTS.least_shift
     for _ in range(COSTS.shift_trials):
-        H.flat[:: d + 1] = sizes + shift
-        factor, failed = scipy.linalg.lapack.dpotrf(H, lower=1, overwrite_a=0, clean=0)
-        if not failed:
-            return np.asarray(factor)
+        by.set_diagonal(H, sizes + shift)
+        factor = by.factor(H)
+        if factor is not None:
+            return factor
         shift *= COSTS.shift_growth
     raise RuntimeError("the matrix of Newton's equations is singular")
 
 
 class DenseFactor:
-    def __init__(self, system: DenseSystem, weights: Vector, factor: Floats, g: float) -> None:
+    def __init__(self, system: DenseSystem, weights: Vector, factor: Matrix, g: float) -> None:
         self.system, self.weights, self.lower, self.g = system, weights, factor, g
         if system.equal.size:
-            self.half = scipy.linalg.blas.dtrsm(1.0, factor, system.E.T, lower=1)
-            self.inner = cholesky(np.asfortranarray(self.half.T @ self.half))
+            self.inner = cholesky(system.by.between(factor, system.E), system.by)
 
     def solve(self, top: Vector, bottom: Vector) -> tuple[Vector, Vector]:
-        program, system = self.system.program, self.system
+        program, system, by = self.system.program, self.system, self.system.by
         right = top + program.backward(self.weights * bottom)
         if not system.equal.size:
-            dx, _ = scipy.linalg.lapack.dpotrs(self.lower, right, lower=1)
+            dx = by.solve(self.lower, right)
             return dx, self.weights * (program.forward(dx) - bottom)
         level = bottom[system.equal]
         right = right + self.g * (system.E.T @ level)
-        free, _ = scipy.linalg.lapack.dpotrs(self.lower, right, lower=1)
-        dy, _ = scipy.linalg.lapack.dpotrs(self.inner, system.E @ free - level, lower=1)
-        dx, _ = scipy.linalg.lapack.dpotrs(self.lower, right - system.E.T @ dy, lower=1)
+        free = by.solve(self.lower, right)
+        dy = by.solve(self.inner, system.E @ free - level)
+        dx = by.solve(self.lower, right - system.E.T @ dy)
         ds = self.weights * (program.forward(dx) - bottom)
         ds[system.equal] = dy
         return dx, ds

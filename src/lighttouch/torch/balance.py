@@ -12,11 +12,19 @@ import torch
 from torch import Tensor
 
 from lighttouch.arrays import Booleans, Vector, dense
-from lighttouch.interior.balance import EPSILON, TINY, Balance, Moves, balancing_moves
+from lighttouch.interior.balance import (
+    EPSILON,
+    TINY,
+    Balance,
+    Moves,
+    Solution,
+    balancing_moves,
+    moves_by,
+)
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.program import Program
 from lighttouch.torch.costs import COSTS
-from lighttouch.torch.matrices import uploaded
+from lighttouch.torch.matrices import DeviceMatrix, uploaded
 
 
 def nobody(*_: object) -> None:
@@ -39,31 +47,23 @@ def moves_on(device: torch.device) -> Balance:
 def _moves(
     program: Program, x: Vector, room: Vector, rest: Vector, free: Booleans, device: torch.device
 ) -> Moves | None:
+    none = torch.zeros(0, program.dimension, dtype=torch.float64, device=device)
     blocks = [uploaded(dense(block), device) for block in program.blocks if block.shape[0]]
-    rows = torch.cat(
-        [torch.zeros(0, program.dimension, dtype=torch.float64, device=device), *blocks]
-    )
-    places = np.flatnonzero(free)
-    P = uploaded(program.P, device)
-    there = torch.from_numpy(places).to(device)
-    mine, curved = rows[:, there], P[:, there]
+    rows, P = torch.cat([none, *blocks]), uploaded(program.P, device)
+    places = torch.from_numpy(np.flatnonzero(free)).to(device)
+    mine, curved = rows[:, places], P[:, places]
+    bent = curved[places]
     half = mine * uploaded(np.sqrt(room), device)[:, None]
-    H = torch.addmm(curved[there], half.T, half)
+    H = torch.addmm(bent, half.T, half)
     scale = H.diagonal().clamp_min(TINY).sqrt()
-    H = H / scale[:, None] / scale
-    left = uploaded(np.abs(rest[places]), device) / scale
-    least = least_eigenvalue(H)
+    least = least_eigenvalue(H / scale[:, None] / scale)
     if least <= 0.0:
         return None
-    h = torch.full_like(scale, float(left.norm()) / least) / scale
-    slopes = room * (mine.abs() @ h).cpu().numpy()
-    if not np.all(slopes <= INTERIOR.room_used * room):
-        return None
-    changed = rows.abs().T @ uploaded(slopes, device) + curved.abs() @ h
-    pull = np.abs(np.asarray(program.P @ x)[places])
-    square = float(h @ (curved[there].abs() @ h))
-    grown = float(uploaded(pull, device) @ h) + 0.5 * square
-    return Moves(slopes, np.where(free, 0.0, changed.cpu().numpy()), grown)
+    scales = scale.cpu().numpy()
+    sizes = float(np.linalg.norm(rest[free] / scales)) / least / scales
+    square = float(sizes @ (abs(DeviceMatrix(bent)) @ sizes))
+    parts = DeviceMatrix(rows), DeviceMatrix(mine), DeviceMatrix(curved)
+    return moves_by(Solution(sizes, square), parts, program.P @ x, room, free)
 
 
 def least_eigenvalue(H: Tensor) -> float:

@@ -24,7 +24,7 @@ from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import AnySolver
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import dual_bounds
-from lighttouch.interior.program import Program, bound_rows, with_rows
+from lighttouch.interior.program import Program, bound_rows, with_only, with_rows
 from lighttouch.interior.statement import least_bends, program_of
 from lighttouch.problem import Problem
 from lighttouch.projections import project
@@ -103,21 +103,7 @@ class Dual:
             places = np.flatnonzero(kept[first : first + block.shape[0]])
             on_device = isinstance(block, DeviceMatrix | DeviceSparse)
             blocks.append(block.host_rows(places) if on_device else block[places])
-        before = np.concatenate([[0], np.cumsum(kept)])
-        smooth = tuple(
-            replace(each, start=int(before[each.start]), stop=int(before[each.stop]))
-            for each in program.smooth
-        )
-        here = replace(
-            program,
-            P=program.P.host(),
-            blocks=tuple(blocks),
-            centre=program.centre[kept],
-            least=program.least[kept],
-            most=program.most[kept],
-            roundness=program.roundness[kept],
-            smooth=smooth,
-        )
+        here = with_only(replace(program, P=program.P.host()), kept, blocks)
         return Dual(self.likely, here, self.x, s[kept])
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import ConstraintError
+from lighttouch.kernels.compiler.generators import HeldGenerator
 from lighttouch.kernels.loops.touch import draw_touch, learn_touch, take_in
 from lighttouch.kernels.state.distribution import NOW, Distribution, new_distribution
 from lighttouch.torch.packing import packed, unpacked
@@ -25,7 +26,7 @@ class Learner:
 
     def __init__(self, count: int, pushes: int, looks: int, rate: float, seed: int) -> None:
         self.count, self.pushes, self.looks, self.rate = count, pushes, looks, rate
-        self.generator = np.random.default_rng(seed)
+        self._held = HeldGenerator(np.random.default_rng(seed))
         self.p: Distribution = new_distribution(np.zeros(count), rate)
         self._rests, self._looked = np.empty(pushes), np.empty(looks)  # room for the kernels
         self._drawn: Indices | None = None  # of the step that is under way
@@ -33,6 +34,10 @@ class Learner:
         self._values: Tensor | None = None
         self._found: Tensor | None = None
         self._event: Any = None
+
+    @property
+    def generator(self) -> np.random.Generator:
+        return self._held.generator
 
     def begin(self, remembered: Floats) -> None:
         """A uniform p, with these violations remembered."""
@@ -44,7 +49,8 @@ class Learner:
         self.settle()
         out = np.empty(self.pushes + self.looks, np.int64)
         before = None if keep else self.generator.bit_generator.state
-        draw_touch(self.p, self.pushes, self.looks, self.generator, self._rests, out)
+        at = self._held
+        draw_touch(self.p, self.pushes, self.looks, at.state, at.draws, self._rests, out)
         own = out
         if ranks.world > 1:
             parts = (out[: self.pushes], out[self.pushes :])

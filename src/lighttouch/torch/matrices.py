@@ -5,6 +5,7 @@ unchanged: its vectors stay here, its matrices there. All products are in double
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def uploaded(values: Any, device: torch.device) -> Tensor:
 
 
 class DeviceMatrix:
-    """A dense matrix."""
+    """A dense matrix, with as much of NumPy's interface as the core's programs use."""
 
     __array_ufunc__ = None  # NumPy leaves products with it to this class
 
@@ -33,6 +34,10 @@ class DeviceMatrix:
     @property
     def shape(self) -> tuple[int, int]:
         return int(self.tensor.shape[0]), int(self.tensor.shape[1])
+
+    @property
+    def size(self) -> int:
+        return self.tensor.numel()
 
     @property
     def T(self) -> DeviceMatrix:
@@ -54,23 +59,17 @@ class DeviceMatrix:
     def dense_rows(self, places: Indices) -> Tensor:
         return self.tensor[torch.from_numpy(places).to(self.tensor.device)]
 
-    def row_maxima(self, rows: Vector, columns: Vector) -> Vector:
-        """max_j rows_i |m_ij| columns_j."""
-        if not self.shape[0]:
-            return np.zeros(0)
-        sizes = self.tensor.abs().mul_(uploaded(columns, self.tensor.device))
-        return np.asarray(rows * sizes.amax(dim=1).cpu().numpy())
+    def __mul__(self, factors: Any) -> DeviceMatrix:
+        """By a number, one number per column (d,) or one per row (m, 1)."""
+        return DeviceMatrix(self.tensor * uploaded(factors, self.tensor.device))
 
-    def column_maxima(self, rows: Vector, columns: Vector) -> Vector:
-        if not self.shape[0]:
-            return np.zeros(self.shape[1])
-        sizes = self.tensor.abs().mul_(uploaded(rows, self.tensor.device)[:, None])
-        return np.asarray(columns * sizes.amax(dim=0).cpu().numpy())
+    __rmul__ = __mul__
 
-    def in_units(self, rows: Vector, columns: Vector) -> DeviceMatrix:
-        device = self.tensor.device
-        scaled = self.tensor * uploaded(rows, device)[:, None]
-        return DeviceMatrix(scaled.mul_(uploaded(columns, device)))
+    def max(self, axis: int | None = None, initial: float = -np.inf) -> Any:
+        if not self.size:
+            return initial if axis is None else np.full(self.shape[1 - axis], initial)
+        largest = self.tensor.max() if axis is None else self.tensor.amax(dim=axis)
+        return np.maximum(largest.cpu().numpy(), initial)
 
     def add_gram(self, H: Tensor, weights: Vector) -> None:
         """H += m' diag(weights) m."""
@@ -81,14 +80,17 @@ class DeviceMatrix:
 
 
 class DeviceSparse:
-    """A sparse matrix, with its transpose beside it."""
+    """A sparse matrix; what is not a product is done here, by SciPy."""
 
     __array_ufunc__ = None
 
     def __init__(self, matrix: Matrix, device: torch.device) -> None:
         self.matrix = sparse.csr_matrix(matrix, dtype=np.float64)
         self.device = device
-        self._forward, self._backward = _csr(self.matrix, device), _csr(self.matrix.T, device)
+
+    @cached_property
+    def _there(self) -> Tensor:
+        return _csr(self.matrix, self.device)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -96,14 +98,11 @@ class DeviceSparse:
 
     @property
     def T(self) -> DeviceSparse:
-        turned = object.__new__(DeviceSparse)
-        turned.matrix, turned.device = self.matrix.T.tocsr(), self.device
-        turned._forward, turned._backward = self._backward, self._forward
-        return turned
+        return DeviceSparse(self.matrix.T, self.device)
 
     def __matmul__(self, x: Vector) -> Vector:
         there = uploaded(x, self.device)
-        return np.asarray((self._forward @ there[:, None])[:, 0].cpu().numpy())
+        return np.asarray((self._there @ there[:, None])[:, 0].cpu().numpy())
 
     def __abs__(self) -> DeviceSparse:
         return DeviceSparse(abs(self.matrix), self.device)
@@ -117,17 +116,15 @@ class DeviceSparse:
     def dense_rows(self, places: Indices) -> Tensor:
         return uploaded(self.matrix[places].toarray(), self.device)
 
-    def row_maxima(self, rows: Vector, columns: Vector) -> Vector:
-        sizes = abs(self.matrix) @ sparse.diags(columns)
-        return np.asarray(rows * sizes.max(axis=1).toarray().ravel())
+    def __mul__(self, factors: Any) -> DeviceSparse:
+        return DeviceSparse(self.matrix.multiply(factors), self.device)
 
-    def column_maxima(self, rows: Vector, columns: Vector) -> Vector:
-        sizes = sparse.csc_matrix(sparse.diags(rows) @ abs(self.matrix))
-        return np.asarray(columns * sizes.max(axis=0).toarray().ravel())
+    __rmul__ = __mul__
 
-    def in_units(self, rows: Vector, columns: Vector) -> DeviceSparse:
-        scaled = sparse.diags(rows) @ self.matrix @ sparse.diags(columns)
-        return DeviceSparse(scaled, self.device)
+    def max(self, axis: int, initial: float) -> Vector:
+        if not self.shape[0] or not self.shape[1]:
+            return np.full(self.shape[1 - axis], initial)
+        return np.maximum(self.matrix.max(axis=axis).toarray().ravel(), initial)
 
     def add_gram(self, H: Tensor, weights: Vector) -> None:
         """H += m' diag(weights) m: some rows after the other, dense."""

@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
+from lighttouch.kernels.compiler.generators import generator_at
 from lighttouch.kernels.compiler.prefetch import prefetch
 from lighttouch.kernels.loops.shared import learn_set
 from lighttouch.kernels.state.distribution import REFERENCES, draw, draw_set, is_kept, tick
@@ -16,13 +17,15 @@ from lighttouch.kernels.state.sum_tree import descend_together
 
 
 @lean_kernel
-def draw_touch(distribution, pushes, looks, rng, rests, out):
+def draw_touch(distribution, pushes, looks, state, draws, rests, out):
     """Write `pushes` draws from p into `out`, and behind them the set S of `looks` constraints;
-    what is remembered of S is asked for, so that it is there when it is learned.
+    what is remembered of S is asked for, so that it is there when it is learned. The generator is
+    at the addresses `state` and `draws` (`compiler/generators.py`).
 
     The draws are those of `draw`, begun together: which are kept is decided one by one, and after
     a new reference, with new bounds, the rest is drawn anew. `rests` is room for `pushes` numbers.
     """
+    rng = generator_at(state, draws)
     descend_together(distribution, pushes, rng, rests, out)  # line 6
     references = distribution.clock[REFERENCES]
     for q in range(pushes):
