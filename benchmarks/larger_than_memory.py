@@ -42,7 +42,8 @@ def write_rows(folder: Path, size: float) -> int:
     import pyarrow
     import pyarrow.parquet
 
-    rng, rows, number = np.random.default_rng(0), 0, 0
+    there = sum(1 for _ in folder.iterdir())
+    rng, rows, number = np.random.default_rng(there), there * FILE_GROUPS * GROUP, there
     while sum(each.stat().st_size for each in folder.iterdir()) < size:
         path = folder / f"part-{number:05d}.parquet"
         writer = None
@@ -110,11 +111,12 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=1000.0, help="MB that a process may hold")
     parser.add_argument("--times", type=float, default=4.0, help="size of the files, in limits")
     parser.add_argument("--only", help="runs whose names begin so")
+    parser.add_argument("--folder", type=Path, help="where the files are, or are put and stay")
     options = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="lighttouch-shards-"))
     try:
-        folder = place / "rows"
-        folder.mkdir()
+        folder = options.folder or place / "rows"
+        folder.mkdir(parents=True, exist_ok=True)
         rows = write_rows(folder, options.times * options.limit * MEGABYTE)
         size = sum(each.stat().st_size for each in folder.iterdir()) / MEGABYTE
         print(f"{rows:,} rows of {COLUMNS + 1} columns, {size:,.0f} MB of Parquet", flush=True)

@@ -184,7 +184,7 @@ def _shards_objection(problem: Problem, solver: AnySolver) -> str | None:
         return None
     return (
         "its examples are in shards (ShardedRisk), and it draws from all of them; use Automatic, "
-        "Accelerated or QuadraticSteps"
+        "Accelerated, QuadraticSteps or LocalTouch"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import weakref
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,11 @@ import pytest
 import lighttouch as lt
 from lighttouch.cli import main
 from lighttouch.cli.failures import BAD_USAGE, FILE_PROBLEM, OK
+from lighttouch.cli.train_files import _frame_of
 from lighttouch.errors import FileProblem
-from lighttouch.estimators.streaming import opening
+from lighttouch.estimators.examples import Examples
+from lighttouch.estimators.streaming import opening, source
+from lighttouch.estimators.streaming.examples import _recorded
 from lighttouch.estimators.streaming.paths import files_of
 from lighttouch.estimators.streaming.pieces import Cutter
 from lighttouch.estimators.streaming.reading import Dialect
@@ -153,6 +157,36 @@ def test_every_engine_gives_the_same_bits(frame, folder, small_parts):
                 name: digest(CASES[name].from_files(folder, frame, engine=engine)) for name in FIVE
             }
         assert found == expected
+
+
+def test_one_part_is_held_at_a_time(frame, folder, monkeypatch, small_parts):
+    """Not even as what a few rows of it are a view of."""
+    tables: list[Any] = []
+    read = source.Reader._rows
+
+    def noted(reader, shard, features):
+        rows = read(reader, shard, features)
+        if features:
+            tables.append(weakref.ref(rows.table))
+            alive = [table() for table in tables if table() is not None]
+            assert len({id(each) for each in alive}) <= 2  # this one and the one before
+        return rows
+
+    monkeypatch.setattr(source.Reader, "_rows", noted)
+    CASES["linear regressor"].from_files(folder, frame)
+    assert len(tables) > 8
+
+
+def test_a_sample_of_rows_is_no_view(folder):
+    parts = source.Parts("y", None, None, None, ("c", "query", "label", "grade", "count", "weight"))
+    piece = Cutter(Dialect(), 100)(folder / "part-0.parquet")[0]
+    some = _frame_of(source.Source(("a", "b"), parts, Dialect()), 8, ((piece,), 0))
+    array = some["a"].to_numpy()
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    assert array.size < piece.rows
+    whole = Examples([(np.ones((30, 2)), 1.0)], np.ones(30), np.ones(30))
+    assert _recorded(0, 10, True, whole)[0].base is None
 
 
 def test_a_saved_model_and_its_drift(frame, folder, small_parts, tmp_path):

@@ -166,7 +166,8 @@ def _frame_of(source: Source, step: int, item: tuple[Shard, int]) -> DataFrame:
     import pandas
 
     shard, first = item
-    return pandas.concat([frame for _, frame in source.frames(shard)]).iloc[first::step]
+    rows = pandas.concat([frame for _, frame in source.frames(shard)])
+    return rows.iloc[first::step].copy()  # a view would keep all of them
 
 
 def _fit(estimator: Any, rows: OpenFiles) -> None:

@@ -124,8 +124,11 @@ class ShardedRisk:
     # ---------------------------------------------------------------------------------------------
     # passes over the shards
 
-    def each(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
+    def each(
+        self, function: Callable[..., Any], *arguments: Any, own: Sequence[Any] | None = None
+    ) -> Iterator[Any]:
         """`function(objective, *arguments)` of every shard, in their order; None for empty ones.
+        With `own`, one value for each shard, that of the shard is the last argument.
 
         The function must be picklable and deterministic: it may be computed elsewhere, or twice.
         """
@@ -134,6 +137,7 @@ class ShardedRisk:
         given = [engine.share(each) for each in arguments]
         items = [
             (self._token, place, self.names[place], handle, function, *given)
+            + (() if own is None else (own[place],))
             for place, handle in enumerate(handles)
         ]
         try:

@@ -9,6 +9,7 @@ from lighttouch.solvers.full_touch import FullTouch
 from lighttouch.solvers.interior import InteriorPoint
 from lighttouch.solvers.light_touch import LightTouch, PracticalLightTouch
 from lighttouch.solvers.local_frank_wolfe import LocalFrankWolfe
+from lighttouch.solvers.local_touch import LocalTouch
 from lighttouch.solvers.mid_touch import MidTouch
 from lighttouch.solvers.projected_sgd import ProjectedSGD
 from lighttouch.solvers.quadratic_steps import QuadraticSteps
@@ -29,6 +30,7 @@ __all__ = [
     "InverseTime",
     "LightTouch",
     "LocalFrankWolfe",
+    "LocalTouch",
     "MidTouch",
     "OnlineFrankWolfe",
     "PracticalLightTouch",

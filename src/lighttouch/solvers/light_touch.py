@@ -84,7 +84,8 @@ class LightTouch(AveragingSolver[SgdState]):
                 "example weight_step_size=1/16"
             )
 
-    def _numbers(self, problem: Problem) -> Steps:
+    def numbers(self, problem: Problem) -> Steps:
+        """What an iteration of the loop is told."""
         own = self.step_size if self.weight_step_size is None else self.weight_step_size
         assert isinstance(own, float | int)
         return step_numbers(
@@ -108,13 +109,13 @@ class LightTouch(AveragingSolver[SgdState]):
 
     def init(self, problem: Problem, start: Vector) -> SgdState:
         state = first_state(problem, start)  # line 1
-        begin_learning(problem, state, self._numbers(problem))
+        begin_learning(problem, state, self.numbers(problem))
         return state
 
     def advance(
         self, problem: Problem, state: SgdState, steps: int, rng: np.random.Generator
     ) -> None:
-        touch_lightly(problem, state, self._numbers(problem), steps, rng)
+        touch_lightly(problem, state, self.numbers(problem), steps, rng)
 
     def batch_sizes(self, state: SgdState) -> tuple[int, int, int]:
         if state.distribution is None:

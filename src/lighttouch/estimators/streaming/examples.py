@@ -270,7 +270,7 @@ def _squares_left_over(model: AdditiveModel, w: Floats, centre: float, examples:
 
 def _recorded(first: int, step: int, few: bool, examples: Examples) -> tuple[Floats, str]:
     """Evenly spread rows, and the SHA-256 of all."""
-    some = examples.table[first::step] if few else np.empty((0, 0))
+    some = examples.table[first::step].copy() if few else np.empty((0, 0))  # no view of all rows
     return some, fingerprint([examples.table, examples.y])
 
 

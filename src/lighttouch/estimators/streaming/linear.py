@@ -153,7 +153,7 @@ def _recorded(
 ) -> tuple[Floats | None, str]:
     shard, first = item
     rows = reader(shard)
-    some = rows.table[first::step] if few else None
+    some = rows.table[first::step].copy() if few else None  # a view would keep all rows
     return some, fingerprint([rows.table, targets(rows)])
 
 

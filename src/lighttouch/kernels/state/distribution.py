@@ -55,14 +55,17 @@ class Distribution(NamedTuple):
     clock: np.ndarray
 
 
-def new_distribution(violations: np.ndarray, rate: float) -> Distribution:
-    """The uniform distribution at t = 1, remembering the given mu_j = max(0, g_j(w)); rate is eta_p
-    * gamma.
+def new_distribution(
+    violations: np.ndarray, rate: float, logs: np.ndarray | float = 0.0
+) -> Distribution:
+    """The distribution at t = 1 with these log-weights, uniform where none are given, remembering
+    the given mu_j = max(0, g_j(w)); rate is eta_p * gamma.
     """
     count = violations.size
     offsets = level_offsets(count)
     index = np.int32 if count < 2**31 - 1 else np.int64
     law = np.zeros((count, LINE))
+    law[:, LOG_WEIGHT] = logs
     law[:, SINCE] = 1.0
     law[:, REMEMBERED] = np.minimum(violations, ABSURD / max(1.0, rate))
     law[:, NEXT : SLOT + 1] = -1.0
@@ -83,8 +86,18 @@ def new_distribution(violations: np.ndarray, rate: float) -> Distribution:
 
 def probabilities(distribution: Distribution) -> np.ndarray:
     """All of p, exactly: O(m), for results and tests."""
+    return normalised(log_weights(distribution))
+
+
+def log_weights(distribution: Distribution) -> np.ndarray:
+    """The logarithms of all weights now, those that were given as 0 and never changed still 0."""
     law, t = distribution.law, distribution.clock[NOW]
-    logs = law[:, LOG_WEIGHT] + (t - law[:, SINCE]) * (distribution.scalars[0] * law[:, REMEMBERED])
+    growth = distribution.scalars[0] * law[:, REMEMBERED]
+    return np.asarray(law[:, LOG_WEIGHT] + (t - law[:, SINCE]) * growth)
+
+
+def normalised(logs: np.ndarray) -> np.ndarray:
+    """The probabilities with these logarithms of weights."""
     if logs.size == 0:
         return logs
     weights = np.exp(logs - logs.max())

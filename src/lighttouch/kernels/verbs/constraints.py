@@ -78,6 +78,13 @@ class Joined(NamedTuple):
     split: int
 
 
+class Ranged(NamedTuple):
+    """A range of another family's constraints: number 0 is that family's `first`."""
+
+    rows: NamedTuple
+    first: int
+
+
 @verb
 def worst(constraints, start, stop, w):
     """The largest g_j(w) over start <= j < stop, and its j."""
@@ -323,6 +330,28 @@ def _fetch_joined_entries(constraints, j):
         fetch_entries(constraints.first, j)
     else:
         fetch_entries(constraints.second, j - constraints.split)
+
+
+@worst.register(Ranged)
+def _worst_ranged(constraints, start, stop, w):
+    first = constraints.first
+    value, member = worst(constraints.rows, first + start, first + stop, w)
+    return value, member - first
+
+
+@add_subgradient.register(Ranged)
+def _subgradient_ranged(constraints, member, w, scale, gradient):
+    add_subgradient(constraints.rows, constraints.first + member, w, scale, gradient)
+
+
+@fetch_constraint.register(Ranged)
+def _fetch_ranged(constraints, j):
+    fetch_constraint(constraints.rows, constraints.first + j)
+
+
+@fetch_entries.register(Ranged)
+def _fetch_ranged_entries(constraints, j):
+    fetch_entries(constraints.rows, constraints.first + j)
 
 
 @lean_kernel
