@@ -20,6 +20,7 @@ from lighttouch.objectives import ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections.sets import FeasibleSet, feasible_set
 from lighttouch.result import Status
+from lighttouch.running import seconds_left
 from lighttouch.solvers.accelerated import Accelerated
 from lighttouch.solvers.averaged import AveragedShards
 from lighttouch.solvers.base import BaseSolver, SolverState
@@ -160,15 +161,17 @@ class Automatic(BaseSolver[ChainState]):
         return (CuttingPlanes(self.tolerance),) if needed and small and cheap else ()
 
     def _interior_seconds(self, problem: Problem, feasible: FeasibleSet) -> float:
-        """About how long an interior point would take; infinite where others are better anyway:
-        smooth losses under orders and boxes, whose projections are cheap.
+        """About how long an interior point would take; infinite where others are better anyway
+        (smooth losses under orders and boxes, whose projections are cheap), and where that is
+        longer than the time limit.
         """
         kinked = has_kinks(problem)
         if not (feasible.is_coupled or kinked):
             return math.inf
         if InteriorPoint().objection_to(problem) is not None:
             return math.inf
-        return interior_seconds(problem)
+        seconds = interior_seconds(problem)
+        return seconds if seconds <= seconds_left() else math.inf
 
     def init(self, problem: Problem, start: Vector) -> ChainState:
         solvers = self.chain(problem)

@@ -43,7 +43,7 @@ from lighttouch.interior.systems import System
 from lighttouch.problem import Problem
 from lighttouch.projections.curved.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
-from lighttouch.running import prepared
+from lighttouch.running import OutOfTimeError, prepared, seconds_left
 from lighttouch.solvers.base import SolverState, claim_unit
 from lighttouch.solvers.working_set import Cuts, Rows, Taken, with_opposites_merged
 
@@ -138,8 +138,9 @@ class Arithmetic:
             return P + lift * sparse.identity(P.shape[0], format="csr")
         return P + np.diag(np.full(P.shape[0], lift))
 
-    def system(self, program: Program) -> System:
-        return choose_system(program)[0]
+    def system(self, program: Program) -> tuple[System, float]:
+        """Newton's equations, and about how many seconds a factor of them takes."""
+        return choose_system(program)
 
 
 HERE = Arithmetic()
@@ -177,7 +178,7 @@ class Model:
         """The best point of a quadratic objective, moved into the bounds."""
         inner, units = self.arithmetic.with_rows_scaled(self.program, self.columns)
         none = np.full(inner.count, COSTS.immovable)
-        factor = self.arithmetic.system(inner).factor(none, COSTS.lift)
+        factor = self.arithmetic.system(inner)[0].factor(none, COSTS.lift)
         x, _ = factor.solve(-inner.q, inner.centre)
         return np.clip(units.parameters(x), self.lower, self.upper)
 
@@ -249,6 +250,7 @@ class Round:
     inner: Program
     units: Units
     system: System
+    seconds: float  # of one factor, about
     lift: float  # of the diagonal of the inner program
     cuts: int  # the last rows
 
@@ -273,10 +275,14 @@ class Round:
         if some:
             lift = state.lift
             inner = replace(inner, P=by.lifted(inner.P, lift))
-        return cls(program, taken, inner, units, by.system(inner), lift, cuts.count)
+        return cls(program, taken, inner, units, *by.system(inner), lift, cuts.count)
 
     def next(self, state: InteriorState) -> Point | None:
-        """The point after the present one; None where the path cannot go on."""
+        """The point after the present one; None where the path cannot go on. A factor is not begun
+        that would end after the time limit.
+        """
+        if seconds_left() < self.seconds:
+            raise OutOfTimeError("a step of the interior point needs more time; allow more")
         try:
             at = state.point or self._first(state)
             found = step(self.system, at, falling_lift(at))

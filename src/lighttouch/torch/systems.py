@@ -51,8 +51,8 @@ class DeviceArithmetic(Arithmetic):
         tensor.diagonal().add_(lift)
         return DeviceMatrix(tensor)
 
-    def system(self, program: Program) -> System:
-        return DenseSystem(program, DeviceAlgebra(self.device))
+    def system(self, program: Program) -> tuple[System, float]:
+        return DenseSystem(program, DeviceAlgebra(self.device)), 0.0  # an instant
 
 
 def program_on_device(program: Program, device: torch.device) -> Program:
