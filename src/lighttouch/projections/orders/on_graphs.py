@@ -137,8 +137,7 @@ def _project_by_the_clock(
 ) -> tuple[Vector, float, float, int, bool]:
     """`project_order` in stages, the same bits: none is begun that would end too late.
 
-    A stage doubles the sweeps, so it takes about as long as all before it; so does the flow, as a
-    guess.
+    A stage doubles the sweeps, so it takes about as long as all before it; the flow takes longer.
     """
     began = time.perf_counter()
     w, swept, blocks = np.empty(v.size), np.empty(v.size), new_blocks(v.size)
@@ -149,6 +148,8 @@ def _project_by_the_clock(
         made, goal = goal, min(2 * goal, most)
         if seconds_left() < time.perf_counter() - began:
             raise OutOfTimeError("a projection onto orders needs more time; allow more")
+    if seconds_left() < COSTS.flow_per_sweeps * (time.perf_counter() - began):
+        raise OutOfTimeError("a projection onto orders needs more time; allow more")
     gap, rise, proven = settle_order(graph, runs, v, ties, blocks, w, repairs, tolerance)
     return w, gap, rise, made, proven
 
