@@ -208,6 +208,8 @@ def grow(growth: Growth) -> None:
     counted = not isinstance(plan.lattices, str)
     for size in range(2, 3 if counted else plan.columns_together + 1):
         for _ in range(1 if counted else LIMITS.rounds[min(size, len(LIMITS.rounds) - 1)]):
+            if growth.over():
+                return
             more = _worth_adding(growth, model, fitted, size, limit, counted)
             if not more or growth.over():
                 break
@@ -225,7 +227,7 @@ def _grow_curves(growth: Growth) -> Smoothed:
     model = AdditiveModel(growth.own)
     fitted = growth.search(model, CURVE_SWEEPS)
     fine = int(min(LIMITS.fine_keypoints, examples.count / LIMITS.rows_per_keypoint))
-    if plan.keypoints is not None or fine <= LIMITS.keypoints:
+    if plan.keypoints is not None or fine <= LIMITS.keypoints or growth.over():
         return fitted
     left = growth.leftover(model, fitted.w)
     gains = growth.screen.curve_gains(fine, left, LIMITS.keypoints)
