@@ -1,5 +1,5 @@
 """`python -m benchmarks.torch.lattices`: forward and backward of a lattice layer of 2^12 vertices,
-ours and pytorch-lattice's, on the CPU with one thread.
+ours and pytorch-lattice's, on the CPU with one thread. `lattices_tensorflow.py` is TensorFlow's.
 
 pytorch-lattice asks for numpy < 2: install it by itself (`pip install --no-deps --target DIR
 pytorch-lattice tqdm pydantic ...`) and put DIR on PYTHONPATH. CPU seconds, the best of three.
@@ -11,6 +11,7 @@ import importlib.util
 import time
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -32,9 +33,9 @@ def seconds(layer: nn.Module, x: Tensor) -> tuple[float, Tensor]:
 
 def main() -> None:
     torch.set_num_threads(1)
-    torch.manual_seed(0)
-    x = torch.rand(ROWS, COLUMNS)
-    theta = torch.randn(2**COLUMNS)
+    rng = np.random.default_rng(0)
+    x = torch.from_numpy(rng.random((ROWS, COLUMNS), dtype=np.float32))
+    theta = torch.from_numpy(rng.standard_normal(2**COLUMNS, dtype=np.float32))
     layers: dict[str, Callable[[str], nn.Module]] = {"lighttouch": lambda kind: _ours(kind, theta)}
     if importlib.util.find_spec("pytorch_lattice") is None:
         print("pytorch-lattice is not here")
@@ -45,7 +46,11 @@ def main() -> None:
         for name, make in layers.items():
             taken, found = seconds(make(kind), x)
             answers.append(found)
-            print(f"{kind}: {name} {1e3 * taken:.0f} ms for {ROWS:,} x {COLUMNS}", flush=True)
+            print(
+                f"{kind}: {name} {1e3 * taken:.0f} ms for {ROWS:,} x {COLUMNS}, predictions add up "
+                f"to {float(found.double().sum()):.3f}",
+                flush=True,
+            )
         if len(answers) == 2:
             print(f"{kind}: largest difference {float((answers[0] - answers[1]).abs().max()):.2g}")
 
