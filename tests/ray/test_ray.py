@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from problems import SOLVER, digest, problem
+from problems import SOLVER, TOUCH, digest, in_ranges, problem
 
 import engine_tasks as tasks
 import lighttouch as lt
@@ -54,6 +54,14 @@ def test_one_node(nodes: Nodes, known: str):
         engine.timeout = 1.0
         with pytest.raises(lt.EngineError, match=r"shard [01] was not done within 1 s by 1 work"):
             list(engine.map(time.sleep, [(0.0,), (60.0,)], ["shard 0", "shard 1"]))
+
+
+def test_constraints_in_ranges(nodes: Nodes):
+    known = lt.solve(in_ranges(), TOUCH, iterations=3, seed=0)
+    with lt.Ray(nodes.address) as engine:
+        same = lt.solve(in_ranges(), TOUCH, iterations=3, seed=0, engine=engine)
+    assert digest(same) == digest(known)
+    assert (same.constraint_probabilities == known.constraint_probabilities).all()
 
 
 def test_everything_listens_on_this_machine_only(nodes: Nodes):
