@@ -435,3 +435,15 @@ def test_a_time_limit_is_kept_with_many_rows():
     taken = time.process_time() - began - result.preparation_seconds
     assert taken <= 5.0  # a projection may follow
     assert result.status in (lt.Status.TIME_LIMIT, lt.Status.NOT_PROJECTED)
+
+
+def test_a_matrix_that_does_not_fit_is_not_made():
+    """A long chain: every other parameter is eliminated, and the rest is a matrix of its own."""
+    d = 400
+    risk = lt.EmpiricalRisk(scipy.sparse.identity(d, format="csr"), np.arange(float(d)))
+    model = model_of(lt.Problem(risk, lt.ordering(d)))
+    taken = model.rows.take(model.rows.all)
+    program = with_rows(model.program, taken.blocks, taken.right, taken.equal)
+    assert block_system(program) is not None
+    with with_values(COSTS, largest_matrix=1e5):
+        assert block_system(program) is None

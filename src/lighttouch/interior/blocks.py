@@ -8,6 +8,7 @@ Schur complement).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -87,13 +88,17 @@ class BlockSystem:
         self.place = block, place
         self.shape = (members.shape[0], members.shape[1])
         self.bend = np.asarray(program.P.diagonal())[self.first]
-        self.P = np.asfortranarray(dense(program.P[self.second][:, self.second]))
         pairs = self.inside[:, :, None] & self.inside[:, None, :]
         number = np.zeros(self.shape, dtype=np.int64)
         number[self.inside] = np.arange(size)
         left = np.broadcast_to(number[:, :, None], pairs.shape)[pairs]
         right = np.broadcast_to(number[:, None, :], pairs.shape)[pairs]
         self.pairs, self.ends = pairs, (left, right)
+
+    @cached_property
+    def P(self) -> Floats:
+        """Of the parameters that are left."""
+        return np.asfortranarray(dense(self.program.P[self.second][:, self.second]))
 
     @property
     def seconds(self) -> float:
@@ -158,4 +163,7 @@ def block_system(program: Program) -> BlockSystem | None:
     rows = all_rows(program)
     several = np.diff(rows.indptr) > 1
     blocks = independent_blocks(program.P, rows[several])
-    return None if blocks is None else BlockSystem(program, rows, blocks)
+    if blocks is None:
+        return None
+    left = float(program.dimension - blocks.eliminated.size)
+    return BlockSystem(program, rows, blocks) if 8.0 * left**2 <= COSTS.largest_matrix else None
