@@ -300,6 +300,7 @@ class Examples(AnyExamples):
         own = type(self.outputs) is OneScore and self.offset is None and self.nearby is None
         if own and loss_of(loss).name == "squared" and self._many(model):
             X, y = self.sums(model).rows()
+            X = _as_wide_as(roughness, X)
             one = ScoreProblem(X, y, np.full(y.size, 1.0 / y.size), None, loss, roughness, pull)
             return self.outputs.risk(one)
         return self.outputs.risk(self.score_problem(model, loss, roughness, pull))
@@ -307,8 +308,8 @@ class Examples(AnyExamples):
     def score_problem(
         self, model: AdditiveModel, loss: Loss, roughness: Any = None, pull: float = 0.0
     ) -> ScoreProblem:
-        """What one score would be trained on."""
-        features = self.features(model)
+        """What one score would be trained on; roughness may have more columns than the model."""
+        features = _as_wide_as(roughness, self.features(model))
         return ScoreProblem(features, self.y, self.weights, self.offset, loss, roughness, pull)
 
     def average_effects(self, model: AdditiveModel, scores: list[Floats]) -> list[list[float]]:
@@ -378,3 +379,16 @@ def averages(
 
 def _normalised(y: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return y, weights / max(float(weights.sum()), 1e-300)
+
+
+def _as_wide_as(roughness: Any, X: Any) -> Any:
+    """Features with columns of 0 for what only roughness depends on."""
+    more = 0 if roughness is None else roughness.shape[1] - X.shape[1]
+    if more == 0:
+        return X
+    if not sparse.issparse(X):
+        return np.pad(X, ((0, 0), (0, more)))
+    shape = (X.shape[0], X.shape[1] + more)
+    wide = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
+    wide.has_canonical_format = X.has_canonical_format
+    return wide

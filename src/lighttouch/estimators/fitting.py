@@ -16,6 +16,7 @@ from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.growing import LAST_SWEEPS, Growth, grow
 from lighttouch.estimators.model import AdditiveModel
+from lighttouch.estimators.moves import Moves, moves_of, no_moves
 from lighttouch.estimators.outputs import OneScore
 from lighttouch.estimators.proof import ConstraintReport, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
@@ -27,6 +28,7 @@ from lighttouch.estimators.training import (
     Risk,
     Settings,
     ending,
+    solver_for,
     train,
     train_without_rules,
 )
@@ -34,6 +36,7 @@ from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
 from lighttouch.result import Result
 from lighttouch.running import prepared
+from lighttouch.solvers import QuadraticSteps
 from lighttouch.solvers.quadratic_steps import SQUARES
 
 Floats = NDArray[np.float64]
@@ -99,7 +102,8 @@ def fit(
         canonical(model) if canonical else []
     )
     cut_short = settings.ending_so_far  # then training converges on what was found until then
-    fitted = _fit_under_rules(model, rules, examples, growth.examples, settings, smoothed)
+    moves = moves_of(model, plan.ruled, plan.categorical)
+    fitted = _fit_under_rules(model, rules, moves, examples, growth.examples, settings, smoothed)
     if cut_short is not None:
         fitted = replace(fitted, result=replace(fitted.result, status=cut_short))
     given = growth.given
@@ -131,33 +135,61 @@ def _smooth_loss(settings: Settings) -> LossRow | None:
 def _fit_under_rules(
     model: AdditiveModel,
     rules: list[RuleRows],
+    moves: Moves,
     examples: AnyExamples,
     some: Examples,
     settings: Settings,
     smoothed: Smoothed,
 ) -> Fitted:
     """`some` examples give the point to start from."""
-    objective = examples.objective(model, settings.loss, smoothed.rows, smoothing.PULL)
-    start = examples.outputs.start(some.score_problem(model, settings.loss), smoothed.w)
-    own = type(examples.outputs) is OneScore and smoothed.share == 1.0
-    if own and smoothed.squares is not None:
-        prepared(objective, SQUARES, lambda: smoothed.squares)
-    rules = examples.outputs.rules(rules, model.dimension)
-    everything = stacked(rules, objective.dimension)
+    objective, moves = _objective(model, moves, examples, settings, smoothed)
+    outputs = examples.outputs
+    start = outputs.start(some.score_problem(model, settings.loss), smoothed.w)
+    own = type(outputs) is OneScore and smoothed.share == 1.0
+    squares = smoothed.squares
+    if own and squares is not None:
+        prepared(objective, SQUARES, lambda: moves.squares(squares))
+    trained_rules = outputs.rules(moves.rules(rules), model.dimension + moves.count)
+    rules = outputs.rules(rules, model.dimension)
     lift = _lift(objective.dimension, model, examples)
     try:
+        everything = stacked(trained_rules, objective.dimension)
         wanted = _in_training_units(everything, lift, examples.scale)
-        result = train(objective, wanted, start, settings)
-        w = result.w * examples.scale + lift
-        _unseen_missing(model, examples.outputs.scores(w, model.dimension), examples)
-        w, _ = exactly_feasible(w, everything)
+        result = train(objective, wanted, moves.with_none(start), settings)
+        w = moves.kept(result.w * examples.scale + lift)
+        _unseen_missing(model, outputs.scores(w, model.dimension), examples)
+        w, _ = exactly_feasible(w, stacked(rules, w.size))
     except InfeasibleConstraintsError as error:
         raise named(error, rules) from None
     exact = own and smoothed.terms is not None and not loss_of(settings.loss).kinked
-    free = smoothed.w if exact else None
-    report = _report(objective, rules, result, w, lift, examples.scale, settings, free)
+    free = moves.with_none(smoothed.w) if exact else None
+
+    def kept(trained: Floats) -> Floats:
+        return moves.kept(trained * examples.scale + lift)
+
+    report = _report(objective, rules, result, w, kept, settings, free)
     typical = smoothed.roughness.typical(smoothed.strengths)
     return Fitted(model, w, report, result, typical)
+
+
+def _objective(
+    model: AdditiveModel,
+    moves: Moves,
+    examples: AnyExamples,
+    settings: Settings,
+    smoothed: Smoothed,
+) -> tuple[Risk, Moves]:
+    """What is trained, with the moves; without them where there are several scores, whose order is
+    asked of every parameter, or where training with them would not be by quadratic steps.
+    """
+    none = no_moves(model.dimension)
+    if not examples.outputs.single or model.dimension + moves.count > COSTS.largest_gram:
+        moves = none
+    D, pull = smoothed.rows, smoothing.PULL
+    objective = examples.objective(model, settings.loss, moves.roughness(D), pull)
+    if moves.count and not isinstance(solver_for(objective, settings.tolerance), QuadraticSteps):
+        return examples.objective(model, settings.loss, D, pull), none
+    return objective, moves
 
 
 def _lift(dimension: int, model: AdditiveModel, examples: AnyExamples) -> Floats:
@@ -189,13 +221,12 @@ def _report(
     rules: list[RuleRows],
     result: Result,
     w: Floats,
-    lift: Floats,
-    scale: float,
+    kept: Callable[[Floats], Floats],
     settings: Settings,
     free: Floats | None,
 ) -> ConstraintReport:
     """What the rules cost: the objective with them and without them; `free` are the parameters
-    without rules where they are known.
+    without rules where they are known, and `kept` makes of trained parameters those of the model.
     """
     with_rules = objective.value(result.w)
     if not sum(rule.count for rule in rules):
@@ -206,7 +237,7 @@ def _report(
             return make_report(rules, w, with_rules, None)
         free = trained.w
     without = min(objective.value(free), with_rules)
-    return make_report(rules, w, with_rules, without, free * scale + lift)
+    return make_report(rules, w, with_rules, without, kept(free))
 
 
 def named(error: InfeasibleConstraintsError, rules: list[RuleRows]) -> InfeasibleConstraintsError:

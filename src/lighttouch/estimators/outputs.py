@@ -264,7 +264,7 @@ class OrderedClasses(Outputs):
 
     def rules(self, rules: list[RuleRows], dimension: int) -> list[RuleRows]:
         count = self.classes - 1
-        found = [_with_more_columns(rule, count) for rule in rules]
+        found = [with_more_columns(rule, count) for rule in rules]
         A = -self._gaps(dimension)
         return [*found, RuleRows(THRESHOLDS_IN_ORDER, A, np.zeros(count - 1), about_order=True)]
 
@@ -310,7 +310,8 @@ def _of_copies(rule: RuleRows, count: int, dimension: int) -> RuleRows:
     )
 
 
-def _with_more_columns(rule: RuleRows, more: int) -> RuleRows:
+def with_more_columns(rule: RuleRows, more: int) -> RuleRows:
+    """The rule about parameters of which the last ones do not matter."""
     A = sparse.csr_matrix(rule.A)
     width = A.shape[1] + more
     A = sparse.csr_matrix((A.data, A.indices, A.indptr), shape=(A.shape[0], width))

@@ -1,6 +1,7 @@
 """Rows that make an additive model of curves and lattices obey a rule.
 
-Rules are asked of every term of the model. That is sufficient for the sum of the terms.
+Rules are asked of every term of the model. That is sufficient for the sum of the terms, and nearly
+necessary: `moves` says why.
 """
 
 from __future__ import annotations

@@ -31,6 +31,11 @@ class Plan:
     def single(self) -> bool:
         return isinstance(self.lattices, str) and self.lattices == "single"
 
+    @property
+    def ruled(self) -> set[int]:
+        """The columns that rules are about."""
+        return set(self.monotonic) | {place for bound in self.shapes for place in bound.places}
+
     def shapes_of(self, column: int) -> list[BoundShape]:
         """The shape constraints about a column."""
         return [bound for bound in self.shapes if column in bound.places]
