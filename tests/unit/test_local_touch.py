@@ -90,6 +90,9 @@ def test_weights_that_no_float_can_hold_are_merged():
     two = local_touch.Learnt(np.array([0]), np.array([3000.0 + np.log(3.0)]), np.array([1.0]))
     ranges = [local_touch.Range(0, 10, one), local_touch.Range(10, 20, two)]
     np.testing.assert_allclose(local_touch.range_masses(ranges), [0.25, 0.75], rtol=1e-12)
+    tiny = [one._replace(numbers=np.array([0]), logs=np.array([-3000.0]))] * 2
+    all_known = [local_touch.Range(k, k + 1, each) for k, each in enumerate(tiny)]
+    np.testing.assert_allclose(local_touch.range_masses(all_known), [0.5, 0.5], rtol=1e-12)
 
 
 def test_only_what_was_violated_is_sent():

@@ -40,6 +40,7 @@ from lighttouch.kernels.state.iterate import (
 )
 from lighttouch.objectives import ShardedRisk
 from lighttouch.problem import Problem
+from lighttouch.running import OutOfTimeError
 from lighttouch.solvers.base import BaseSolver, SolverState, first_state
 from lighttouch.solvers.full_touch import MORE_PENALTY
 from lighttouch.solvers.light_touch import LightTouch, touch_lightly
@@ -158,7 +159,12 @@ class LocalTouch(BaseSolver[LocalTouchState]):
         self, problem: Problem, state: LocalTouchState, steps: int, rng: np.random.Generator
     ) -> None:
         for _ in range(steps):
-            self._round(problem, state, int(rng.integers(2**63)))
+            before = rng.bit_generator.state
+            try:
+                self._round(problem, state, int(rng.integers(2**63)))
+            except OutOfTimeError:  # nothing of the round is kept: it is made again
+                rng.bit_generator.state = before
+                raise
 
     def _round(self, problem: Problem, state: LocalTouchState, seed: int) -> None:
         risk = _sharded(problem)
@@ -173,19 +179,20 @@ class LocalTouch(BaseSolver[LocalTouchState]):
         common = Common(state.w, state.squares, state.steps, self.steps)
         pieces = (problem.constraints, problem.domain, numbers, common)
         w, total = np.zeros_like(state.w), np.zeros_like(state.w)
-        squares, learnt = np.zeros_like(state.w), []
+        squares, counted, learnt = np.zeros_like(state.w), np.zeros_like(state.counters), []
         for share, found in zip(shares, risk.each(touch_range, *pieces, own=own), strict=True):
             if found is not None:
                 w += share * found.w
                 total += share * found.total
                 squares += share * found.squares
-                state.counters[[CHECKS, SAMPLES]] += found.counters[[CHECKS, SAMPLES]]
+                counted += found.counters
             learnt.append(None if found is None else found.learnt)
         state.w = problem.domain.project(w)  # the mean of points of the domain, but for rounding
         state.total += total
         state.squares = squares
         state.steps += self.steps
         state.learnt = _merged(ranges, learnt)
+        state.counters[[CHECKS, SAMPLES]] += counted[[CHECKS, SAMPLES]]
         state.counters[ITERATION] += 1
 
     def average(self, state: LocalTouchState) -> Vector:
@@ -233,13 +240,11 @@ def range_masses(ranges: Sequence[Range]) -> Vector:
     """The share of p of every range: one common reference, then one sum."""
     if not any(each.stop > each.first for each in ranges):
         return np.zeros(len(ranges))
-    peak = max(
-        (float(each.learnt.logs.max()) for each in ranges if each.learnt.logs.size), default=0.0
-    )
-    peak = max(peak, 0.0)
     others = [each.stop - each.first - each.learnt.numbers.size for each in ranges]
+    peaks = [float(each.learnt.logs.max()) for each in ranges if each.learnt.logs.size]
+    peak = max([*peaks, 0.0] if any(others) else peaks)
     weights = [
-        float(np.exp(each.learnt.logs - peak).sum()) + many * math.exp(-peak)
+        float(np.exp(each.learnt.logs - peak).sum()) + (many * math.exp(-peak) if many else 0.0)
         for each, many in zip(ranges, others, strict=True)
     ]
     return np.asarray(weights) / math.fsum(weights)
