@@ -12,7 +12,13 @@ from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 
-MODULES = ("lighttouch", "lighttouch.lattice", "lighttouch.theory", "lighttouch.torch")
+MODULES = (
+    "lighttouch",
+    "lighttouch.lattice",
+    "lighttouch.theory",
+    "lighttouch.report",
+    "lighttouch.torch",
+)
 
 
 @cache

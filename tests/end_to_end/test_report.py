@@ -428,7 +428,7 @@ def test_folds_are_models_of_other_rows():
     )
     assert mean > accuracy(model, Data("rows", X, y)).measures[ROOT] * 0.9
     late = folds(model, Data("rows", X, y), Clock(1e-9))
-    assert late.parts == () and "seconds" in late.untold
+    assert late.parts == () and "seconds=" in late.untold and "--report-time" in late.untold
 
 
 def test_groups_are_rows_of_their_own():

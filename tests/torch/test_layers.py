@@ -322,6 +322,10 @@ def test_what_cannot_become_a_model_or_a_layer_is_said():
         layer.to_model(["a", "a"])
     with pytest.raises(lt.DataError, match="lead into the lattice"):
         layer.to_model(calibrator=Calibrator([[0.0, 1.0]] * 2, lower=0.0, upper=3.0))
+    with pytest.raises(lt.DataError, match="each of the 2 features, got 1: give Calibrator one"):
+        layer.to_model(calibrator=Calibrator([0.0, 5.0], lower=0.0, upper=1.0))
+    alone = Lattice([2]).to_model(calibrator=Calibrator([0.0, 5.0], lower=0.0, upper=1.0))
+    assert alone.predict(np.array([[2.5]])).tolist() == [0.5]  # one curve, one feature
     X = np.random.default_rng(0).random((40, 3))
     several = lt.LatticeRegressor(lattices=0, keypoints=3).fit(X, X[:, 0])
     with pytest.raises(lt.DataError, match="one lattice and one output"):

@@ -1,8 +1,8 @@
 """Public names are documented in numpydoc form, and their examples run.
 
-Every callable of `lighttouch`, `lighttouch.lattice` and `lighttouch.theory` must describe each
-parameter with its type, say what it returns and what it raises, and show an example. The fields of
-a result may stand under Attributes.
+Every callable of `lighttouch`, `lighttouch.lattice`, `lighttouch.theory` and `lighttouch.report`
+must describe each parameter with its type, say what it returns and what it raises, and show an
+example. The fields of a result may stand under Attributes.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import pytest
 from numpydoc.docscrape import FunctionDoc
 
 import lighttouch as lt
+from lighttouch import report
 
 
 def public() -> dict[str, Any]:
     """Every public callable by its full name."""
     found = {}
-    for module in (lt, lt.lattice, lt.theory):
+    for module in (lt, lt.lattice, lt.theory, report):
         for name in module.__all__:
             value = getattr(module, name)
             if callable(value):
@@ -37,9 +38,10 @@ def _is_exception(value: Any) -> bool:
 PUBLIC = public()
 # What a run gives back, and pieces that take anything: their use finds what is wrong with them.
 RAISE_NOTHING = {
-    "Audit", "CheckReport", "ComparisonRow", "Concave", "Convex", "Dominates", "Everywhere",
-    "Finding", "History", "JointlyMonotonic", "LayerCertificate", "Plan", "Progress", "Projected",
-    "RangeDominates", "Result", "Status", "Submodular", "Supermodular", "comparison_table",
+    "Accuracy", "Audit", "CheckReport", "ComparisonRow", "Concave", "ConstraintReport", "Convex",
+    "Data", "Dominates", "Everywhere", "Finding", "Findings", "History", "JointlyMonotonic",
+    "LayerCertificate", "Plan", "Progress", "Projected", "RangeDominates", "Result", "RuleReport",
+    "Status", "Submodular", "Supermodular", "comparison_table",
 }  # fmt: skip
 
 

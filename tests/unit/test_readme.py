@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import lighttouch as lt
+from lighttouch import report
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = (
@@ -110,7 +111,8 @@ def test_every_public_name_has_an_api_page():
     listed = [(each.get("module", "lighttouch"), name) for each in told for name in each["names"]]
     given = set(listed)
     assert len(listed) == len(given)
-    modules = {"lighttouch": lt, "lighttouch.lattice": lt.lattice, "lighttouch.theory": lt.theory}
+    modules = {"lighttouch": lt, "lighttouch.report": report}
+    modules |= {"lighttouch.lattice": lt.lattice, "lighttouch.theory": lt.theory}
     public = {(key, name) for key, module in modules.items() for name in module.__all__}
     not_own = {
         ("lighttouch", "lattice"),
@@ -131,7 +133,7 @@ def test_every_page_is_in_the_contents():
 
 def test_every_public_name_is_in_the_reference():
     text = (ROOT / "docs/reference.md").read_text("utf-8")
-    public = [*lt.__all__, *lt.lattice.__all__, *lt.theory.__all__]
+    public = [*lt.__all__, *lt.lattice.__all__, *lt.theory.__all__, *report.__all__]
     assert not [name for name in public if f"`{name}" not in text and f".{name}`" not in text]
 
 

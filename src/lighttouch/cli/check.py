@@ -8,8 +8,7 @@ from lighttouch.cli import saved, tables
 from lighttouch.cli.failures import OK, RULES_BROKEN, say
 from lighttouch.cli.speaking import Speaker
 from lighttouch.cli.tables import Dialect
-from lighttouch.report import scale_note
-from lighttouch.report.models import Model
+from lighttouch.report.models import Model, scale_note
 from lighttouch.text import printable
 
 

@@ -44,7 +44,8 @@ def conclude(
     interrupted: bool,
 ) -> None:
     """Measure, write, tell. After an interrupt no model is trained again."""
-    from lighttouch.report import examine, scale_note
+    from lighttouch.report import examine
+    from lighttouch.report.models import scale_note
 
     train = _data("training rows", job.train, job)
     test = None if job.test is None else _data(job.test_name, job.test, job)

@@ -182,7 +182,8 @@ def _fit(estimator: Any, rows: OpenFiles) -> None:
 def _conclude(
     options: argparse.Namespace, job: Job, estimator: Any, seconds: float, speaker: Speaker
 ) -> None:
-    from lighttouch.report import Data, accuracy, scale_note
+    from lighttouch.report import Data, accuracy
+    from lighttouch.report.models import scale_note
 
     some, test = job.train, job.test
     name = f"of the training rows, {len(some):,} evenly spread"

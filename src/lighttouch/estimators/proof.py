@@ -46,6 +46,13 @@ class RuleReport:
         (which includes the log-mean).
     exponential : bool
         Whether the rule also holds for the exponential of predictions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lighttouch.report import RuleReport
+    >>> RuleReport("Convex(age)", rows=18, violation=0.0, binding=np.array([3, 4])).binding.size
+    2
     """
 
     rule: str
@@ -63,6 +70,8 @@ class RuleReport:
 class ConstraintReport:
     """Every rule, and the training objective with the rules and without them.
 
+    `constraint_report_` of a fitted estimator is one, and `check_constraints` returns one.
+
     Attributes
     ----------
     rules : tuple of RuleReport
@@ -72,6 +81,19 @@ class ConstraintReport:
     objective_without_rules : float or None
         That of the model trained without rules; None where that was not computed, or where one of
         the two trainings did not converge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lighttouch.report import ConstraintReport, RuleReport
+    >>> rule = RuleReport("Convex(age)", rows=18, violation=0.0, binding=np.array([3, 4]))
+    >>> report = ConstraintReport((rule,), objective=0.5, objective_without_rules=0.25)
+    >>> report.rows, report.violation, report.price
+    (18, 0.0, 0.25)
+    >>> print(report)
+    rule             rows   binding  violation
+    Convex(age)        18         2  0
+    objective 0.5, without rules 0.25: the rules cost 0.25
     """
 
     rules: tuple[RuleReport, ...]
@@ -90,7 +112,7 @@ class ConstraintReport:
 
     @property
     def price(self) -> float | None:
-        """How much the rules raise the training objective."""
+        """How much the rules raise the training objective; None where that was not computed."""
         return (
             None
             if self.objective_without_rules is None
@@ -113,7 +135,14 @@ class ConstraintReport:
         return replace(self, rules=tuple(rules))
 
     def to_frame(self) -> pd.DataFrame:
-        """One line per rule, as a pandas DataFrame."""
+        """One line per rule; needs pandas.
+
+        Returns
+        -------
+        DataFrame
+            With the columns `rule`, `rows`, `violation`, `binding` (how many rows hold with
+            equality) and `scale`.
+        """
         import pandas as pd
 
         columns = ["rule", "rows", "violation", "binding", "scale"]

@@ -2,18 +2,18 @@
 rules cost and what it does; and the same as numbers.
 """
 
+from lighttouch.estimators.proof import ConstraintReport, RuleReport
 from lighttouch.report.accuracy import Accuracy, Data, accuracy
 from lighttouch.report.findings import Findings, examine
-from lighttouch.report.models import has_several_outputs, scale_note
 from lighttouch.report.page import write_report
 
 __all__ = [
     "Accuracy",
+    "ConstraintReport",
     "Data",
     "Findings",
+    "RuleReport",
     "accuracy",
     "examine",
-    "has_several_outputs",
-    "scale_note",
     "write_report",
 ]

@@ -35,8 +35,30 @@ LEAST_SHARE = float(np.finfo(np.float64).eps)  # as scikit-learn's log_loss clip
 
 @dataclass(frozen=True)
 class Data:
-    """Rows with their targets, or better rows with worse ones; `groups` are columns by name, of the
-    same rows, by which measures are told apart.
+    """Rows with their targets, or better rows with worse ones.
+
+    Parameters
+    ----------
+    name : str
+        What the report calls these rows.
+    X : table
+        The rows, as the model's `predict` takes them; of pairs, the better ones.
+    y : array-like, default=None
+        The targets; None where there are pairs.
+    qid : array-like, default=None
+        The query of each row, for a ranker.
+    worse : table, default=None
+        The worse row of each pair, for a ranker of pairs.
+    exposure : array-like, default=None
+        The exposure of each row, where the model was trained with one.
+    groups : dict of str to array-like, default={}
+        Columns by name, of the same rows, by which measures are told apart.
+
+    Examples
+    --------
+    >>> from lighttouch.report import Data
+    >>> Data("held out", [[1.0], [2.0]], [3.0, 5.0]).name
+    'held out'
     """
 
     name: str
@@ -50,7 +72,25 @@ class Data:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Measures by name, the first is the one to look at, and intervals of those that have one."""
+    """Measures by name, the first is the one to look at, and intervals of those that have one.
+
+    Attributes
+    ----------
+    name : str
+        What the rows are called.
+    rows : int
+        How many there are.
+    measures : dict of str to float
+        The measures, and after the first what knowing nothing would give.
+    intervals : dict of str to (float, float)
+        Where 95% of the bootstrap's values lie; empty where none was made.
+
+    Examples
+    --------
+    >>> from lighttouch.report import Accuracy
+    >>> print(Accuracy("held out", 100, {"mean absolute error": 0.25}))
+    held out (100): mean absolute error 0.25
+    """
 
     name: str
     rows: int
@@ -340,7 +380,37 @@ def ndcg(scores: Floats, relevance: Floats, most: int) -> float:
 
 
 def accuracy(model: Model, data: Data, intervals: bool = False) -> Accuracy:
-    """Measured by predicting the rows afresh; with `intervals`, by the bootstrap (Efron 1979)."""
+    """How good a fitted model is on some rows, by predicting them afresh.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of this package.
+    data : Data
+        The rows.
+    intervals : bool, default=False
+        Whether to add intervals, by the bootstrap (Efron 1979).
+
+    Returns
+    -------
+    Accuracy
+        The measures of the model's kind: errors, shares of right answers, pairs in order.
+
+    Raises
+    ------
+    DataError
+        If a target is none of the classifier's classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import lighttouch as lt
+    >>> from lighttouch.report import Data, accuracy
+    >>> X = np.arange(8.0)[:, None]
+    >>> model = lt.ConstrainedLinearRegressor(monotonic_cst={0: 1}).fit(X, 3.0 * X[:, 0])
+    >>> accuracy(model, Data("training rows", X, 3.0 * X[:, 0])).measures["R squared"] > 0.999
+    True
+    """
     return summary(judge(model, data), data.name, intervals)
 
 

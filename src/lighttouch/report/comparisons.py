@@ -21,7 +21,7 @@ from lighttouch.report.diagnostics import with_interval
 from lighttouch.report.groups import Group
 from lighttouch.report.limits import LIMITS
 from lighttouch.report.markup import Markup, fill, joined, number, section, soft, table
-from lighttouch.report.refits import Folds, Price
+from lighttouch.report.refits import MORE_TIME, Folds, Price
 
 PRICED = (LOG_LOSS, AREA, ROOT, ABSOLUTE, PINBALL, NDCG, ORDERED)
 BY_GROUP = (AREA, LOG_LOSS, BRIER, ABSOLUTE, ROOT, EXPLAINED, PINBALL, "accuracy")
@@ -107,7 +107,7 @@ def _groups(groups: list[Group]) -> Markup:
 def fold_section(folds: Folds | None) -> Markup:
     """How measures vary between models trained on other rows."""
     if folds is None:
-        told = "No time was given to models trained on parts of the rows (--report-time)."
+        told = f"No time was given to models trained on parts of the rows ({MORE_TIME})."
         return section("Stability over folds", soft(told))
     parts = []
     if folds.parts:

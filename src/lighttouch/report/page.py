@@ -61,10 +61,45 @@ def write_report(
 ) -> None:
     """Write one HTML file about a fitted estimator.
 
-    Nothing in it is loaded from elsewhere, and no text of the data is ever markup. `data` holds
-    rows to draw curves from, usually those of training, and `test` rows that training has not seen;
-    `asked` is shown as given; `seconds` is how long training took. `findings`, from `examine`,
-    has what takes longer: intervals, prices of rules, groups and folds.
+    Nothing in it is loaded from elsewhere, and no text of the data is ever markup.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of this package.
+    path : str or path
+        The file to write.
+    data : Data
+        Rows to draw curves from, usually those of training.
+    measured : sequence of Accuracy, default=()
+        From `accuracy`, where `findings` is not given.
+    asked : dict, default=None
+        What the model was asked for, shown as given.
+    seconds : float, default=None
+        How long training took.
+    test : Data, default=None
+        Rows that training has not seen.
+    findings : Findings, default=None
+        From `examine`, with what takes longer: intervals, prices of rules, groups and folds.
+
+    Raises
+    ------
+    DataError
+        If the page would exceed 1 MB, because there are too many rules to list.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import lighttouch as lt
+    >>> from lighttouch.report import Data, write_report
+    >>> X = np.arange(8.0)[:, None]
+    >>> model = lt.ConstrainedLinearRegressor(monotonic_cst={0: 1}).fit(X, 3.0 * X[:, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(model, Path(folder) / "report.html", Data("rows", X, 3.0 * X[:, 0]))
+    ...     print((Path(folder) / "report.html").read_text("utf-8")[:15])
+    <!doctype html>
     """
     known = Findings(tuple(measured)) if findings is None else findings
     whole = page(model, data, known, asked or {}, seconds, test)

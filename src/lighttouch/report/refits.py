@@ -31,6 +31,8 @@ from lighttouch.report.limits import LIMITS
 from lighttouch.report.models import Model
 from lighttouch.report.words import Rule, rules_asked
 
+MORE_TIME = "examine(seconds=...) in Python, --report-time on the command line"
+
 
 @dataclass(frozen=True)
 class Price:
@@ -91,10 +93,10 @@ class Clock:
     @property
     def told(self) -> str:
         if self.seconds <= 0.0:
-            return "no time was given to models trained again (--report-time)"
+            return f"no time was given to models trained again ({MORE_TIME})"
         return (
             f"the {self.seconds:g} seconds for all models trained again do not suffice "
-            "(--report-time)"
+            f"({MORE_TIME})"
         )
 
 
@@ -102,7 +104,7 @@ def prices(model: Model, train: Data, held_out: Data | None, clock: Clock) -> li
     """One price per rule that was asked for, in its order."""
     rules = rules_asked(model)
     if held_out is None:
-        told = "there are no held-out rows: pass --holdout or --test"
+        told = "there are no held-out rows: give test= in Python, --holdout or --test to train"
         return [Price(rule.name, untold=told) for rule in rules]
     if model.status_ not in NORMAL:
         told = f"the model's own training ended at its {model.status_}, before it converged"

@@ -161,8 +161,8 @@ class Lattice(Ruled):
         names : sequence of str, default=None
             Of the features, so that tables are read by name; None is a table without names.
         calibrator : Calibrator, default=None
-            The layer before this one, with `lower=0` and `upper=size - 1`: it becomes the model's
-            curves.
+            The layer before this one, with a curve for each feature, `lower=0` and
+            `upper=size - 1`: it becomes the model's curves.
 
         Returns
         -------

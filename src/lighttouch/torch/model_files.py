@@ -79,13 +79,12 @@ def whole_number_maps(sizes: Sequence[int]) -> list[InputMap]:
 
 def calibrated_maps(keypoints: Floats, positions: Floats, sizes: Sequence[int]) -> list[InputMap]:
     """The curves of a calibrator that comes before the lattice, clamped as the lattice clamps."""
-    if keypoints.ndim == 1:
-        keypoints = np.broadcast_to(keypoints, (len(sizes), keypoints.size))
-        positions = np.broadcast_to(positions, keypoints.shape)
+    keypoints, positions = np.atleast_2d(keypoints), np.atleast_2d(positions)
     if keypoints.shape[0] != len(sizes):
         raise DataError(
-            f"the calibrator must have a curve for each of the {len(sizes)} features, got "
-            f"{keypoints.shape[0]}"
+            f"the calibrator must have a curve of its own for each of the {len(sizes)} features, "
+            f"got {keypoints.shape[0]}: give Calibrator one sequence of keypoints per feature, "
+            "also where the sequences are the same"
         )
     tops = np.asarray(sizes, dtype=np.float64) - 1.0
     if (positions < 0.0).any() or (positions > tops[:, None]).any():
