@@ -700,6 +700,7 @@ def command(*words):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_usable_model(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.random((10_000, 8))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import resource
 import sys
 import time
@@ -282,13 +283,19 @@ def families(rng):
     yield "stacked", lt.stack(equalities, lt.lattice.increasing([5, 6]), lt.ordering(30))
 
 
+@functools.cache
+def some_families():
+    """Once: each would compile its functions anew."""
+    return list(families(np.random.default_rng(8)))
+
+
 @pytest.mark.parametrize("most", [1, 7, 40, 1000])
 @pytest.mark.parametrize("passes", [1, 50])
 def test_the_worst_rows_are_spread_over_the_parameters(most, passes, monkeypatch):
     monkeypatch.setattr(worst_rows, "PASSES", 50)
     monkeypatch.setattr(worst_rows, "CANDIDATES", 1 if passes > 1 else 400)
     rng = np.random.default_rng(8)
-    for name, family in families(rng):
+    for name, family in some_families():
         w = rng.normal(size=family.dimension)
         if name == "lattice":
             w = np.round(w)  # many rows are equally bad
