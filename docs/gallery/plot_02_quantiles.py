@@ -5,7 +5,8 @@ Quantiles that never cross
 *Who has this problem:* whoever forecasts with bands: demand, load, delivery times, losses. A 90%
 quantile below the 50% quantile makes a stock plan or a capital rule absurd. *What they use today:*
 one model per level (``QuantileRegressor``, LightGBM with ``objective="quantile"``), sorted
-afterwards. Sorting hides the crossing; it does not mend the models.
+afterwards. Sorting hides the crossing; it does not mend the models. Here is one model of
+non-crossing quantiles: all levels are fitted together.
 
 1,500 generated days: demand rises with temperature, promotions raise it, and its spread grows with
 both.

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numba.core.errors import NumbaError
 
 from lighttouch.arrays import Vector
 from lighttouch.constraints import ConvexConstraints
@@ -25,6 +26,7 @@ from lighttouch.constraints.base import RecordConstraints
 from lighttouch.errors import ConstraintError, DataError
 from lighttouch.kernels.state.gradient import clear, new_gradient
 from lighttouch.kernels.verbs.constraints import worst
+from lighttouch.kernels.verbs.custom import not_compiled
 from lighttouch.kernels.verbs.objectives import add_gradient, example_value
 from lighttouch.objectives import CustomObjective
 from lighttouch.problem import Problem
@@ -178,9 +180,11 @@ def _look(problem: Problem) -> bool:
     pairs = list(_pairs(problem, FEW_POINTS, np.random.default_rng(0)))
     for pair, probe in itertools.product(pairs, probes):
         with np.errstate(all="ignore"):
-            for finding in probe.findings(*pair):
-                if finding.severity == "error":
-                    raise probe.error(finding.message)
+            try:
+                found = list(probe.compared(*pair))
+            except _SeenError as seen:
+                raise probe.error(seen.finding.message) from seen.__cause__
+            for finding in found:
                 said = f"{finding.where}: {finding.message}; lt.check(problem) tries more points"
                 warnings.warn(said, stacklevel=CALLER)
                 return False
@@ -212,11 +216,12 @@ class _Probe:
     def findings(self, a: Vector, b: Vector) -> list[Finding]:
         """What two points and their middle say."""
         try:
-            return list(self._compared(a, b))
+            return list(self.compared(a, b))
         except _SeenError as seen:
             return [seen.finding]
 
-    def _compared(self, a: Vector, b: Vector) -> Iterator[Finding]:
+    def compared(self, a: Vector, b: Vector) -> Iterator[Finding]:
+        """The same, one by one; what cannot be evaluated is raised."""
         middle, apart = 0.5 * (a + b), float(np.linalg.norm(b - a))
         values = [self._number(w) for w in (a, b, middle)]
         slope = self._vector(middle)
@@ -305,6 +310,9 @@ class _Probe:
                 f"the function {name!r} must take w and return its answer; it ended with "
                 f"{type(problem).__name__} for {self.member}: {str(problem).splitlines()[0]}",
             ) from problem
+        except NumbaError as problem:
+            told = f"the function {name!r} must compile: {not_compiled(problem)}"
+            raise self._seen("error", told) from problem
         if not np.array_equal(given, w):
             raise self._seen(
                 "error", f"the function {name!r} must not change w; it did for {self.member}"

@@ -165,7 +165,7 @@ def solve(
         looks_convex = look_at_custom_pieces(problem)
         recorder = Recorder(problem, solver, record_every, callback, progress)
         run = run_on(problem, solver, budget, recorder, interrupts)
-        run.projects = project
+        run.projects, run.looks_convex = project, looks_convex
         run.open(start, seed, resume, None if resume is not None else file)
         LOG.info("solving %r with %s", problem, solver)
         status = run.ending(run.until_it_ends())
@@ -274,6 +274,8 @@ class _Run:
         self.belongs_to = Belonging(problem, solver)
         self.file: CheckpointFile | None = None
         self.start = ""  # the fingerprint of the first point
+        self.went_on = ""  # from which iteration of which file, in words
+        self.looks_convex = True  # False where nothing proven of convex functions may be claimed
         self.rng = np.random.default_rng(0)
         self.state: Any = None
         self.seconds = 0.0  # in the solver, without recording and compilation
@@ -305,6 +307,7 @@ class _Run:
                 self.recorder.history = History(known.history)
                 self.go_on(known.state)
                 LOG.info("going on from %s, iteration %d", file.path, self.state.iteration)
+                self.went_on = f"went on from iteration {self.state.iteration} of {file.path.name}"
                 return
         self.begin(point, seed)
 
@@ -511,9 +514,9 @@ class _Run:
 
     def _bound(self, answer: Answer) -> float:
         """The solver's bound; a bound above the objective of a feasible point by more than rounding
-        contradicts itself and proves nothing.
+        contradicts itself and proves nothing, and so does any bound where a function is not convex.
         """
-        bound = self.solver.lower_bound(self.state)
+        bound = self.solver.lower_bound(self.state) if self.looks_convex else -math.inf
         if answer.broken:
             return bound
         rounding = COSTS.bound_rounding * (1.0 + abs(answer.objective))
@@ -533,6 +536,7 @@ class _Run:
         )
         objective = self.problem.objective
         notes = [
+            *([self.went_on] if self.went_on else []),
             *self.solver.notes(self.state),
             *([objective.memory()] if isinstance(objective, ShardedRisk) else []),
             *proven,

@@ -4,6 +4,7 @@ not.
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from collections.abc import Sequence
@@ -196,6 +197,22 @@ def function(value: object, name: str, what: str) -> Any:
     if not callable(value):
         raise ValueError(f"{name} must be a function, {what}; got {told(value)}")
     return value
+
+
+def takes(value: Any, name: str, arguments: str, error: type[ValueError]) -> None:
+    """A compiled function takes the record first: the compiler would say so much less plainly."""
+    try:
+        signature = inspect.signature(getattr(value, "py_func", value))
+    except (TypeError, ValueError):
+        return  # it says nothing about itself
+    try:
+        signature.bind(*arguments.split(", "))
+    except TypeError:
+        own = f"{getattr(value, '__name__', type(value).__name__)}{signature}"
+        raise error(
+            f"with record=, {name} must take ({arguments}), got {own}; functions without the "
+            "record are taken without record=, and run in Python"
+        ) from None
 
 
 def flag(value: object, name: str) -> bool:

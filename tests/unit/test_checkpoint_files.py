@@ -71,6 +71,7 @@ def test_a_run_belongs_to_its_problem(tmp_path, what, how):
     assert path.read_bytes() == before
     same = lt.solve(problem(), SOLVER, iterations=100, seed=3, **given)
     assert same.w.tobytes() == whole.w.tobytes()
+    assert ("went on from iteration 50 of run.ltc" in same.notes) == (how == "file")
 
 
 def test_other_solvers_starts_versions_and_fewer_iterations_are_refused(tmp_path, monkeypatch):

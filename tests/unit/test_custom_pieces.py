@@ -22,6 +22,7 @@ from catalogue import (
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(20, 4)), RNG.normal(size=20)
 A, B = RNG.normal(size=(7, 4)), RNG.uniform(-0.2, 0.3, size=7)
+X_AND_Y = lt.EmpiricalRisk(X, Y)
 
 OBJECTIVES = {
     "built in": lambda: lt.EmpiricalRisk(X, Y),
@@ -102,6 +103,31 @@ def test_functions_the_user_compiled_already_are_taken():
     )
     w = np.random.default_rng(1).normal(size=4)
     np.testing.assert_allclose(jitted.values(w), A @ w - B, rtol=0, atol=1e-14)
+
+
+def test_functions_that_do_not_take_the_record_are_refused_at_once():
+    with pytest.raises(lt.ConstraintError, match=r"value must take \(record, j, w\), got wrong\(j"):
+
+        def wrong(j, w):
+            return 0.0
+
+        lt.ConvexConstraints(4, 7, wrong, users_subgradient, record=UsersRows(A, B))
+    with pytest.raises(lt.DataError, match=r"gradient must take \(record, i, w, out\), got"):
+        lt.CustomObjective(4, users_value, users_value, record=UsersRows(A, B))
+
+
+def test_what_numba_cannot_compile_is_said_in_our_words():
+    def unknown(record, j, w):
+        return record.nothing[j]
+
+    family = lt.ConvexConstraints(4, 7, unknown, users_subgradient, record=UsersRows(A, B))
+    asked = (lambda: family.values(np.zeros(4)), lambda: lt.solve(lt.Problem(X_AND_Y, family)))
+    for ask in asked:
+        with pytest.raises(lt.ConstraintError, match=r"'unknown'.*compile.*nothing") as told:
+            ask()
+        assert isinstance(told.value.__cause__, numba.core.errors.NumbaError)
+    finding = lt.check(lt.Problem(X_AND_Y, family)).findings[0]
+    assert finding.kind == "error" and "must compile" in finding.message
 
 
 def test_a_curved_constraint_of_the_users_own():

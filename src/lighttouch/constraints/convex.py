@@ -11,9 +11,14 @@ from numpy.typing import ArrayLike
 from lighttouch.arrays import Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.kernels.verbs.custom import PythonConstraints, compiled_constraints, name_of
+from lighttouch.kernels.verbs.custom import (
+    PythonConstraints,
+    compiled_constraints,
+    name_of,
+    refusing_what_is_not_compiled,
+)
 from lighttouch.running import Timed
-from lighttouch.validation import finite_vector, function, positive_int
+from lighttouch.validation import finite_vector, function, positive_int, takes
 
 
 class ConvexConstraints(RecordConstraints):
@@ -39,7 +44,8 @@ class ConvexConstraints(RecordConstraints):
     ValueError
         If `value` or `subgradient` is no function, or a count is not positive.
     ConstraintError
-        While solving, if a function returns NaN or a subgradient of the wrong length.
+        If a function to compile takes other arguments. While solving, if a function does not
+        compile, returns NaN or a subgradient of the wrong length.
 
     Examples
     --------
@@ -65,6 +71,9 @@ class ConvexConstraints(RecordConstraints):
         self.interpreted = record is None
         function(value, "value", "value(j, w), that returns a number")
         function(subgradient, "subgradient", "subgradient(j, w), that returns an array")
+        if record is not None:
+            takes(value, "value", "record, j, w", ConstraintError)
+            takes(subgradient, "subgradient", "record, j, w, out", ConstraintError)
         self.functions = name_of(value), name_of(subgradient)
         self.record = (
             PythonConstraints(Timed(value), Timed(subgradient))
@@ -81,6 +90,10 @@ class ConvexConstraints(RecordConstraints):
         if math.isnan(value):
             self.refuse_nan(j, point)
         return value
+
+    def _values(self, point: Vector) -> Vector:
+        with refusing_what_is_not_compiled(self.functions, ConstraintError):
+            return super()._values(point)
 
     def refuse_nan(self, j: int, w: Vector) -> None:
         raise ConstraintError(

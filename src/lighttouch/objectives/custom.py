@@ -8,11 +8,16 @@ from typing import Any
 
 from lighttouch.arrays import Vector
 from lighttouch.errors import DataError
-from lighttouch.kernels.verbs.custom import PythonObjective, compiled_objective, name_of
+from lighttouch.kernels.verbs.custom import (
+    PythonObjective,
+    compiled_objective,
+    name_of,
+    refusing_what_is_not_compiled,
+)
 from lighttouch.kernels.verbs.objectives import example_value
 from lighttouch.objectives.base import RecordObjective
 from lighttouch.running import Timed, remembered
-from lighttouch.validation import finite_vector, function, positive_int
+from lighttouch.validation import finite_vector, function, positive_int, takes
 
 
 class CustomObjective(RecordObjective):
@@ -40,7 +45,8 @@ class CustomObjective(RecordObjective):
     ValueError
         If `value` or `gradient` is no function, or a count is not positive.
     DataError
-        While solving, if a function returns NaN or a gradient of the wrong length.
+        If a function to compile takes other arguments. While solving, if a function does not
+        compile, returns NaN or a gradient of the wrong length.
 
     Examples
     --------
@@ -64,6 +70,9 @@ class CustomObjective(RecordObjective):
         self.interpreted = record is None
         function(value, "value", "value(i, w), that returns a number")
         function(gradient, "gradient", "gradient(i, w), that returns an array")
+        if record is not None:
+            takes(value, "value", "record, i, w", DataError)
+            takes(gradient, "gradient", "record, i, w, out", DataError)
         self.functions = name_of(value), name_of(gradient)
         self.record = (
             PythonObjective(Timed(value), Timed(gradient))
@@ -79,7 +88,8 @@ class CustomObjective(RecordObjective):
         return remembered(self, "values", point, lambda: self._value(point))
 
     def _value(self, point: Vector) -> float:
-        value = super().value(point)
+        with refusing_what_is_not_compiled(self.functions, DataError):
+            value = super().value(point)
         if math.isnan(value):
             self._refuse_nan(point)
         return value

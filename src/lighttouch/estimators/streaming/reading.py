@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lighttouch.errors import DataError, FileProblem
 from lighttouch.estimators.tables import refuse_same_names
-from lighttouch.text import did_you_mean
+from lighttouch.text import closest_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -83,7 +83,9 @@ def refuse_unreadable(path: Path) -> None:
         raise FileProblem(f"{path} is a folder, not a table; name a CSV or Parquet file")
     if not path.exists():
         others = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise FileProblem(f"there is no file {path}{did_you_mean(path.name, others)}")
+        close = closest_name(path.name, others)
+        advice = "" if close is None else f"; did you mean {str(path.with_name(close))!r}?"
+        raise FileProblem(f"there is no file {path}{advice}")
 
 
 def _parquet_chunks(path: Path, rows: int | None) -> Iterator[DataFrame]:

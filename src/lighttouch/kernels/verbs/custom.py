@@ -8,10 +8,12 @@ import itertools
 import math
 from collections import namedtuple
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numba.core.errors import NumbaError
 
 from lighttouch.errors import DataError
 from lighttouch.kernels.state.gradient import add_dense
@@ -23,6 +25,27 @@ from lighttouch.kernels.verbs.objectives import add_gradient, add_smooth_gradien
 def name_of(function: Callable[..., Any]) -> str:
     """What messages call a user's function."""
     return str(getattr(function, "__name__", type(function).__name__))
+
+
+def not_compiled(problem: NumbaError) -> str:
+    """What users are told where numba cannot compile their functions."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    callers = [place for place, line in enumerate(lines[:-1]) if "Failed in nopython" in line]
+    said = lines[callers[-1] + 1 :] if callers else lines  # the innermost function's own fault
+    return (
+        "with record=, functions must be plain loops over numbers and arrays that numba compiles; "
+        f"numba says: {said[0] if said else type(problem).__name__}"
+    )
+
+
+@contextmanager
+def refusing_what_is_not_compiled(functions: tuple[str, str], error: type[ValueError]) -> Any:
+    """numba's errors about users' functions, in our words."""
+    try:
+        yield
+    except NumbaError as problem:
+        named = " and ".join(repr(name) for name in functions)
+        raise error(f"the functions {named} must compile: {not_compiled(problem)}") from problem
 
 
 class PythonObjective(NamedTuple):
