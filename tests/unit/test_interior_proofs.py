@@ -162,3 +162,16 @@ def test_the_best_point_without_rows_is_where_dense_rows_begin() -> None:
     X, y = problem.objective.X, problem.objective.y
     expected = np.clip(np.linalg.lstsq(X, y, rcond=None)[0], -2.0, 2.0)
     np.testing.assert_allclose(model.without_rows(), expected, atol=1e-6)
+
+
+def test_the_factor_of_P_leaves_P_alone():
+    """A matrix of one entry is in both orders, so that LAPACK could write into it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 1))
+    problem = lt.Problem(lt.EmpiricalRisk(X, rng.normal(size=20)), domain=lt.Box(-2.0, 2.0))
+    model = model_of(problem)
+    assert np.asarray(model.program.P).shape == (1, 1)
+    before = np.array(model.program.P)
+    result = lt.solve(problem, lt.InteriorPoint())
+    assert np.array_equal(model.program.P, before)
+    assert result.status is lt.Status.CONVERGED

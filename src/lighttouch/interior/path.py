@@ -321,8 +321,8 @@ def dual_bounds(
     near = np.isinf(loss) & (np.abs(rest) <= rounding)  # known bounds need no guess
     least = float(np.where(near, np.maximum(loss, -np.abs(rest) * reach), loss).sum())
     bent, moved_to = 0.5 * float(x @ (program.P @ x)), float(rest @ x)
-    terms = abs(program.constant) + program.conjugate_size(s) + abs(bent)
-    terms += float(np.abs(rest) @ np.abs(x)) + abs(least)
+    terms = abs(program.constant) + program.conjugate_size(s) + float(np.abs(x) @ size)
+    terms += abs(least)
     outward = COSTS.sum_rounding * EPSILON * terms
     likely = constant - bent + moved_to + least - outward
     if likely == -np.inf or likely < worth:

@@ -209,8 +209,10 @@ class Model:
         P = self.program.P
         if sparse.issparse(P) or not self.is_quadratic:
             return None
-        factor, failed = scipy.linalg.lapack.dpotrf(np.asfortranarray(P), lower=1, overwrite_a=1)
-        return None if failed else np.asarray(factor)
+        factor, failed = scipy.linalg.lapack.dpotrf(P, lower=1, overwrite_a=0)
+        squares = np.square(np.diagonal(factor))
+        singular = failed or squares.min() <= COSTS.dependent * squares.max()
+        return None if singular else np.asarray(factor)
 
 
 def model_of(problem: Problem) -> Model:
