@@ -67,7 +67,7 @@ def test_close_names():
 def test_a_file_that_is_not_there_is_told_from_its_neighbour_with_the_folder(tmp_path):
     (tmp_path / "part-1.parquet").write_text("")
     near = re.escape(f"did you mean {str(tmp_path / 'part-1.parquet')!r}?")
-    with pytest.raises(ValueError, match=near):
+    with pytest.raises(OSError, match=near):
         refuse_unreadable(tmp_path / "part1.parquet")
 
 
