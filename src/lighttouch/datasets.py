@@ -32,7 +32,7 @@ class Population(NamedTuple):
 def ranking_pairs(n: int = 612_587, features: int = 12, seed: int = 0) -> tuple[Floats, Floats]:
     """Pairs of a clicked candidate and the candidate just above it, both with features in [0, 1].
 
-    The model, from one user to a pair (docs/data.md has every constant, and what they lead to):
+    The model, from one user to a pair (the page "The generated click log" has every constant):
 
     - A user has watched a video and is shown a list of 5 candidates. Feature k of a candidate
       measures in one way how similar it is to the watched video: 0.15 a + 0.25 c + 0.20 s + 0.40 e,

@@ -196,6 +196,14 @@ def test_solve_warns_once_and_claims_nothing_of_what_is_not_convex():
         assert lt.solve(problem, time_limit=1.0).status is not lt.Status.CONVERGED
 
 
+def test_a_bound_for_convex_functions_is_not_told_of_others():
+    """Within a box the solver has a bound for the hill, which would be proven if it were convex."""
+    problem = lt.Problem(lt.CustomObjective(D, hill, hill_slope), domain=lt.Box(-2.0, 2.0))
+    with pytest.warns(UserWarning, match="it must be convex"):
+        result = lt.solve(problem, start=np.full(D, 0.5))
+    assert result.lower_bound == -np.inf and "proven" not in " ".join(result.notes)
+
+
 def test_solve_warns_of_a_constraint_before_it_calls_it_infeasible():
     problem = constrained_by(outside_a_ball, hill_slope)
     seen = pytest.warns(UserWarning, match="'outside_a_ball' for constraint 0: it must be convex")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
+from lighttouch.estimators.streaming.reading import refuse_unreadable
 from lighttouch.files import replacing, write_whole
 from lighttouch.text import closest_name, did_you_mean, printable, readable_size
 
@@ -60,6 +62,13 @@ def test_close_names():
     assert closest_name("zzz", ["sex", "age"]) is None
     assert did_you_mean("agee", ["age"]) == "; did you mean 'age'?"
     assert did_you_mean("zzz", ["age"]) == ""
+
+
+def test_a_file_that_is_not_there_is_told_from_its_neighbour_with_the_folder(tmp_path):
+    (tmp_path / "part-1.parquet").write_text("")
+    near = re.escape(f"did you mean {str(tmp_path / 'part-1.parquet')!r}?")
+    with pytest.raises(OSError, match=near):
+        refuse_unreadable(tmp_path / "part1.parquet")
 
 
 @pytest.mark.parametrize(

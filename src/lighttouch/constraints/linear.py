@@ -105,7 +105,7 @@ class LinearConstraints(StoredRows):
     names : sequence of m strings, optional
         What errors and reports call the rows.
     nested : tuple of NestedRows, default ()
-        Rows that builders know how to say with fewer (see `constraints/nested.py`).
+        Rows that builders know how to say with fewer, by auxiliary variables.
     copy : bool, default True
         Whether A and b are copied, so that changing them later changes nothing here.
 

@@ -136,7 +136,7 @@ class Lattice:
         """Interpolate, without making features.
 
         Where theta is monotone, unimodal or bounded, so are these values, to the last bit (why:
-        `docs/lattice.md`).
+        the page "Lattices" of the documentation).
 
         Parameters
         ----------
