@@ -397,6 +397,9 @@ class ProjectionCosts:
     path_tolerance: float = 1e-13
     """Distance to the ball's surface, relative to the radius, at which the search ends."""
 
+    entries_at_once: int = 1 << 16
+    """Of dense rows that are read several times at once: half a megabyte, which caches hold."""
+
     # ADMM: the same for every quadratic and every piece
 
     admm_relaxation: float = 1.6

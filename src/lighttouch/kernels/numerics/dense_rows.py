@@ -1,8 +1,6 @@
-"""What is to be known of many dense rows, in one pass over them each."""
+"""What is to be known of many dense rows, in one pass over them."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -28,22 +26,3 @@ def sizes_and_entries(rows: np.ndarray, sizes: np.ndarray, entries: np.ndarray) 
             count += row[j] != 0.0
         sizes[i] = max(m0, m1, m2, m3)
         entries[i] = count
-
-
-@lean_kernel
-def lengths(rows: np.ndarray, sizes: np.ndarray, out: np.ndarray) -> None:
-    """Euclidean lengths, of rows scaled by their largest entry so that no square over- or
-    underflows.
-    """
-    whole = rows.shape[1] - rows.shape[1] % 4
-    for i in range(rows.shape[0]):
-        row, size = rows[i], sizes[i]
-        s0 = s1 = s2 = s3 = 0.0
-        for j in range(0, whole, 4):
-            s0 += (row[j] / size) ** 2
-            s1 += (row[j + 1] / size) ** 2
-            s2 += (row[j + 2] / size) ** 2
-            s3 += (row[j + 3] / size) ** 2
-        for j in range(whole, row.size):
-            s0 += (row[j] / size) ** 2
-        out[i] = size * math.sqrt((s0 + s1) + (s2 + s3))

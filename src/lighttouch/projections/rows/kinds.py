@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ from scipy.sparse import csgraph
 
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.kernels.numerics.dense_rows import lengths, sizes_and_entries
+from lighttouch.kernels.numerics.dense_rows import sizes_and_entries
 from lighttouch.projections.costs import COSTS, EPSILON
 
 
@@ -142,6 +143,13 @@ def _scales_and_nonzeros(matrix: Matrix) -> tuple[Floats, Indices]:
     return scale, nonzeros
 
 
+def _in_parts(matrix: Floats) -> Iterator[slice]:
+    """Rows that the processor's cache holds, for several passes over them."""
+    rows = max(1, COSTS.entries_at_once // max(1, matrix.shape[1]))
+    for first in range(0, matrix.shape[0], rows):
+        yield slice(first, first + rows)
+
+
 def refuse_impossible_zero_rows(scale: Floats, right: Floats) -> None:
     bad = np.flatnonzero((scale == 0.0) & (right < 0.0))
     if bad.size:
@@ -167,8 +175,9 @@ def unit_rows(matrix: Matrix, chosen: Indices, scale: Floats) -> tuple[Any, Floa
             (data / length[owner], part.indices, part.indptr), shape=part.shape
         )
         return rows, length * scale[chosen]
-    length = np.empty(chosen.size)
-    lengths(part, scale[chosen], length)
+    length = scale[chosen].copy()
+    for block in _in_parts(part):
+        length[block] *= np.linalg.norm(part[block] / length[block, None], axis=1)
     return ScaledRows(part, length), length
 
 
