@@ -71,15 +71,15 @@ class ConvexConstraints(RecordConstraints):
         self.interpreted = record is None
         function(value, "value", "value(j, w), that returns a number")
         function(subgradient, "subgradient", "subgradient(j, w), that returns an array")
-        if record is not None:
-            takes(value, "value", "record, j, w", ConstraintError)
-            takes(subgradient, "subgradient", "record, j, w, out", ConstraintError)
         self.functions = name_of(value), name_of(subgradient)
         self.record = (
             PythonConstraints(Timed(value), Timed(subgradient))
             if record is None
             else compiled_constraints(record, value, subgradient)
         )
+        if record is not None:
+            takes(value, "value", "record, j, w", ConstraintError)
+            takes(subgradient, "subgradient", "record, j, w, out", ConstraintError)
 
     def value(self, j: int, w: ArrayLike) -> float:
         """g_j(w)."""

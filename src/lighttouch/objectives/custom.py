@@ -70,15 +70,15 @@ class CustomObjective(RecordObjective):
         self.interpreted = record is None
         function(value, "value", "value(i, w), that returns a number")
         function(gradient, "gradient", "gradient(i, w), that returns an array")
-        if record is not None:
-            takes(value, "value", "record, i, w", DataError)
-            takes(gradient, "gradient", "record, i, w, out", DataError)
         self.functions = name_of(value), name_of(gradient)
         self.record = (
             PythonObjective(Timed(value), Timed(gradient))
             if record is None
             else compiled_objective(record, value, gradient)
         )
+        if record is not None:
+            takes(value, "value", "record, i, w", DataError)
+            takes(gradient, "gradient", "record, i, w, out", DataError)
 
     def value(self, w: Any) -> float:
         """The objective at w; of a few points it is remembered, where Python computes it."""
