@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import lighttouch as lt
 from lighttouch import losses
@@ -15,7 +16,7 @@ from lighttouch.interior.program import with_rows
 from lighttouch.interior.statement import least_bends, program_of
 from lighttouch.projections.result import certified, not_certified
 from lighttouch.solvers.bounds import Tangent, lower_bound
-from lighttouch.solvers.fenchel import Normal, bound_by_slopes, fenchel_bound
+from lighttouch.solvers.fenchel import Normal, bound_by_slopes, fenchel_bound, minorant
 
 LOSSES = ["squared", "absolute", "hinge", "logistic", "huber", lt.Quantile(0.2), "poisson"]
 DOMAINS = [lt.Everywhere(), lt.Box(-1.0, 2.0), lt.Box(-1.0, np.inf), lt.Ball(1.5), lt.Simplex()]
@@ -289,3 +290,17 @@ def test_ill_conditioned_data_are_solved_in_another_basis(loss):
     found = lt.solve(turned)
     assert found.objective == pytest.approx(best, rel=1e-3, abs=1e-6)
     assert found.lower_bound <= best + 1e-6 * abs(best)
+
+
+@pytest.mark.parametrize(("l1", "width"), [(0.0, 0.0), (0.02, 0.5)])
+def test_the_curvature_of_single_parameters_counts(l1, width):
+    """Squared losses are not rounded, so that their line is a tangent beside an l1 term too."""
+    rng = np.random.default_rng(3)
+    d, w = 6, rng.normal(size=6)
+    risk = lt.EmpiricalRisk(sparse.identity(d, format="csr"), rng.normal(size=d), l1=l1)
+    problem, best = lt.Problem(risk), np.sign(risk.y) * np.maximum(np.abs(risk.y) - d * l1, 0.0)
+    least, (value, gradient) = risk.value(best), minorant(risk, w, width)
+    for length in (0.1, 1.0, 10.0):
+        at = Tangent(w, value, gradient, w - length * gradient, length, np.ones(d))
+        assert -math.inf < lower_bound(problem, at) <= least + 1e-12
+        assert l1 > 0.0 or lower_bound(problem, at) > least - 1e-9
