@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +37,34 @@ def maros() -> list[Case]:
     for file in ("optima.csv", "optima_with_equalities.csv"):
         with (FOLDER / file).open() as lines:
             known |= {row["problem"]: float(row["optimum"]) for row in csv.DictReader(lines)}
-    return [quadratic_program(name, known[name]) for name in sorted(known)]
+    return [quadratic_program(FOLDER / f"{name}.mat", known[name]) for name in sorted(known)]
 
 
-def quadratic_program(name: str, optimum: float) -> Case:
-    found = scipy.io.loadmat(FOLDER / f"{name}.mat")
+@dataclass(frozen=True)
+class Parts:
+    """Minimise w'Pw/2 + q'w + constant under constraints."""
+
+    P: sp.csr_matrix
+    q: np.ndarray
+    constant: float
+    constraints: Any
+    equalities: tuple[Any, np.ndarray]
+    rows: tuple[Any, np.ndarray]
+
+
+def parts_of(file: Path) -> Parts:
+    """A program as the set stores it."""
+    found = scipy.io.loadmat(file)
     P, A = sp.csr_matrix(found["P"], dtype=float), sp.csr_matrix(found["A"], dtype=float)
     q, lower, upper = (np.asarray(found[key], dtype=float).ravel() for key in ("q", "l", "u"))
     constant = float(np.asarray(found["r"]).ravel()[0])
-    P = sp.csr_matrix((P + P.T) / 2)
-    rules, (equal, sides), (rows, right) = equalities_and_rows(A, lower, upper)
+    return Parts(sp.csr_matrix((P + P.T) / 2), q, constant, *equalities_and_rows(A, lower, upper))
+
+
+def quadratic_program(file: Path, optimum: float | None = None) -> Case:
+    stated = parts_of(file)
+    P, q, constant = stated.P, stated.q, stated.constant
+    (equal, sides), (rows, right) = stated.equalities, stated.rows
 
     def evaluate(w: np.ndarray) -> float:
         return 0.5 * float(w @ (P @ w)) + float(q @ w) + constant
@@ -61,8 +80,8 @@ def quadratic_program(name: str, optimum: float) -> Case:
         return (np.nan if w.value is None else evaluate(w.value)), status
 
     return Case(
-        f"maros {name}",
-        lt.Problem(lt.Quadratic(P, q), rules),
+        f"maros {file.stem}",
+        lt.Problem(lt.Quadratic(P, q), stated.constraints),
         evaluate,
         largest(excess(rows, right), lambda w: float(np.abs(equal @ w - sides).max(initial=0.0))),
         reference,

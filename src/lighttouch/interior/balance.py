@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
@@ -22,6 +23,7 @@ from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector, dense
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program
 from lighttouch.losses import conjugate_values
+from lighttouch.running import seconds_left
 
 EPSILON = 2.0**-52
 TINY = 1e-300  # keeps quotients of zeros finite
@@ -223,8 +225,29 @@ def _least_eigenvalues(parts: Floats) -> Vector:
     these, which have been rounded themselves.
     """
     traces = np.trace(parts, axis1=1, axis2=2)
-    found = np.linalg.eigvalsh(parts)[:, 0]
+    if parts.shape[1] <= COSTS.small_dimension:
+        found = np.linalg.eigvalsh(parts)[:, 0]
+    else:
+        found = np.array([_least_by_cholesky(part) for part in parts])
     return np.asarray(found - COSTS.eigenvalue_rounding * EPSILON * parts.shape[1] * traces)
+
+
+def _least_by_cholesky(matrix: Floats) -> float:
+    """Less than the least eigenvalue; 0 where that is not positive. A matrix minus a multiple of
+    the identity that has a factor shows it (Rump 2006), at a tenth of the time of all eigenvalues;
+    inverse iteration says which multiple. 0 also where no time is left for it.
+    """
+    if seconds_left() < len(matrix) ** 3 / COSTS.dense_rate:
+        return 0.0
+    factor, failed = scipy.linalg.lapack.dpotrf(matrix, lower=1)
+    if failed:
+        return 0.0
+    x = np.ones(matrix.shape[0])
+    for _ in range(COSTS.inverse_iterations):
+        x = scipy.linalg.lapack.dpotrs(factor, x / np.linalg.norm(x), lower=1)[0]
+    least = COSTS.surely_less / float(np.linalg.norm(x))
+    _, failed = scipy.linalg.lapack.dpotrf(matrix - np.diag(np.full(x.size, least)), lower=1)
+    return 0.0 if failed else least
 
 
 def _by_singular_values(mine: Matrix, room: Vector, bent: Matrix, left: Vector) -> Solution | None:

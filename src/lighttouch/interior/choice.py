@@ -8,6 +8,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from lighttouch.interior.blocks import block_system
 from lighttouch.interior.costs import COSTS
+from lighttouch.interior.ordering import is_last
 from lighttouch.interior.program import Program, entries
 from lighttouch.interior.systems import DenseSystem, SparseSystem, System, all_rows, dense_seconds
 
@@ -22,14 +23,17 @@ def expected_seconds(program: Program) -> float:
 
 def is_wide(program: Program) -> bool:
     """Whether parameters and rows are joined so closely that a sparse factor fills up, and finding
-    an order for it takes minutes: many of them are equally far from the first one.
+    an order for it takes minutes: many of them are equally far from the first one. A few long rows
+    and columns do not count: they are eliminated last.
     """
-    size = program.count + program.dimension
-    if size <= COSTS.ordered_at_once:
-        return False
     rows = all_rows(program)
+    rows = rows[np.diff(rows.indptr) > 1]  # others join nothing
+    if rows.shape[0] + program.dimension <= COSTS.ordered_at_once:
+        return False
     graph = sparse.bmat([[sparse.csr_matrix(program.P), rows.T], [rows, None]], format="csr")
     graph.data[:] = 1.0
+    short = np.flatnonzero(~is_last(graph))
+    graph = graph[short][:, short]
     away = dijkstra(graph, directed=False, indices=0, unweighted=True)
     return bool(np.bincount(away[np.isfinite(away)].astype(int)).max() > COSTS.widest_level)
 

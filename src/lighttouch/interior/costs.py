@@ -71,11 +71,13 @@ class InteriorCosts:
     """Of the entries of P and the rows that are not 0, from which all count as dense."""
     order_rate: float = 1e6
     """Rows and parameters per second of finding an order for a sparse factor."""
-    ordered_at_once: int = 20_000
+    ordered_at_once: int = 30_000
     """Rows and parameters up to which an order is found in about a second, whatever they join."""
     widest_level: int = 5_000
     """Rows and parameters that may be equally far from the first one, beyond that: in chains and
     grids a few hundred, in a lattice of 2^13 vertices 20,000, which takes 20 seconds to order."""
+    long_row: int = 500
+    """Entries of a row that is left out of that, where such rows are few (BOYD1 has 18)."""
     shorter: float = 0.3
     """Seconds of a factor by blocks below which a sparse one is not looked at."""
     largest_block: int = 16
@@ -178,6 +180,9 @@ class InteriorCosts:
     negligible_slope: float = 1e-10
     """Of the largest slope, below which one is put to its bound where it keeps others from
     balancing: too little to change a bound that is good to 1e-9."""
+    negligible_products: float = 1e-15
+    """Complementarity of a feasible point, relative to the objective, after which nothing is left
+    to gain, proven or not. Rounding."""
     correctors: int = 3
     """Corrections for centrality per step, while they lengthen it (Gondzio 1996). A solve each."""
     long_step: float = 0.95
@@ -235,9 +240,13 @@ class InteriorCosts:
     """Of the room of slopes that exact ones may be away."""
     balance_rounds: int = 3
     """In which parameters are found that nothing bounds. Budget."""
-    largest_component: int = 1500
-    """Parameters that nothing bounds and rows join, up to which eigenvalues are computed (about
+    largest_component: int = 3000
+    """Parameters that nothing bounds and rows join, up to which eigenvalues are looked for (about
     a second). Budget: beyond it nothing is proven where nothing is bounded."""
+    inverse_iterations: int = 10
+    """For the least eigenvalue. A solve each."""
+    surely_less: float = 0.5
+    """Of what they find, so that a factor shows it: they end a little above."""
 
 
 COSTS = InteriorCosts()

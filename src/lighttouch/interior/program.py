@@ -262,7 +262,21 @@ def scaled(program: Program, sweeps: int) -> tuple[Program, Units]:
         columns /= np.sqrt(column_size)
         if max(np.abs(np.log2(size)).max(initial=0.0) for size in (row_size, column_size)) <= 0.5:
             break  # nothing changes by more than half a power of two
-    return in_units(program, Units(power_of_two(columns), power_of_two(rows), 1.0))
+    columns, rows = power_of_two(columns), power_of_two(rows)
+    size = typical_size(program, columns, rows)
+    return in_units(program, Units(columns * size, rows / size, 1.0))
+
+
+def typical_size(program: Program, columns: Vector, rows: Vector) -> float:
+    """How large x may be in these units, a power of two: as far as the linear part of a quadratic
+    pulls it, or the largest right side if that is less (rows may be far away); at least 1. In units
+    of this size, what is added to diagonals stays small beside what bends (QSHELL, QGFRDXPN).
+    """
+    side = float(np.abs(program.centre * rows).max(initial=1.0))
+    slope = float(np.abs(columns * program.q).max(initial=0.0))
+    bend = float(row_maxima(program.sizes.P, columns, columns).max(initial=0.0))
+    size = max(1.0, min(side, slope / bend)) if bend > 0.0 else 1.0
+    return float(power_of_two(np.array([size]))[0])
 
 
 def with_rows_scaled(program: Program, columns: Vector) -> tuple[Program, Units]:

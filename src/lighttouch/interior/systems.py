@@ -18,10 +18,10 @@ from scipy import sparse
 
 from lighttouch.arrays import Booleans, Floats, Matrix, Vector, dense
 from lighttouch.interior.costs import COSTS
+from lighttouch.interior.ordering import factor_size, fill_reducing
 from lighttouch.interior.program import Program
 from lighttouch.interior.runs import Runs
 from lighttouch.interior.tiles import add_gram
-from lighttouch.kernels.numerics.fill import factor_counts
 from lighttouch.kernels.numerics.gram import weighted_gram
 
 
@@ -241,7 +241,7 @@ class SparseSystem:
         bend = sparse.csr_matrix(program.P) + sparse.identity(program.dimension)
         lines = [[bend, rows.T], [rows, -sparse.identity(self.kept.size)]]
         matrix = sparse.bmat(lines, format="csc")
-        self.order = np.argsort(_fill_reducing(matrix))
+        self.order = fill_reducing(matrix)
         self.matrix = matrix[self.order][:, self.order].tocsc()
         self.matrix.sort_indices()
         columns = np.repeat(np.arange(self.order.size), np.diff(self.matrix.indptr))
@@ -251,14 +251,8 @@ class SparseSystem:
     @cached_property
     def seconds(self) -> float:
         """About how long a factorisation takes."""
-        size = self.order.size
-        counts, parent, work = (np.empty(size, dtype=np.int64) for _ in range(3))
-        pattern = self.matrix.indptr.astype(np.int64), self.matrix.indices.astype(np.int64)
-        entries = factor_counts(*pattern, COSTS.most_factor_entries, counts, parent, work)
-        if entries > COSTS.most_factor_entries:
-            return np.inf
-        products = float(np.square(counts, dtype=np.float64).sum())
-        return float(products / COSTS.sparse_rate + (entries + size) / COSTS.entry_rate)
+        entries, products = factor_size(self.matrix)
+        return products / COSTS.sparse_rate + (entries + self.order.size) / COSTS.entry_rate
 
     def factor(self, delta: Vector, lift: float = 0.0) -> SparseFactor:
         entry, column = self.single
@@ -302,17 +296,6 @@ def _lu(matrix: Matrix, order: str) -> Any:
     from scipy.sparse.linalg import splu
 
     return splu(matrix, permc_spec=order, diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-
-
-def _fill_reducing(matrix: Matrix) -> Any:
-    """An order of minimum degree (Liu 1985); the incomplete factor that comes with it is cheap."""
-    from scipy.sparse.linalg import spilu
-
-    pattern = sparse.csc_matrix(
-        (np.full(matrix.nnz, 1.0 / matrix.shape[0]), matrix.indices, matrix.indptr), matrix.shape
-    )
-    regular = sparse.csc_matrix(pattern + sparse.identity(matrix.shape[0]))
-    return spilu(regular, permc_spec="MMD_AT_PLUS_A", drop_tol=np.inf, fill_factor=1.0).perm_c
 
 
 def dense_seconds(P: Matrix, blocks: Sequence[Matrix]) -> float:

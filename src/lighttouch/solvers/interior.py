@@ -179,7 +179,8 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if feasible and gap < INTERIOR.better * state.least_gap:
             is_better, state.least_gap = True, gap
         state.waited = 0 if is_better else state.waited + 1
-        done = at.products == 0.0 and bool(np.any(program.below | program.above))
+        is_zero = at.products <= INTERIOR.negligible_products * abs(value)
+        done = feasible and is_zero and bool(np.any(program.below | program.above))
         if done or state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps:
             self._give_up(state)
 

@@ -13,6 +13,8 @@ from scipy.sparse import csgraph
 
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.errors import InfeasibleConstraintsError
+from lighttouch.interior.costs import COSTS as INTERIOR
+from lighttouch.interior.ordering import factor_size, fill_reducing
 from lighttouch.kernels.numerics.dense_rows import sizes_and_entries
 from lighttouch.projections.costs import COSTS, EPSILON
 
@@ -325,6 +327,17 @@ class UnitRows:
             if sparse.issparse(self.matrix)
             else np.inf
         )
+
+    @cached_property
+    def is_cheap_in_order(self) -> bool:
+        """Whether a factor in a fill-reducing order is cheap, where that order is found at once."""
+        count, dimension = self.matrix.shape
+        if not sparse.issparse(self.matrix) or count + dimension > INTERIOR.ordered_at_once:
+            return False
+        lines = [[sparse.identity(dimension), self.matrix.T], [self.matrix, sparse.identity(count)]]
+        whole = sparse.bmat(lines, format="csc")
+        order = fill_reducing(whole)
+        return factor_size(whole[order][:, order].tocsc())[1] <= COSTS.cheap_factor
 
     def multipliers(self, count: int, ids: Indices, weights: Floats) -> Floats:
         """Weights of unit rows as multipliers of the rows as given; what belongs to the domain is

@@ -138,6 +138,7 @@ def conjugate_gradients(
     back = counted.T.tocsr() if sparse.issparse(counted) else counted.T
 
     def image(x: Floats) -> Floats:
+        check_deadline()
         return x + penalty * np.asarray(back @ np.asarray(counted @ x))
 
     matrix = LinearOperator((right.size, right.size), matvec=image, dtype=np.float64)

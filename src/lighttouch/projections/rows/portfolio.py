@@ -240,14 +240,14 @@ def by_lagrangian_and_active_set(problem: Centred) -> Answer | None:
 
 def by_lagrangian(problem: Centred, start: WarmRows) -> Answer | None:
     """Newton steps to the end: large sparse problems, where a factor of all active rows would cost
-    more than everything else.
+    more than everything else. Where they are lost, an interior point after all, if a search for an
+    order shows that its factor is cheaper than a band suggests.
     """
     found = approach(problem, start, COSTS.full_rounds, max(problem.tolerance, COSTS.full_goal))
-    return (
-        None
-        if found is None
-        else measured(problem, found.ids, found.weights, "augmented Lagrangian on violated rows")
-    )
+    if found is not None:
+        return measured(problem, found.ids, found.weights, "augmented Lagrangian on violated rows")
+    known = problem.unit.factor_cost <= COSTS.cheap_factor  # then it was asked before
+    return by_interior(problem) if not known and problem.unit.is_cheap_in_order else None
 
 
 def by_interior(problem: Centred) -> Answer | None:
