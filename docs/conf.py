@@ -48,6 +48,10 @@ autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+names_of_pages = {  # where names such as Lattice are looked for first
+    "pytorch": "lighttouch.torch",
+    "coming_from_cooper": "lighttouch.torch",
+}
 run_pages = not QUICK
 pages_run_elsewhere = {
     "clusters": "by tests/unit/test_clusters_page.py, as a program: it starts processes",
