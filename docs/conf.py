@@ -32,6 +32,7 @@ extensions = [
     "names",
     "families",
     "running_pages",
+    "breakable",
 ]
 exclude_patterns = ["_build", "README.md", "gallery/*", "Thumbs.db"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
