@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 
 TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
 CODE = re.compile(r'(?<=<span class="pre">)[^<]+(?=</span>)')
-BREAK = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[(,=/_.])(?=\w)")
+BREAK = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[(,/_])(?=\w)|(?<=\.)(?=[A-Za-z])")
 
 
 def let_code_break(
