@@ -49,7 +49,9 @@ autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
-names_of_pages = {  # where names such as Lattice are looked for first
+names_of_pages = {  # pages about one module: its names are links however they are written
+    "lattice": "lighttouch.lattice",
+    "theory": "lighttouch.theory",
     "pytorch": "lighttouch.torch",
     "coming_from_cooper": "lighttouch.torch",
 }

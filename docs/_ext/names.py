@@ -1,7 +1,8 @@
 """`Single backticks` around a public name link to its API page, in docstrings and on the pages.
 
 In docstrings any name is a link. On the Markdown pages, where words such as `check` are also
-commands and options, classes and what is written with `lt.` in front are.
+commands and options, classes and what is written with `lt.` in front are, and on a page about one
+module all its names.
 """
 
 from __future__ import annotations
@@ -89,11 +90,14 @@ def link_names(app: Sphinx, doctree: nodes.document) -> None:
 def named_on_a_page(text: str, home: str) -> str | None:
     """The full name of a public name, which may be called: `lt.Huber(threshold)`."""
     written = re.fullmatch(r"(?P<module>(?:\w+\.)*)(?P<name>\w+)(?:\(.*\))?", text, re.DOTALL)
-    if written is None or not (written["module"] or written["name"][0].isupper()):
+    if written is None:
         return None
     way = written["module"] + written["name"]
     own = f"{home}.{way}"
-    return own if own in public_objects() else public_names().get(way)
+    if home != "lighttouch" and own in public_objects():
+        return own
+    plain = not written["module"] and not written["name"][0].isupper()  # may be an option, a word
+    return None if plain else public_names().get(way)
 
 
 def escape_bars(
