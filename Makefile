@@ -125,6 +125,7 @@ bench-rates: .venv/installed-test  ## Tables 2 and 3 of the paper, measured
 # LIGHTTOUCH_DOCS=quick shows slow gallery pieces and the code of pages without running them.
 docs: .venv/installed-docs  ## the documentation site, every example run: docs/_build/html/index.html
 	@$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+	@$(BIN)/python tools/check_site.py docs/_build/html
 	@test "$(LIGHTTOUCH_DOCS)" = quick || $(BIN)/python -m pytest tests/unit/test_docstrings.py \
 		tests/unit/test_estimator_docstrings.py tests/torch/test_docstrings.py
 	@echo "The site: docs/_build/html/index.html"

@@ -32,6 +32,7 @@ extensions = [
     "names",
     "families",
     "running_pages",
+    "breakable",
 ]
 exclude_patterns = ["_build", "README.md", "gallery/*", "Thumbs.db"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -48,6 +49,12 @@ autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+names_of_pages = {  # pages about one module: its names are links however they are written
+    "lattice": "lighttouch.lattice",
+    "theory": "lighttouch.theory",
+    "pytorch": "lighttouch.torch",
+    "coming_from_cooper": "lighttouch.torch",
+}
 run_pages = not QUICK
 pages_run_elsewhere = {
     "clusters": "by tests/unit/test_clusters_page.py, as a program: it starts processes",
@@ -87,6 +94,8 @@ html_theme = "furo"
 html_title = f"lighttouch {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["from_a_folder.js"]
+html_favicon = "_static/icon.svg"
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False

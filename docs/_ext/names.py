@@ -1,4 +1,9 @@
-"""The role of `single backticks` in docstrings: a link to a public name, and else code."""
+"""`Single backticks` around a public name link to its API page, in docstrings and on the pages.
+
+In docstrings any name is a link. On the Markdown pages, where words such as `check` are also
+commands and options, classes and what is written with `lt.` in front are, and on a page about one
+module all its names.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +24,7 @@ MODULES = (
     "lighttouch.report",
     "lighttouch.torch",
 )
+LINKS_NOWHERE = (nodes.title, nodes.reference, pending_xref)
 
 
 @cache
@@ -65,6 +71,35 @@ def name_role(
     return [link], []
 
 
+def link_names(app: Sphinx, doctree: nodes.document) -> None:
+    """Make links of the public names on a Markdown page, except in headings and other links."""
+    page = app.env.docname
+    if not app.env.doc2path(page).match("*.md"):
+        return
+    home = app.config.names_of_pages.get(page, "lighttouch")
+    for code in list(doctree.findall(nodes.literal)):
+        full = named_on_a_page(code.astext(), home)
+        if full is not None and not isinstance(code.parent, LINKS_NOWHERE):
+            link = pending_xref(
+                "", refdomain="py", reftype="obj", reftarget=full, refexplicit=True, refwarn=True
+            )
+            code.replace_self(link)
+            link += code
+
+
+def named_on_a_page(text: str, home: str) -> str | None:
+    """The full name of a public name, which may be called: `lt.Huber(threshold)`."""
+    written = re.fullmatch(r"(?P<module>(?:\w+\.)*)(?P<name>\w+)(?:\(.*\))?", text, re.DOTALL)
+    if written is None:
+        return None
+    way = written["module"] + written["name"]
+    own = f"{home}.{way}"
+    if home != "lighttouch" and own in public_objects():
+        return own
+    plain = not written["module"] and not written["name"][0].isupper()  # may be an option, a word
+    return None if plain else public_names().get(way)
+
+
 def escape_bars(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
@@ -78,5 +113,7 @@ def escape_bars(
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_role("name", name_role)
+    app.add_config_value("names_of_pages", {}, "env", dict)
+    app.connect("doctree-read", link_names)
     app.connect("autodoc-process-docstring", escape_bars, priority=900)  # after numpydoc
     return {"parallel_read_safe": True, "parallel_write_safe": True}

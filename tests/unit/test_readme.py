@@ -74,6 +74,13 @@ def test_prose_is_within_100_columns(name):
     assert not [line for line in lines if len(line) > 100 and not line.startswith(("|", "!["))]
 
 
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_no_line_of_a_sentence_becomes_a_list(name):
+    """Markdown takes "1) " at the beginning of a line for a list."""
+    text = (ROOT / name).read_text("utf-8")
+    assert not re.findall(r"^ *\d+\) .*", text, re.MULTILINE)
+
+
 def test_the_quick_start_keeps_its_rules(ran):
     names = ran("README.md")
     result, problem, model = names["result"], names["problem"], names["model"]

@@ -159,7 +159,7 @@ def is_text(values: NDArray[Any], name: str) -> bool:
     if values.dtype.kind in NOT_NUMBERS:
         raise DataError(
             f"column {name!r} holds {values.dtype} data, which is neither numbers nor "
-            "categories; turn it into numbers first"
+            "categories; turn it into numbers, or leave the column out"
         )
     if values.dtype.kind in "US":
         return True
