@@ -419,7 +419,7 @@ class _Run:
 
     def _time_for_projections(self) -> float:
         """A little more than is left: a projection just begun may end."""
-        return self.budget.left + min(COSTS.chunk_seconds, self.budget.seconds)
+        return self.budget.left + min(COSTS.overtime, self.budget.seconds)
 
     def _ending(self) -> Status | None:
         at_limit = self.state.iteration >= self.budget.iterations

@@ -133,11 +133,11 @@ class Settings:
 
     @property
     def seconds_to_train(self) -> float | None:
-        """A limit for `solve`, which may overrun it by `chunk_seconds` or by the limit itself,
-        whichever is less.
+        """A limit for `solve`, which may overrun it by `overtime` or by the limit itself, whichever
+        is less.
         """
         left = max(2.0 * COSTS.shortest, self.left)
-        return None if math.isinf(left) else left - min(SOLVING.chunk_seconds, left / 2.0)
+        return None if math.isinf(left) else left - min(SOLVING.overtime, left / 2.0)
 
     def limited(self, kept: float = 0.0) -> AbstractContextManager[None]:
         """What is begun in the block ends at the limit, less so many seconds kept for the rest."""
