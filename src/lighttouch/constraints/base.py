@@ -178,7 +178,7 @@ class RecordConstraints:
 
     def largest(self, w: Vector) -> float:
         """The largest g_j(w)."""
-        return self._largest(w)[0] if self._is_long else float(self.values(w).max())
+        return self._both_largest(w)[0] if self._is_long else float(self.values(w).max())
 
     def violation(self, w: Vector) -> float:
         """max(0, max_j g_j(w)), recomputed over all constraints, in the kernels' order of sums."""
@@ -187,7 +187,7 @@ class RecordConstraints:
     def largest_relative(self, w: Vector) -> float:
         """The largest g_j(w) in units of its row's scale."""
         if self._is_long:
-            return self._largest(w)[1]
+            return self._both_largest(w)[1]
         return float((self.values(w) / self.row_scales()).max())
 
     @property
@@ -195,7 +195,7 @@ class RecordConstraints:
         """Whether a pass over all constraints takes longer than finding a point among the last."""
         return self.cost * self.members > max(NOTED_PASS, NOTED_PER_PARAMETER * self.dimension)
 
-    def _largest(self, w: Vector) -> tuple[float, float]:
+    def _both_largest(self, w: Vector) -> tuple[float, float]:
         """The largest g_j(w), and the largest in units of its row's scale, from one pass."""
 
         def look() -> tuple[float, float]:

@@ -254,7 +254,7 @@ class LatticeClassifier(ClassScores, LatticeBase):
     ) -> LatticeClassifier:
         """One of the classes; those to come share what is left of the time limit."""
         limit = share_of_limit(self.time_limit, self.classes_.size - code)
-        copy = clone(self).set_params(checkpoint=None, time_limit=limit)
+        copy: LatticeClassifier = clone(self).set_params(checkpoint=None, time_limit=limit)
         on_the_clock(fitted)(copy, code).set_params(time_limit=self.time_limit)
         return copy
 
