@@ -135,6 +135,8 @@ class Recorder:
         self.every = None if every is None else positive_int(every, "record_every")
         self.history = History()
         self.bar = ProgressBar(progress, f"{type(solver).__name__} ")
+        self.known: Vector | None = None  # the best point of a row: one that was looked at
+        self._rank = (True, math.inf)
 
     def next_stop(self, iteration: int) -> int:
         """The next iteration at which a row may be due."""
@@ -175,6 +177,9 @@ class Recorder:
             "violation": self.problem.violation(state.w),
         }
         self.history.append(**row, loss_batch=sizes[0], push_batch=sizes[1], learn_batch=sizes[2])
+        rank = (row["violation"] > 0.0, row["objective"])
+        if self.problem.interpreted and (self.known is None or rank < self._rank):
+            self.known, self._rank = np.array(state.w), rank
         return row
 
     def show(self, share: float, iteration: int) -> None:

@@ -73,9 +73,14 @@ def seconds_left() -> float:
     return 0.0 if _asked.get()() else _until.get() - time.perf_counter()
 
 
+def out_of_time() -> bool:
+    """Whether the time is over."""
+    return seconds_left() <= 0.0
+
+
 def check_deadline() -> None:
     """Raise an OutOfTimeError once the time is over."""
-    if seconds_left() <= 0.0:
+    if out_of_time():
         raise OutOfTimeError(
             "what was begun, such as a projection onto the constraints, was not finished within "
             "the time limit; allow more time"

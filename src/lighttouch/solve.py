@@ -11,6 +11,7 @@ import importlib
 import logging
 import math
 import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -283,6 +284,7 @@ class _Run:
         self.direction: Vector | None = None  # along which the objective falls without end
         self.projects = True  # whether the answer will be projected
         self.unprojected = False  # a projection failed on the way
+        self.given_up = False  # the last point was not looked at: the time was over
         self.finite: tuple[Vector, Vector] = (np.zeros(0), np.zeros(0))  # last iterate, average
 
     def open(
@@ -419,9 +421,25 @@ class _Run:
 
     def _time_for_projections(self) -> float:
         """A little more than is left: a projection just begun may end."""
-        return self.budget.left + COSTS.overtime * self.budget.seconds + COSTS.chunk_seconds
+        return self.budget.left + min(COSTS.overtime, self.budget.seconds)
+
+    def _time_to_look(self) -> AbstractContextManager[None]:
+        """Functions in Python may take seconds for one pass over all of them: once the time is
+        over, or a signal has come, points that were not looked at yet are given up soon.
+        """
+        if not self.problem.interpreted:
+            return nullcontext()
+        seconds = max(0.0, self.budget.left) + COSTS.overtime
+        return within(min(seconds, COSTS.signal_grace) if self.interrupts.raised else seconds)
 
     def _ending(self) -> Status | None:
+        try:
+            with self._time_to_look():
+                return self._ending_by_now()
+        except OutOfTimeError:
+            return self._cut_short()
+
+    def _ending_by_now(self) -> Status | None:
         at_limit = self.state.iteration >= self.budget.iterations
         asked = False
         if at_limit or self.recorder.is_due(self.state):
@@ -457,6 +475,18 @@ class _Run:
         return True
 
     def answer(self, status: Status, project: bool) -> Answer:
+        known = self.recorder.known
+        if known is None:
+            return self._best_answer(status, project)
+        try:
+            with self._time_to_look():
+                return self._best_answer(status, project)
+        except OutOfTimeError:
+            self.given_up = True
+            how = "not projected: the time was over, and this is the best point that was looked at"
+            return unprojected(self.problem, known, how)
+
+    def _best_answer(self, status: Status, project: bool) -> Answer:
         finite = status not in (Status.DIVERGED, Status.UNBOUNDED)
         self.recorder.close(self.state, self.seconds, finite)
         if not finite:
@@ -483,6 +513,8 @@ class _Run:
     def result(self, status: Status, answer: Answer, project: bool) -> Result:
         if project and status not in (Status.DIVERGED, Status.UNBOUNDED) and answer.broken:
             status = Status.NOT_PROJECTED
+        elif self.given_up:
+            status = self._cut_short()
         last, average = self.finite
         bound = self._bound(answer)
         if status is Status.CONVERGED and answer.objective - bound > self._claim():

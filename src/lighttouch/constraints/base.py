@@ -19,6 +19,8 @@ from lighttouch.running import remembered
 from lighttouch.validation import finite_vector, positive_int
 
 LONG_PASS = 1e7  # entries of all constraints, from which values are remembered: 10 ms or more
+NOTED_PASS = 2e6  # entries from which the largest value is: 5 ms or more, and two numbers a point
+NOTED_PER_PARAMETER = 16  # entries per parameter, from which a pass outweighs hashing the point
 MOST_REMEMBERED = 1_000_000  # values of one point (8 MB)
 
 
@@ -176,7 +178,7 @@ class RecordConstraints:
 
     def largest(self, w: Vector) -> float:
         """The largest g_j(w)."""
-        return float(self.values(w).max())
+        return self._both_largest(w)[0] if self._is_long else float(self.values(w).max())
 
     def violation(self, w: Vector) -> float:
         """max(0, max_j g_j(w)), recomputed over all constraints, in the kernels' order of sums."""
@@ -184,7 +186,23 @@ class RecordConstraints:
 
     def largest_relative(self, w: Vector) -> float:
         """The largest g_j(w) in units of its row's scale."""
+        if self._is_long:
+            return self._both_largest(w)[1]
         return float((self.values(w) / self.row_scales()).max())
+
+    @property
+    def _is_long(self) -> bool:
+        """Whether a pass over all constraints takes longer than finding a point among the last."""
+        return self.cost * self.members > max(NOTED_PASS, NOTED_PER_PARAMETER * self.dimension)
+
+    def _both_largest(self, w: Vector) -> tuple[float, float]:
+        """The largest g_j(w), and the largest in units of its row's scale, from one pass."""
+
+        def look() -> tuple[float, float]:
+            values = self.values(w)
+            return float(values.max()), float((values / self.row_scales()).max())
+
+        return remembered(self, "largest", finite_vector(w, "w", self.dimension), look)
 
     def aggregated(self, size: int) -> Aggregated:
         """The maxima over consecutive groups of `size` constraints (Section 5.1): fewer, but more

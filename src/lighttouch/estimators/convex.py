@@ -21,6 +21,7 @@ from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_ex
 from lighttouch.estimators.rules.base import MonotonicCst
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import centre_and_scale
+from lighttouch.estimators.training import on_the_clock
 from lighttouch.kernels.numerics.planes import largest_plane
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.solvers import InteriorPoint
@@ -120,6 +121,7 @@ class ConvexRegressor(PointsRegressor):
         self.time_limit = time_limit
         self.checkpoint = checkpoint
 
+    @on_the_clock
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> ConvexRegressor:

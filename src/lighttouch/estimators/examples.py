@@ -16,7 +16,7 @@ from lighttouch.estimators import smoothing
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.outputs import ONE_SCORE, OneScore, Outputs, ScoreProblem
 from lighttouch.estimators.record import TrainingRecord
-from lighttouch.estimators.structure.limits import LIMITS
+from lighttouch.estimators.structure.limits import LIMITS, RECORD
 from lighttouch.estimators.structure.screening import Leftover
 from lighttouch.estimators.sums import SquaredSums
 from lighttouch.estimators.tables import Columns
@@ -97,8 +97,10 @@ class AnyExamples(ABC):
         """Columns without two different values."""
 
     @abstractmethod
-    def record(self, columns: Columns, scores: Callable[[Floats], Floats]) -> TrainingRecord:
-        """What a model keeps of the rows it was trained on."""
+    def record(
+        self, columns: Columns, scores: Callable[[Floats], Floats], most: int = RECORD.rows
+    ) -> TrainingRecord:
+        """What a model keeps of the rows it was trained on; distributions of about `most`."""
 
     def some(self, most: int, rng: np.random.Generator) -> Examples:
         """At most so many of them, drawn at random; the same ones where there are no more."""
@@ -347,8 +349,10 @@ class Examples(AnyExamples):
                 found.append(place)
         return found
 
-    def record(self, columns: Columns, scores: Callable[[Floats], Floats]) -> TrainingRecord:
-        return TrainingRecord.of(columns, self.table, self.y, scores)
+    def record(
+        self, columns: Columns, scores: Callable[[Floats], Floats], most: int = RECORD.rows
+    ) -> TrainingRecord:
+        return TrainingRecord.of(columns, self.table, self.y, scores, most)
 
     def searched(
         self, features: Any, row: LossRow | None, curvature: Floats | None = None

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from lighttouch.arrays import Floats
 from lighttouch.estimators.examples import AnyExamples
 from lighttouch.estimators.explaining import (
+    LATE_ROWS,
     SAMPLED_ROWS,
     Background,
     Band,
@@ -42,12 +43,14 @@ class Explained:
         """All trained parameters."""
         raise NotImplementedError
 
-    def _learn_importances(self, examples: AnyExamples) -> None:
-        """The effects' averages and sizes on (a part of) the training rows."""
-        chosen = np.arange(examples.table_size)
-        if chosen.size > SAMPLED_ROWS:
+    def _learn_importances(self, examples: AnyExamples, late: bool = False) -> None:
+        """The effects' averages and sizes on (a part of) the training rows; on fewer where the time
+        limit is over.
+        """
+        chosen, most = np.arange(examples.table_size), LATE_ROWS if late else SAMPLED_ROWS
+        if chosen.size > most:
             rng = np.random.default_rng(0)
-            chosen = np.sort(rng.choice(chosen.size, SAMPLED_ROWS, replace=False))
+            chosen = np.sort(rng.choice(chosen.size, most, replace=False))
         table, weights = examples.table_rows(chosen)
         weights = weights if weights.any() else np.ones(weights.size)
         weights = weights / weights.sum()

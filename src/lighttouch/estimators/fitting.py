@@ -14,7 +14,7 @@ from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.estimators import smoothing, structure
 from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.feasible_rounding import exactly_feasible
-from lighttouch.estimators.growing import LAST_SWEEPS, Growth, grow
+from lighttouch.estimators.growing import LAST_SWEEPS, Growth, first_curves, grow
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.moves import Moves, moves_of, no_moves
 from lighttouch.estimators.outputs import OneScore
@@ -34,8 +34,8 @@ from lighttouch.estimators.training import (
 )
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
-from lighttouch.result import Result
-from lighttouch.running import prepared
+from lighttouch.result import Result, Status
+from lighttouch.running import OutOfTimeError, Stopwatch, check_deadline, prepared
 from lighttouch.solvers import QuadraticSteps
 from lighttouch.solvers.quadratic_steps import SQUARES
 
@@ -85,29 +85,67 @@ def fit(
         smoothing.read_strengths(wanted),
         COSTS.largest_gram,
         settings.rng,
-        over=lambda: settings.over,
     )
-    if earlier is None:
-        grow(growth)
-        model = growth.model(examples, structure.room_for(examples.count))
-        smoothed = growth.fit(model, examples, LAST_SWEEPS, last=True)
-        if loss_of(settings.loss).name == "quantile" and growth.given is None:
-            smoothed = _smooth_enough_for_spread(growth, model, examples, smoothed)
-    else:
-        model = earlier.model
-        start = (earlier.w - _lift(earlier.w.size, model, examples)) / examples.scale
-        growth.begin_with(model, start)
-        smoothed = replace(growth.fit(model, examples, LAST_SWEEPS), w=start, terms=None)
+    model, smoothed = (
+        _found(growth, examples, settings)
+        if earlier is None
+        else _from_earlier(growth, earlier, examples, settings)
+    )
     rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
         canonical(model) if canonical else []
     )
     cut_short = settings.ending_so_far  # then training converges on what was found until then
-    moves = moves_of(model, plan.ruled, plan.categorical)
+    if growth.cut_short and cut_short is None:
+        cut_short = Status.TIME_LIMIT
+    none = no_moves(model.dimension)
+    moves = none if settings.over else moves_of(model, plan.ruled, plan.categorical)
     fitted = _fit_under_rules(model, rules, moves, examples, growth.examples, settings, smoothed)
     if cut_short is not None:
         fitted = replace(fitted, result=replace(fitted.result, status=cut_short))
     given = growth.given
     return fitted if given is None else replace(fitted, smoothing=given)
+
+
+def _found(
+    growth: Growth, examples: AnyExamples, settings: Settings
+) -> tuple[AdditiveModel, Smoothed]:
+    """The model that the examples ask for, as far as there is time to look for it, and its fit
+    without rules.
+    """
+    with settings.limited():
+        clock = Stopwatch()
+        curves = first_curves(growth)
+        rest = COSTS.rest * clock.seconds * examples.size / max(1, growth.examples.size)
+    try:
+        with settings.limited(kept=rest):
+            grow(growth, curves)
+            check_deadline()
+            model = growth.model(examples, structure.room_for(examples.count))
+            smoothed = growth.fit(model, examples, LAST_SWEEPS, last=True)
+            if loss_of(settings.loss).name == "quantile" and growth.given is None:
+                smoothed = _smooth_enough_for_spread(growth, model, examples, smoothed)
+    except OutOfTimeError:
+        growth.cut_short = True
+        model = growth.search_model()
+        smoothed = growth.unfitted(model)
+    return model, smoothed
+
+
+def _from_earlier(
+    growth: Growth, earlier: Earlier, examples: AnyExamples, settings: Settings
+) -> tuple[AdditiveModel, Smoothed]:
+    """The terms and the parameters of an earlier model, smoothed as these examples ask."""
+    model = earlier.model
+    start = (earlier.w - _lift(earlier.w.size, model, examples)) / examples.scale
+    growth.begin_with(model, start)
+    try:
+        with settings.limited():
+            check_deadline()
+            smoothed = growth.fit(model, examples, LAST_SWEEPS)
+    except OutOfTimeError:
+        growth.cut_short = True
+        smoothed = growth.unfitted(model)
+    return model, replace(smoothed, w=start, terms=None)
 
 
 def _smooth_enough_for_spread(

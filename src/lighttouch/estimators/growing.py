@@ -4,7 +4,7 @@ something over, each time fitted together with all others (forward selection; Fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,6 +22,7 @@ from lighttouch.estimators.structure.screening import Leftover
 from lighttouch.estimators.term_features import TermStore
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.projections import project
+from lighttouch.running import OutOfTimeError, out_of_time
 
 Floats = NDArray[np.float64]
 Subset = tuple[int, ...]
@@ -49,12 +50,17 @@ class Growth:
     """The last fit of every term, by its columns."""
     held: dict[Subset, float] = field(default_factory=dict)
     """Degrees of freedom of every lattice in the last fit of the search."""
-    over: Callable[[], bool] = lambda: False
-    """Whether time is up, or the user has interrupted."""
+    cut_short: bool = False
+    """Whether something was left out because the time was over."""
     lattices: dict[Subset, Term] = field(default_factory=dict)
     """Of the search: each keeps its size, so that what is known about it stays known."""
     curvature: Floats | None = None
     """Weights of the last Gram matrix of the search."""
+
+    def over(self) -> bool:
+        """Whether time is up, or the user has interrupted; what is then left out is noted."""
+        self.cut_short = self.cut_short or out_of_time()
+        return self.cut_short
 
     @cached_property
     def screen(self) -> Screen:
@@ -103,7 +109,7 @@ class Growth:
             found = self._smoothed(model, problem, share, sweeps, last)
             logistic = self.row is not None and self.row.name == "logistic"
             if last and self.given is None and logistic and not self.over():
-                found = smoothing.loosened(problem, found, LOOSER_SWEEPS)
+                found = smoothing.loosened(problem, found, LOOSER_SWEEPS, self.over)
             found = found.scaled(share)
         self.strengths |= found.roughness.known(found.strengths)
         self.begin_with(model, found.w)
@@ -124,8 +130,15 @@ class Growth:
         begin = roughness.begin(self.strengths) if given is None else given
         start = self._start(model)
         return smoothing.smooth(
-            problem, roughness, begin / share, start, sweeps, given is None, last
+            problem, roughness, begin / share, start, sweeps, given is None, last, self.over
         )
+
+    def unfitted(self, model: AdditiveModel) -> Smoothed:
+        """What is known of a model without another fit: the last fit of each of its terms."""
+        roughness = smoothing.roughness_of(model, self.plan.categorical, self.examples.count)
+        given = None if self.given is None else roughness.uniform(self.given)
+        strengths = roughness.begin(self.strengths) if given is None else given
+        return Smoothed(self._start(model), roughness, strengths)
 
     def _fit_large(
         self, model: AdditiveModel, examples: AnyExamples, roughness: smoothing.Roughness
@@ -196,9 +209,9 @@ def _ordered(curve: Floats, pairs: Sequence[tuple[int, int]]) -> Floats:
     return np.asarray(project(curve, LinearConstraints(A.tocsr(), np.zeros(len(pairs)))).w)
 
 
-def grow(growth: Growth) -> None:
-    """Curves as fine as the data ask, then lattices."""
-    fitted = _grow_curves(growth)
+def grow(growth: Growth, fitted: Smoothed) -> None:
+    """Curves as fine as the data ask, then lattices, from the first fit of curves."""
+    fitted = _finer_curves(growth, fitted)
     plan = growth.plan
     growth.chosen = dict.fromkeys(structure.named_subsets(plan, growth.rng), 0.0)
     limit = structure.most_subsets(plan)
@@ -213,23 +226,38 @@ def grow(growth: Growth) -> None:
             more = _worth_adding(growth, model, fitted, size, limit, counted)
             if not more or growth.over():
                 break
-            growth.chosen |= more
-            model = growth.search_model()
-            fitted = growth.search(model, ROUND_SWEEPS)
+            before, growth.chosen = growth.chosen, growth.chosen | more
+            try:
+                model = growth.search_model()
+                fitted = growth.search(model, ROUND_SWEEPS)
+            except OutOfTimeError:
+                growth.cut_short, growth.chosen = True, before
+                return
     _drop_smoothed_away(growth, model, fitted)
 
 
-def _grow_curves(growth: Growth) -> Smoothed:
-    plan, examples = growth.plan, growth.examples
-    table, weights = examples.table, examples.table_weights
-    wanted = [plan.keypoints or LIMITS.keypoints] * len(plan.columns)
-    growth.own = structure.calibrators(plan, table, weights, wanted)
-    model = AdditiveModel(growth.own)
-    fitted = growth.search(model, CURVE_SWEEPS)
+def first_curves(growth: Growth) -> Smoothed:
+    """A curve for every column: what every model has, however little time there is."""
+    growth.own = _curves(growth, _first_keypoints(growth))
+    return growth.search(AdditiveModel(growth.own), CURVE_SWEEPS)
+
+
+def _first_keypoints(growth: Growth) -> list[int]:
+    plan = growth.plan
+    return [plan.keypoints or LIMITS.keypoints] * len(plan.columns)
+
+
+def _curves(growth: Growth, keypoints: list[int]) -> list[Term]:
+    examples = growth.examples
+    return structure.calibrators(growth.plan, examples.table, examples.table_weights, keypoints)
+
+
+def _finer_curves(growth: Growth, fitted: Smoothed) -> Smoothed:
+    plan, examples, wanted = growth.plan, growth.examples, _first_keypoints(growth)
     fine = int(min(LIMITS.fine_keypoints, examples.count / LIMITS.rows_per_keypoint))
     if plan.keypoints is not None or fine <= LIMITS.keypoints or growth.over():
         return fitted
-    left = growth.leftover(model, fitted.w)
+    left = growth.leftover(AdditiveModel(growth.own), fitted.w)
     gains = growth.screen.curve_gains(fine, left, LIMITS.keypoints)
     finer = [
         fine if gain.significance > 1.0 else count
@@ -237,7 +265,7 @@ def _grow_curves(growth: Growth) -> Smoothed:
     ]
     if finer == wanted:
         return fitted
-    growth.own = structure.calibrators(plan, table, weights, finer)
+    growth.own = _curves(growth, finer)
     return growth.search(AdditiveModel(growth.own), ROUND_SWEEPS)
 
 
@@ -257,7 +285,7 @@ def _worth_adding(
         return {}
     candidates = structure.candidates(growth.plan, size, growth.chosen)
     left = growth.leftover(model, fitted.w)
-    gains = growth.screen.gains(candidates, LIMITS.grids[min(size, 4)], left)
+    gains = growth.screen.gains(candidates, LIMITS.grids[min(size, 4)], left, growth.over)
     ranked = sorted(gains.items(), key=lambda each: (-each[1].worth, each[0]))
     if counted:
         return {subset: max(gain.worth, 1.0) for subset, gain in ranked[:room]}

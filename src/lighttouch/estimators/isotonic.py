@@ -20,6 +20,7 @@ from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_ex
 from lighttouch.estimators.rules.base import MonotonicCst
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import centre_and_scale
+from lighttouch.estimators.training import on_the_clock
 from lighttouch.kernels.orders.points import covers, largest_below, smallest_above
 from lighttouch.losses import given_as
 from lighttouch.objectives import EmpiricalRisk
@@ -117,6 +118,7 @@ class MonotoneRegressor(PointsRegressor):
         self.time_limit = time_limit
         self.checkpoint = checkpoint
 
+    @on_the_clock
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> MonotoneRegressor:

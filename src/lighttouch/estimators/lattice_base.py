@@ -41,7 +41,7 @@ from lighttouch.estimators.saving import (
 )
 from lighttouch.estimators.streaming.fitting import FitsFiles
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.structure.limits import LIMITS
+from lighttouch.estimators.structure.limits import LIMITS, RECORD
 from lighttouch.estimators.tables import (
     Columns,
     as_table,
@@ -130,9 +130,11 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
             with one_blas_thread():  # the same bits for any number of threads
                 fitted = fit(plan, examples, settings, self.smoothing, canonical, earlier)
             self._keep(plan, fitted, canonical, examples.outputs)
-            self._learn_importances(examples)
+            self._learn_importances(examples, settings.over)
             LOG.info("%s: %s; %s", type(self).__name__, self.status_, self.constraint_report_)
-            self.training_record_ = examples.record(plan.columns, self.recorded_scores)
+            self.training_record_ = examples.record(
+                plan.columns, self.recorded_scores, RECORD.rows_for(settings.over)
+            )
             warn_about(self.status_)
             if self.checkpoint is not None and file is not None and has_ended(self.status_):
                 file.remove()

@@ -53,6 +53,7 @@ from lighttouch.estimators.saving import columns_from, columns_state, report_fro
 from lighttouch.estimators.streaming.making import Codes, OneClass, OrderedLabels
 from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.structure import Plan
+from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import (
     pair_of_tables,
@@ -62,7 +63,7 @@ from lighttouch.estimators.targets import (
     refuse_few_classes,
     same_length,
 )
-from lighttouch.estimators.training import has_ended
+from lighttouch.estimators.training import has_ended, on_the_clock, share_of_limit
 from lighttouch.kernels.verbs.losses import LossRow
 
 
@@ -168,6 +169,7 @@ class LatticeClassifier(ClassScores, LatticeBase):
         self.warm_start = warm_start
         self.checkpoint = checkpoint
 
+    @on_the_clock
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> LatticeClassifier:
@@ -239,13 +241,22 @@ class LatticeClassifier(ClassScores, LatticeBase):
         refuse_rules(self, rules, count)
         self.columns_ = plan.columns
         with checkpointing(self.checkpoint) as file:
-            copies = [clone(self).set_params(checkpoint=None) for _ in range(count)]
-            self.estimators_ = [fitted(copy, code) for code, copy in enumerate(copies)]
+            self.estimators_ = [self._fit_one(fitted, code) for code in range(count)]
         self.constraint_report_, self.status_, self.n_iter_ = together(self.estimators_)
         self.importances_ = mean_importances(self.estimators_)
-        self.training_record_ = examples.record(plan.columns, self.recorded_scores)
+        recorded = RECORD.rows_for(not has_ended(self.status_))
+        self.training_record_ = examples.record(plan.columns, self.recorded_scores, recorded)
         if self.checkpoint is not None and file is not None and has_ended(self.status_):
             file.remove()
+
+    def _fit_one(
+        self, fitted: Callable[[LatticeClassifier, int], LatticeClassifier], code: int
+    ) -> LatticeClassifier:
+        """One of the classes; those to come share what is left of the time limit."""
+        limit = share_of_limit(self.time_limit, self.classes_.size - code)
+        copy: LatticeClassifier = clone(self).set_params(checkpoint=None, time_limit=limit)
+        on_the_clock(fitted)(copy, code).set_params(time_limit=self.time_limit)
+        return copy
 
     def _take_order(self) -> Indices:
         """Put ordered classes into the order that is asked for; where each sorted one is then."""

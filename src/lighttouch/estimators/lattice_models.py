@@ -55,6 +55,7 @@ from lighttouch.estimators.targets import (
     same_length,
     summed_centre_and_scale,
 )
+from lighttouch.estimators.training import on_the_clock, share_of_limit
 from lighttouch.objectives import Huber, Quantile, Tweedie
 
 
@@ -161,6 +162,7 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         self.warm_start = warm_start
         self.checkpoint = checkpoint
 
+    @on_the_clock
     def fit(
         self,
         X: Table,
@@ -232,7 +234,7 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
             loss="absolute",
             lattices=0,
             categorical_features=kinds or None,
-            time_limit=self.time_limit,
+            time_limit=share_of_limit(self.time_limit, 2),
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -55,6 +55,7 @@ from lighttouch.estimators.targets import (
     signs_of,
     summed_centre_and_scale,
 )
+from lighttouch.estimators.training import on_the_clock, share_of_limit
 from lighttouch.objectives import Quantile
 
 
@@ -126,6 +127,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
         self.time_limit = time_limit
         self.checkpoint = checkpoint
 
+    @on_the_clock
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> ConstrainedLinearRegressor:
@@ -183,6 +185,7 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
             return centre_and_scale(targets, weights)
         return robust.centre, robust.unit
 
+    @on_the_clock
     def partial_fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> ConstrainedLinearRegressor:
@@ -240,7 +243,8 @@ class ConstrainedLinearRegressor(RegressorMixin, LinearBase):  # type: ignore[mi
     def _first_fit(
         self, table: Any, targets: Floats, weights: Floats
     ) -> ConstrainedLinearRegressor:
-        first = ConstrainedLinearRegressor(loss="absolute", time_limit=self.time_limit)
+        limit = share_of_limit(self.time_limit, 2)
+        first = ConstrainedLinearRegressor(loss="absolute", time_limit=limit)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return first.fit(table, targets, weights)
@@ -350,6 +354,7 @@ class ConstrainedLinearClassifier(BinaryScores, LinearBase):
         self.time_limit = time_limit
         self.checkpoint = checkpoint
 
+    @on_the_clock
     def fit(
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> ConstrainedLinearClassifier:
@@ -394,6 +399,7 @@ class ConstrainedLinearClassifier(BinaryScores, LinearBase):
         )
         return self
 
+    @on_the_clock
     def partial_fit(
         self,
         X: Table,

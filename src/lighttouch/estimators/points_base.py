@@ -21,14 +21,13 @@ from lighttouch.estimators.rules.reading import monotone_label
 from lighttouch.estimators.saving import SavedEstimator
 from lighttouch.estimators.tables import Column, Columns, Table
 from lighttouch.estimators.targets import read_weights
-from lighttouch.estimators.training import ending, has_ended, warn_about
+from lighttouch.estimators.training import ending, has_ended, share_of_limit, warn_about
 from lighttouch.interfaces import AnySolver
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
 from lighttouch.result import Result
 from lighttouch.running import Interrupts, one_blas_thread
 from lighttouch.solve import Progress, solve
-from lighttouch.validation import positive
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
     def _solved(
         self, objective: EmpiricalRisk, rules: Any, solver: AnySolver, start: Floats
     ) -> Result:
-        limit = None if self.time_limit is None else positive(self.time_limit, "time_limit")
+        limit = share_of_limit(self.time_limit, 1)
         with (
             Interrupts(deliver=True) as interrupts,
             one_blas_thread(),

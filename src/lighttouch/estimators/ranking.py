@@ -40,6 +40,7 @@ from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import read_targets, read_weights, same_length
+from lighttouch.estimators.training import on_the_clock
 from lighttouch.validation import one_of
 
 
@@ -134,6 +135,7 @@ class LatticeRanker(LatticeBase):
         self.warm_start = warm_start
         self.checkpoint = checkpoint
 
+    @on_the_clock
     def fit(
         self,
         X: Table,
@@ -189,6 +191,7 @@ class LatticeRanker(LatticeBase):
         self._train_on(plan, pair_examples(table, pairs, total))
         return self
 
+    @on_the_clock
     def fit_pairs(
         self, better: Table, worse: Table, sample_weight: ArrayLike | None = None
     ) -> LatticeRanker:

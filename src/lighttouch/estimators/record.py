@@ -136,11 +136,18 @@ class TrainingRecord:
 
     @classmethod
     def of(
-        cls, columns: Columns, table: Any, y: Any, score: Callable[[Floats], Floats]
+        cls,
+        columns: Columns,
+        table: Any,
+        y: Any,
+        score: Callable[[Floats], Floats],
+        most: int = RECORD.rows,
     ) -> TrainingRecord:
-        """The record of a table of plain numbers, dense or sparse; `score` gives the scores."""
+        """The record of a table of plain numbers, dense or sparse; `score` gives the scores, and
+        distributions are taken from about `most` rows.
+        """
         rows, count = table.shape
-        some = dense(table[evenly(rows)]) if count <= RECORD.columns else None
+        some = dense(table[evenly(rows, most)]) if count <= RECORD.columns else None
         record = cls.of_some(columns, rows, some, fingerprint([columns.names, table, y]), score)
         return replace(record, columns=_with_ranges(record.columns, table))
 
@@ -185,9 +192,9 @@ class TrainingRecord:
         )
 
 
-def evenly(rows: int) -> slice:
-    """The rows that distributions are taken from."""
-    return slice(None, None, max(1, rows // RECORD.rows))
+def evenly(rows: int, most: int = RECORD.rows) -> slice:
+    """The rows that distributions are taken from: `most` and less than twice as many."""
+    return slice(None, None, max(1, rows // most))
 
 
 class Tally:

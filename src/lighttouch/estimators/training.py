@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import sys
-import time
 import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +23,12 @@ from lighttouch.losses import Loss
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.result import Result, Status
-from lighttouch.running import Interrupts
+from lighttouch.running import Interrupts, Stopwatch, within
 from lighttouch.solve import Progress, solve
 from lighttouch.solvers import Automatic, QuadraticSteps
-from lighttouch.solvers.quadratic_steps import largest_block
+from lighttouch.solvers.costs import COSTS as SOLVING
+from lighttouch.solvers.quadratic_steps import feasible, largest_block
+from lighttouch.validation import positive
 
 Floats = NDArray[np.float64]
 Risk = EmpiricalRisk | ShardedRisk
@@ -54,6 +60,14 @@ class TrainingCosts:
     """Quadratic models until a loss with kinks has."""
     advantage: float = 2.0
     """How many times faster sampling must be: its answer is less exact, and not proven."""
+    rest: float = 2.0
+    """Times the seconds of the first fit of curves that are kept, of a time limit, for what follows
+    the search for terms (smoothing, training and record of 20,000 rows of 10 columns, of which
+    10,000 are searched: 0.06 s and 0.25 s). At most `most_rest` of the limit."""
+    most_rest: float = 0.5
+    """Share of a time limit that is kept for it at most. Budget."""
+    shortest: float = 1e-3
+    """Seconds that are always left, so that a model comes out. Budget."""
 
 
 COSTS = TrainingCosts()
@@ -67,6 +81,37 @@ ENDINGS = {
 NORMAL = ("converged", "stalled")  # endings within the tolerance, proven or not
 
 
+_clock_of_fit: ContextVar[Stopwatch | None] = ContextVar("clock_of_fit", default=None)
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def on_the_clock(fit: Fit) -> Fit:
+    """The time limit of a fit counts from its first line, reading the table included; a fit inside
+    another has a clock of its own.
+    """
+
+    @functools.wraps(fit)
+    def timed(*arguments: Any, **named: Any) -> Any:
+        before = _clock_of_fit.set(Stopwatch())
+        try:
+            return fit(*arguments, **named)
+        finally:
+            _clock_of_fit.reset(before)
+
+    return timed  # type: ignore[return-value]
+
+
+def share_of_limit(limit: Any, parts: int) -> float | None:
+    """The limit of a fit inside the one that runs now, which is the first of so many to come: what
+    is left is divided evenly.
+    """
+    if limit is None:
+        return None
+    clock = _clock_of_fit.get()
+    used = 0.0 if clock is None else clock.seconds
+    return max(COSTS.shortest, (positive(limit, "time_limit") - used) / parts)
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to train."""
@@ -78,14 +123,27 @@ class Settings:
     rng: np.random.Generator
     interrupts: Interrupts
     verbose: bool = False
-    began: float = field(default_factory=time.perf_counter)
+    clock: Stopwatch = field(default_factory=lambda: _clock_of_fit.get() or Stopwatch())
+    """One clock for the whole fit."""
 
     @property
-    def seconds_left(self) -> float | None:
-        """One clock for the whole fit; a little time is always left, so that a model comes out."""
-        if self.time_limit is None:
-            return None
-        return max(1e-3, self.time_limit - (time.perf_counter() - self.began))
+    def left(self) -> float:
+        """Seconds until the limit; below 0 once the time is over, infinite without a limit."""
+        return math.inf if self.time_limit is None else self.time_limit - self.clock.seconds
+
+    @property
+    def seconds_to_train(self) -> float | None:
+        """A limit for `solve`, which may overrun it by `overtime` or by the limit itself, whichever
+        is less.
+        """
+        left = max(2.0 * COSTS.shortest, self.left)
+        return None if math.isinf(left) else left - min(SOLVING.overtime, left / 2.0)
+
+    def limited(self, kept: float = 0.0) -> AbstractContextManager[None]:
+        """What is begun in the block ends at the limit, less so many seconds kept for the rest."""
+        if self.time_limit is not None:
+            kept = min(kept, COSTS.most_rest * self.time_limit)
+        return within(self.left - kept, lambda: self.interrupts.raised)
 
     @property
     def over(self) -> bool:
@@ -96,8 +154,7 @@ class Settings:
         """Why the whole fit must end now; None where it need not."""
         if self.interrupts.raised:
             return Status.INTERRUPTED
-        late = self.time_limit is not None and (time.perf_counter() - self.began >= self.time_limit)
-        return Status.TIME_LIMIT if late else None
+        return Status.TIME_LIMIT if self.left <= 0.0 else None
 
 
 def train(
@@ -131,7 +188,7 @@ def _solved(
     def interrupted(progress: Progress) -> bool:
         return settings.interrupts.raised
 
-    nothing = np.zeros(start.size)
+    given, nothing = start, np.zeros(start.size)
     one_model = quadratic and loss_row_of(objective).name == "squared"
     if (
         one_model
@@ -140,11 +197,12 @@ def _solved(
     ):
         start = nothing  # its minimum does not depend on the start, and this one is feasible
     whole: Any = objective
-    return solve(
-        Problem(whole, rules),
+    problem = Problem(whole, rules)
+    result = solve(
+        problem,
         solver,
         iterations=settings.max_iter if quadratic else None,
-        time_limit=settings.seconds_left,
+        time_limit=settings.seconds_to_train,
         start=start,
         seed=int(settings.rng.integers(2**31)),
         callback=interrupted,
@@ -152,6 +210,17 @@ def _solved(
         record_every=1 if quadratic else None,
         project=not quadratic,
     )
+    unbegun = result.iterations == 0 and ending(result) not in NORMAL
+    return _from_start(problem, given, result) if unbegun and given is not start else result
+
+
+def _from_start(problem: Problem, start: Floats, result: Result) -> Result:
+    """Where the time was over before the first step: the point that was given, made feasible, if it
+    is better.
+    """
+    w = feasible(problem, start)
+    value = problem.objective.value(w)
+    return replace(result, w=w, objective=value) if value < result.objective else result
 
 
 def solver_for(objective: Risk, tolerance: float) -> AnySolver:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,10 +27,17 @@ class QuadraticMinimum:
 
 
 def quadratic_minimum(
-    H: Floats, c: Vector, A: Matrix, b: Vector, start: Vector, tolerance: float
+    H: Floats,
+    c: Vector,
+    A: Matrix,
+    b: Vector,
+    start: Vector,
+    tolerance: float,
+    before_step: Callable[[], None] = lambda: None,
 ) -> QuadraticMinimum | None:
     """The minimum of w'Hw / 2 - c.w where A w <= b, from the unconstrained one; None where the
-    steps do not get there, as where rows leave no room between them.
+    steps do not get there, as where rows leave no room between them. What `before_step` raises ends
+    it.
     """
     program = with_rows(quadratic_program(H, -c), (A,), b, np.zeros(b.size, dtype=bool))
     inner, units = scaled(program, COSTS.scaling_sweeps)
@@ -41,6 +49,7 @@ def quadratic_minimum(
     product = COSTS.free_gap * size_of(start) * units.objective / max(1, b.size)
     at = point_near(system, units.inner(start), product)
     for _ in range(COSTS.steps):
+        before_step()
         try:
             at = step(system, at, falling_lift(at))
         except RuntimeError:  # singular

@@ -36,8 +36,13 @@ class SolverCosts:
     """Of the run's counted work that rows of the history may take. Promise of `solve`."""
     free_record: float = 1e5
     """Operations of a row that nobody notices (about 0.1 ms). Budget."""
-    overtime: float = 0.1
-    """Of the time limit that a projection just begun may still take. Budget."""
+    overtime: float = 0.05
+    """Seconds beyond the time limit that a projection just begun may still take, and not more than
+    the limit itself. Budget: looks at the clock are up to 0.1 s apart, and the answer is checked
+    afterwards."""
+    signal_grace: float = 0.5
+    """Seconds after a signal in which functions in Python may still be called, so that the last
+    point can be looked at. Budget: a run ends within 1 s of a signal."""
     final_projection_share: float = 0.2
     """Of the time limit that is kept for the projection of an answer that needs one; where only a
     projection finds a feasible point, as much again beyond it. Budget."""

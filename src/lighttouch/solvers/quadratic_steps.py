@@ -41,7 +41,7 @@ from lighttouch.projections.splitting import (
     whole_set_splitting,
 )
 from lighttouch.result import Status
-from lighttouch.running import one_blas_thread, prepared, seconds_left
+from lighttouch.running import check_deadline, one_blas_thread, out_of_time, prepared
 from lighttouch.solvers.base import BaseSolver
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.fenchel import fenchel_bound
@@ -161,6 +161,7 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
                     return
 
     def _step(self, problem: Problem, state: QuadraticState) -> None:
+        check_deadline()
         before, whole = state.w, problem.objective
         if isinstance(whole, ShardedRisk):
             model = shard_model(whole, before, state.width)
@@ -283,6 +284,7 @@ def minimum_under_rules(
     problem: Problem, model: QuadraticModel, state: QuadraticState, tolerance: float
 ) -> Vector:
     """The model's minimum over the feasible set."""
+    check_deadline()  # making the model was a pass over all examples
     if model.matrix is not None:
         free = free_minimum(model.matrix, model.c)
         if is_feasible(problem, free):
@@ -320,7 +322,7 @@ def _by_interior(
     if not np.isfinite(free).all():
         return None
     A = sparse.csr_matrix(rows.A)
-    found = quadratic_minimum(matrix, model.c, A, rows.b, free, tolerance**2)
+    found = quadratic_minimum(matrix, model.c, A, rows.b, free, tolerance**2, check_deadline)
     if found is None:
         return None
     at = state.splitting
@@ -339,7 +341,7 @@ def _alternated(
     only = _risk(problem).loss_row.name == "squared"
     most = COSTS.model_inner_steps if only else COSTS.model_inner_steps_of_many
     before = at.steps
-    splitting.minimise(model, at, tolerance, most, lambda: seconds_left() <= 0.0)
+    splitting.minimise(model, at, tolerance, most, out_of_time)
     at.warm = (None,) * len(at.warm)  # a state is arrays and numbers; one cold start per model
     state.counters[CHECKS] += problem.constraints.members * (at.steps - before)
     return splitting.ordered(at)

@@ -16,6 +16,7 @@ from lighttouch.arrays import Floats
 from lighttouch.estimators.smoothing.costs import COSTS, FIRST_CHOICE, PULL, STRENGTHS
 from lighttouch.estimators.smoothing.penalties import Pair, Roughness
 from lighttouch.projections.splitting import conjugate_gradients
+from lighttouch.running import check_deadline
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class SampledErrors:
         smoothing, back = D / math.sqrt(self.share), D.T.tocsr() / math.sqrt(self.share)
 
         def apply(w: Floats) -> Floats:
+            check_deadline()
             return np.asarray(transposed @ (self.weights * (X @ w)) + back @ (smoothing @ w))
 
         squares = np.asarray(X.multiply(X).T @ self.weights).ravel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -20,9 +21,15 @@ def determined(residual: Floats, weights: Floats) -> bool:
     return float(weights @ np.square(residual)) <= COSTS.determined
 
 
-def loosened(examples: Examples, smoothed: Smoothed, sweeps: int) -> Smoothed:
+def loosened(
+    examples: Examples,
+    smoothed: Smoothed,
+    sweeps: int,
+    over: Callable[[], bool] = lambda: False,
+) -> Smoothed:
     """Smoothed less where labels are determined by the columns: a marginal likelihood that takes
-    them for drawn at random keeps the log-odds too small. By how much is cross-validated.
+    them for drawn at random keeps the log-odds too small. By how much is cross-validated; not
+    at all where the time is `over` before the end.
     """
     if not determined(*examples.residual(smoothed.w)):
         return smoothed
@@ -33,12 +40,15 @@ def loosened(examples: Examples, smoothed: Smoothed, sweeps: int) -> Smoothed:
         return sum(
             _held_out(examples, smoothed, strengths, np.setdiff1d(rows, part), part, sweeps)
             for part in parts
+            if not over()
         )
 
     best, least = smoothed.strengths, error(smoothed.strengths)
     for strength in COSTS.looser:
         tried = smoothed.roughness.uniform((strength, strength))
         found = error(tried)
+        if over():
+            return smoothed
         if found >= least:
             break
         best, least = tried, found

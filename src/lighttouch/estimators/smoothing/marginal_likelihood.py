@@ -7,6 +7,7 @@ would is smoothed away, one that the data determine is left alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,15 +51,18 @@ def smooth(
     sweeps: int,
     choose: bool = True,
     last: bool = True,
+    over: Callable[[], bool] = lambda: False,
 ) -> Smoothed:
     """Newton steps without rules, each followed by a step of the strengths, where they are chosen;
-    with `last` one more with the last strengths.
+    with `last` one more with the last strengths. Once the time is `over`, it ends after a step.
     """
     w, strengths = start, strengths.copy()
     freedom, held = 0.0, None
     if choose and w.size > COSTS.crowded * examples.count:
         strengths = _stiffened(examples, roughness, strengths, w)
-    for _ in range(sweeps):
+    for sweep in range(sweeps):
+        if sweep and over():
+            break
         H, c = examples.quadratic(w)
         H = H.copy()
         roughness.add_to(H, strengths)
@@ -78,13 +82,19 @@ def smooth(
             (wanted / strengths) ** COSTS.boldness, 1.0 / COSTS.largest_change, COSTS.largest_change
         )
         strengths = np.clip(strengths * change, COSTS.least_strength, COSTS.most_strength)
-    if last and (choose or examples.row is not None):
-        w = _settled(examples, roughness, strengths, w)
+    if last and (choose or examples.row is not None) and not over():
+        w = _settled(examples, roughness, strengths, w, over)
     squares = examples.quadratic(w)[0] if examples.row is None and last else None
     return Smoothed(w, roughness, strengths, freedom, held, squares)
 
 
-def _settled(examples: Examples, roughness: Roughness, strengths: Floats, w: Floats) -> Floats:
+def _settled(
+    examples: Examples,
+    roughness: Roughness,
+    strengths: Floats,
+    w: Floats,
+    over: Callable[[], bool],
+) -> Floats:
     """The minimum without rules, by Newton's steps with a matrix that is formed and factored anew
     only where the curvature has changed; it is nearer to the minimum under rules than any of the
     sweeps was, and steps under rules are dear.
@@ -100,7 +110,7 @@ def _settled(examples: Examples, roughness: Roughness, strengths: Floats, w: Flo
         proposed = scipy.linalg.cho_solve(factor, c, check_finite=False)
         w = _accepted(examples, roughness, strengths, before, proposed)
         change = float(np.abs(w - before).max(initial=0.0))
-        if change <= COSTS.settled * float(np.abs(w).max(initial=0.0)):
+        if change <= COSTS.settled * float(np.abs(w).max(initial=0.0)) or over():
             break
     return w
 

@@ -52,12 +52,25 @@ class Roughness:
     pull: Floats
 
     def rows(self, strengths: Floats) -> Any:
-        """D: the penalty is ||D w||^2 / 2, and PULL / 2 ||w||^2 besides."""
-        parts = [
-            _wide(math.sqrt(strength) * each.rows, each.start, self.dimension)
-            for each, strength in zip(self.penalties, strengths, strict=True)
-        ]
-        return sparse.vstack([*parts, sparse.diags(np.sqrt(self.pull - PULL))], format="csr")
+        """D: the penalty is ||D w||^2 / 2, and PULL / 2 ||w||^2 besides.
+
+        Put together by hand: stacking by SciPy took a tenth of a short fit.
+        """
+        pulls = np.sqrt(self.pull - PULL)
+        pulled = np.flatnonzero(pulls)
+        data, places, counts = [], [], []
+        for each, strength in zip(self.penalties, strengths, strict=True):
+            data.append(math.sqrt(strength) * each.rows.data)
+            places.append(each.rows.indices + each.start)
+            counts.append(np.diff(each.rows.indptr))
+        counts.append(pulls != 0.0)
+        ends = np.cumsum(np.concatenate(counts), dtype=np.int32)
+        entries = (
+            np.concatenate([*data, pulls[pulled]]),
+            np.concatenate([*places, pulled]).astype(np.int32),
+            np.concatenate([np.zeros(1, dtype=np.int32), ends]),
+        )
+        return sparse.csr_matrix(entries, shape=(ends.size, self.dimension))
 
     @cached_property
     def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, NDArray[np.int64]]:
@@ -144,12 +157,6 @@ class Roughness:
             logs = np.log(np.maximum(chosen, COSTS.least_strength))
             found.append(float(np.exp(np.mean(logs))) if chosen else none)
         return found[0], found[1]
-
-
-def _wide(rows: Any, start: int, dimension: int) -> Any:
-    rows = sparse.csr_matrix(rows)
-    shape = (rows.shape[0], dimension)
-    return sparse.csr_matrix((rows.data, rows.indices + start, rows.indptr), shape=shape)
 
 
 def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float) -> Roughness:

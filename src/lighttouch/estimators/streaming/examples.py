@@ -182,10 +182,12 @@ class StreamedExamples(AnyExamples):
     def constant_columns(self) -> list[int]:
         return [place for place, found in enumerate(self.facts.columns.values()) if found.constant]
 
-    def record(self, columns: Columns, scores: Callable[[Floats], Floats]) -> TrainingRecord:
+    def record(
+        self, columns: Columns, scores: Callable[[Floats], Floats], most: int = RECORD.rows
+    ) -> TrainingRecord:
         """The SHA-256 of the data is that of the shards' own ones."""
         few = len(columns) <= RECORD.columns
-        rows = evenly(self.table_size)
+        rows = evenly(self.table_size, most)
         starts = np.cumsum((0, *self.tables[:-1]))
         items = [
             _Picked(shard, partial(_recorded, int(-start % rows.step), rows.step, few))

@@ -12,6 +12,7 @@ from lighttouch.estimators.streaming.opening import OpenFiles, Wanted, opened, r
 from lighttouch.estimators.streaming.paths import Paths
 from lighttouch.estimators.streaming.source import Parts
 from lighttouch.estimators.tables import Columns
+from lighttouch.estimators.training import on_the_clock
 from lighttouch.interfaces import Engine
 from lighttouch.mapping import working_with
 
@@ -109,6 +110,7 @@ class FitsFiles:
         with working_with(engine):
             return self._fit_wanted(wanted)
 
+    @on_the_clock
     def _fit_wanted(self: Self, wanted: Wanted) -> Self:
         """The same, with the engine that is there."""
         for word, name in wanted.parts.named.items():

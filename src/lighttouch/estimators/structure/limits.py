@@ -31,6 +31,9 @@ class StructureLimits:
     screened_cells: float = 4e8
     """Examples times subsets of one screening: about a second."""
 
+    screened_at_once: float = 2e7
+    """Examples times subsets between two looks at the clock: about a twentieth of a second."""
+
     rounds: tuple[int, ...] = (0, 0, 8, 2, 2)
     """Times that subsets of 0, 1, 2, 3 and 4 columns are looked for in what the model leaves over,
     each time fitted together."""
@@ -135,11 +138,18 @@ class RecordLimits:
     """Rows, evenly spread, that distributions are taken from: quantiles within 0.5%, and scoring
     them takes a tenth of a second."""
 
+    late_rows: int = 2_000
+    """The same where the time limit is over: quantiles within 2%, in some milliseconds."""
+
     columns: int = 1000
     """The most columns that are recorded: 100 kB of the model file."""
 
     large_index: float = 0.25
     """The PSI from which rows are called different, where nothing else is asked for. Convention."""
+
+    def rows_for(self, late: bool) -> int:
+        """How many distributions are taken from; `late` says that the time limit is over."""
+        return self.late_rows if late else self.rows
 
 
 RECORD = RecordLimits()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -58,10 +58,22 @@ class Screen:
         subsets: Sequence[Subset],
         grids: Sequence[int],
         left: Leftover,
+        over: Callable[[], bool] = lambda: False,
     ) -> dict[Subset, Gain]:
-        """The best gain of every subset over grids of so many cells per column."""
-        if not subsets:
-            return {}
+        """The best gain of every subset over grids of so many cells per column; of none where the
+        time is `over` before all were looked at.
+        """
+        found: dict[Subset, Gain] = {}
+        most = max(1, int(LIMITS.screened_at_once / max(1, left.weights.size)))
+        for first in range(0, len(subsets), most):
+            found |= self._best(subsets[first : first + most], grids, left)
+            if over():
+                return {}
+        return found
+
+    def _best(
+        self, subsets: Sequence[Subset], grids: Sequence[int], left: Leftover
+    ) -> dict[Subset, Gain]:
         tried = [self._gains(subsets, bins, left) for bins in grids]
         worth = [explained - LIMITS.akaike * freedom for explained, freedom in tried]
         best = np.argmax(worth, axis=0)

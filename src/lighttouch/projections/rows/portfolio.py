@@ -98,6 +98,7 @@ class GeneralRows:
             return found
 
     def _once(self, v: Vector, warm: object, rounding: float) -> tuple[Nearest, float]:
+        check_deadline()
         problem = Centred(self.unit, v)
         if problem.feasible or problem.scale <= rounding:
             w = np.clip(v, self.unit.lower, self.unit.upper)
@@ -268,6 +269,7 @@ def approach(problem: Centred, start: WarmRows, rounds: int, goal: float) -> War
     batch = COSTS.sparse_batch if sparse.issparse(problem.unit.matrix) else COSTS.dense_batch
     batch *= problem.dimension
     for _ in range(rounds):
+        check_deadline()
         excess = problem.excess(z)
         mine = excess[ids]
         excess[ids] = -np.inf
