@@ -53,8 +53,7 @@ class Examples:
         """H and c of the quadratic model w'Hw / 2 - c.w of the mean loss at w."""
         if self.row is None:
             return self._squared[:2]
-        z = np.asarray(self.features @ w)
-        slopes, curvatures = losses.quadratic(self.row, z, self.y, 0.0)
+        slopes, curvatures = losses.quadratic(self.row, self._predictions(w), self.y, 0.0)
         H = self._gram_near(self.weights * curvatures)
         return H, H @ w - np.asarray(self.features.T @ (self.weights * slopes))
 
@@ -77,8 +76,14 @@ class Examples:
     def value(self, w: Floats) -> float:
         """The mean loss, of losses other than squared errors."""
         assert self.row is not None
-        z = np.asarray(self.features @ w)
-        return float(self.weights @ losses.values(self.row, z, self.y, 0.0))
+        lost = losses.values(self.row, self._predictions(w), self.y, 0.0)
+        return float(self.weights @ lost)
+
+    def _predictions(self, w: Floats) -> Floats:
+        """X w, of the point that was asked for last once."""
+        if self._kept.get("point") is not w:
+            self._kept.update(point=w, predictions=np.asarray(self.features @ w))
+        return self._kept["predictions"]
 
     def noise(self, w: Floats, freedom: float) -> float:
         """The variance of an example's noise, in units of the loss; 1 for the logistic loss, whose
@@ -111,7 +116,7 @@ class Examples:
 
     def residual(self, w: Floats) -> tuple[Floats, Floats]:
         """What the quadratic model at w leaves over for every example, and its weight there."""
-        z = np.asarray(self.features @ w)
+        z = self._predictions(w)
         if self.row is None:
             return self.y - z, self.weights
         slopes, curvatures = losses.quadratic(self.row, z, self.y, 0.0)
