@@ -29,6 +29,8 @@ class Smoothed:
     freedom: float = 0.0
     terms: Floats | None = None  # degrees of freedom of each penalty
     squares: Floats | None = None  # the Gram matrix of squared errors
+    near: tuple[Floats, Floats] | None = None
+    """For other losses a point, and the Gram matrix with the curvatures there."""
     share: float = 1.0  # of the examples that it was fitted to
 
     @property
@@ -59,7 +61,7 @@ def smooth(
     if choose and w.size > COSTS.crowded * examples.count:
         strengths = _stiffened(examples, roughness, strengths, w)
     for _ in range(sweeps):
-        H, c = examples.quadratic(w)
+        H, c = examples.quadratic(w, exact=False)
         factor = _factor(H, roughness, strengths)
         w = _accepted(examples, roughness, strengths, w, _solved(factor, c))
         if not choose:
@@ -76,7 +78,9 @@ def smooth(
     if last and (choose or examples.row is not None):
         w = _settled(examples, roughness, strengths, w)
     squares = examples.quadratic(w)[0] if examples.row is None and last else None
-    return Smoothed(w, roughness, strengths, freedom, held, squares)
+    return Smoothed(
+        w, roughness, strengths, freedom, held, squares, examples.near if last else None
+    )
 
 
 def _settled(examples: Examples, roughness: Roughness, strengths: Floats, w: Floats) -> Floats:
