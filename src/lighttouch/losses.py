@@ -308,7 +308,10 @@ def values(row: LossRow, z: Vector, y: Vector, width: float = 0.0) -> Vector:
     if row.users is not None:
         return cast(CustomLoss, row.users).at("value", z, y)
     out = np.empty(z.size)
-    kernels.rounded_values(row.number, row.levels, float(width), z, y, out)
+    if width > 0.0:  # apart, so that only what is called is compiled
+        kernels.rounded_values(row.number, row.levels, float(width), z, y, out)
+    else:
+        kernels.plain_values(row.number, row.levels, z, y, out)
     return out
 
 

@@ -208,7 +208,10 @@ class Examples(AnyExamples):
 
     def _new_features(self, model: AdditiveModel) -> sparse.csr_matrix:
         if self.source is None:
-            parts = [sign * model.features(table) for table, sign in self.signed_tables]
+            parts = [
+                model.features(table) if sign == 1.0 else sign * model.features(table)
+                for table, sign in self.signed_tables
+            ]
         else:
             once = model.features(self.source[0])
             parts = [

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lighttouch.arrays import Floats
-from lighttouch.estimators.model import AdditiveModel, Term
+from lighttouch.estimators.model import AdditiveModel, Term, interpolated
 from lighttouch.lattice import Lattice
 
 if TYPE_CHECKING:
@@ -137,15 +137,15 @@ def _term_effects(
     axes = tuple(range(len(term.columns)))
     positions = term.positions(table)
     values = theta.reshape(term.lattice.sizes)
-    left = term.lattice.evaluate(positions, theta)
+    left = term.evaluate(table, theta)
     mean = float(_averaged(values, shares, ()))
     left = left - mean
     known: dict[Subset, Floats] = {}
     for chosen in _smaller_subsets(axes):
         own = _averaged(values, shares, chosen)
         sizes = tuple(term.lattice.sizes[axis] for axis in chosen)
-        effect = Lattice(sizes, "hypercube").evaluate(positions[:, list(chosen)], own.ravel())
-        effect = effect - mean
+        smaller = Lattice(sizes, "hypercube")
+        effect = interpolated(smaller, positions[:, list(chosen)], own.ravel()) - mean
         for part, other in known.items():
             if set(part) < set(chosen):
                 effect = effect - other

@@ -37,7 +37,7 @@ from lighttouch.losses import loss_of
 from lighttouch.result import Result, Status
 from lighttouch.running import OutOfTimeError, Stopwatch, check_deadline, prepared
 from lighttouch.solvers import QuadraticSteps
-from lighttouch.solvers.quadratic_steps import SQUARES
+from lighttouch.solvers.quadratic_steps import NEAR, SQUARES
 
 Floats = NDArray[np.float64]
 Strengths = tuple[float, float]
@@ -184,9 +184,11 @@ def _fit_under_rules(
     outputs = examples.outputs
     start = outputs.start(some.score_problem(model, settings.loss), smoothed.w)
     own = type(outputs) is OneScore and smoothed.share == 1.0
-    squares = smoothed.squares
+    squares, near = smoothed.squares, smoothed.near
     if own and squares is not None:
         prepared(objective, SQUARES, lambda: moves.squares(squares))
+    if own and near is not None:
+        prepared(objective, NEAR, lambda: (moves.with_none(near[0]), moves.squares(near[1])))
     trained_rules = outputs.rules(moves.rules(rules), model.dimension + moves.count)
     rules = outputs.rules(rules, model.dimension)
     lift = _lift(objective.dimension, model, examples)

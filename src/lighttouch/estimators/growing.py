@@ -54,6 +54,8 @@ class Growth:
     """Whether something was left out because the time was over."""
     lattices: dict[Subset, Term] = field(default_factory=dict)
     """Of the search: each keeps its size, so that what is known about it stays known."""
+    refused: set[Subset] = field(default_factory=set)
+    """Subsets whose lattice was smoothed away: they are not tried again."""
     curvature: Floats | None = None
     """Weights of the last Gram matrix of the search."""
 
@@ -84,6 +86,11 @@ class Growth:
 
     def leftover(self, model: AdditiveModel, w: Floats) -> Leftover:
         return self.examples.leftover(self.store.features(model), self.row, w)
+
+    def knows_little(self, left: Leftover) -> bool:
+        """Whether labels are hardly random: a likelihood of random ones knows little about them."""
+        logistic = self.row is not None and self.row.name == "logistic"
+        return logistic and smoothing.determined(left.residual, left.weights)
 
     def search_model(self) -> AdditiveModel:
         """Curves, and a lattice over every chosen subset."""
@@ -218,12 +225,13 @@ def grow(growth: Growth, fitted: Smoothed) -> None:
     if limit == 0 or len(plan.columns) < 2:
         return
     model = AdditiveModel(growth.own)
+    left = growth.leftover(model, fitted.w)
     counted = not isinstance(plan.lattices, str)
     for size in range(2, 3 if counted else plan.columns_together + 1):
         for _ in range(1 if counted else LIMITS.rounds[min(size, len(LIMITS.rounds) - 1)]):
             if growth.over():
                 return
-            more = _worth_adding(growth, model, fitted, size, limit, counted)
+            more = _worth_adding(growth, left, size, limit, counted)
             if not more or growth.over():
                 break
             before, growth.chosen = growth.chosen, growth.chosen | more
@@ -233,7 +241,13 @@ def grow(growth: Growth, fitted: Smoothed) -> None:
             except OutOfTimeError:
                 growth.cut_short, growth.chosen = True, before
                 return
-    _drop_smoothed_away(growth, model, fitted)
+            left = growth.leftover(model, fitted.w)
+            if not growth.knows_little(left):
+                _drop_smoothed_away(growth, fitted)
+                if not growth.chosen.keys() & more.keys():
+                    break  # the next best explain less
+    if not growth.knows_little(left):
+        _drop_smoothed_away(growth, fitted, last=True)
 
 
 def first_curves(growth: Growth) -> Smoothed:
@@ -270,12 +284,7 @@ def _finer_curves(growth: Growth, fitted: Smoothed) -> Smoothed:
 
 
 def _worth_adding(
-    growth: Growth,
-    model: AdditiveModel,
-    fitted: Smoothed,
-    size: int,
-    limit: int,
-    counted: bool,
+    growth: Growth, left: Leftover, size: int, limit: int, counted: bool
 ) -> dict[Subset, float]:
     """Subsets of so many columns that explain most of what is left over, each column once, so that
     the same interaction is not bought twice under the names of columns that go together.
@@ -283,8 +292,7 @@ def _worth_adding(
     room = limit - len(growth.chosen)
     if room <= 0:
         return {}
-    candidates = structure.candidates(growth.plan, size, growth.chosen)
-    left = growth.leftover(model, fitted.w)
+    candidates = structure.candidates(growth.plan, size, growth.chosen, growth.refused)
     gains = growth.screen.gains(candidates, LIMITS.grids[min(size, 4)], left, growth.over)
     ranked = sorted(gains.items(), key=lambda each: (-each[1].worth, each[0]))
     if counted:
@@ -306,18 +314,20 @@ def _shares(subset: Subset, others: Iterable[Subset]) -> bool:
     return any(len(set(subset) & set(other)) >= common for other in others)
 
 
-def _drop_smoothed_away(growth: Growth, model: AdditiveModel, fitted: Smoothed) -> None:
+def _drop_smoothed_away(growth: Growth, fitted: Smoothed, last: bool = False) -> None:
+    """Lattices that the data do not ask for leave the model; until the last fit those that are
+    smoothed more than at first, because others may hold more in the next one.
+    """
     if fitted.terms is None:
         return
-    if growth.row is not None and growth.row.name == "logistic":
-        left = growth.leftover(model, fitted.w)
-        if smoothing.determined(left.residual, left.weights):
-            return  # a likelihood of random labels knows little about them
     needed = set(structure.named_subsets(growth.plan, growth.rng))
-    for penalty, held in zip(fitted.roughness.penalties, fitted.terms, strict=True):
+    found = zip(fitted.roughness.penalties, fitted.terms, fitted.strengths, strict=True)
+    for penalty, held, strength in found:
         subset = penalty.key[0]
         if not penalty.lattice:
             continue
         growth.held[subset] = float(held)
-        if held < LIMITS.held and subset not in needed:
+        going = last or strength > penalty.first
+        if held < LIMITS.held and going and subset not in needed:
             growth.chosen.pop(subset, None)
+            growth.refused.add(subset)

@@ -38,7 +38,8 @@ class InputMap:
 
     def __call__(self, values: Floats) -> Floats:
         out = np.empty(values.shape)
-        fill_positions(values, self.keypoints, self.positions, self.missing, out)
+        column = np.ascontiguousarray(values)  # one kind of array: compiled once
+        fill_positions(column, self.keypoints, self.positions, self.missing, out)
         return out
 
     def state(self) -> dict[str, Any]:
@@ -186,7 +187,8 @@ class Term:
         fill_all_corners(self.positions(table), sizes, strides, simplex, first, indices, weights)
 
     def evaluate(self, table: Floats, theta: Floats) -> Floats:
-        return self.lattice.evaluate(self.positions(table), theta)
+        """By the kernel that evaluates whole models, to the same bits as `Lattice.evaluate`."""
+        return AdditiveModel([self]).evaluate(table, np.append(0.0, theta))
 
     def spacings(self, axis: int) -> Floats:
         """How far apart, in the column's units, neighbouring vertices along an axis are."""
@@ -262,7 +264,10 @@ class AdditiveModel:
         indices[:, 0], weights[:, 0] = 0, 1.0
         for place, term in enumerate(self.terms):
             here = slice(int(ends[place]), int(ends[place + 1]))
-            term.fill(table, int(self.starts[place]), indices[:, here], weights[:, here])
+            own = np.empty((rows, term.lattice.row_width), dtype=indices.dtype)
+            values = np.empty(own.shape)
+            term.fill(table, int(self.starts[place]), own, values)
+            indices[:, here], weights[:, here] = own, values
         indptr = np.arange(0, indices.size + 1, indices.shape[1], dtype=indices.dtype)
         shape = (rows, self.dimension)
         matrix = sparse.csr_matrix((weights.ravel(), indices.ravel(), indptr), shape=shape)
@@ -300,6 +305,12 @@ class AdditiveModel:
         return sparse.csr_matrix(
             (rows.data, rows.indices + int(self.starts[place]), rows.indptr), shape=shape
         )
+
+
+def interpolated(lattice: Lattice, positions: Floats, theta: Floats) -> Floats:
+    """What `Lattice.evaluate` gives, to the same bits, by the kernel that evaluates models."""
+    maps = tuple(whole_positions(np.arange(size, dtype=np.float64)) for size in lattice.sizes)
+    return Term(tuple(range(len(maps))), maps, lattice).evaluate(positions, theta)
 
 
 def _flat_axes(terms: list[Term], columns: int) -> tuple[Any, ...]:

@@ -26,7 +26,6 @@ from lighttouch.arrays import Floats
 from lighttouch.estimators.model import AdditiveModel, InputMap, Term
 from lighttouch.estimators.outputs import with_more_columns
 from lighttouch.estimators.rules import RuleRows
-from lighttouch.lattice import Lattice
 
 
 @dataclass(frozen=True)
@@ -111,8 +110,9 @@ def _moves(model: AdditiveModel, own: int, place: int, axis: int) -> sparse.csr_
     """Into the lattice a function of one of its columns, out of the curve the same."""
     curve, term = model.terms[own], model.terms[place]
     values = np.append(curve.maps[0].keypoints, np.nan)  # the last vertex is for missing cells
-    positions = term.maps[axis](values)
-    along = Lattice((term.lattice.sizes[axis],)).features(positions[:, None])
+    vertices = np.arange(term.lattice.sizes[axis])
+    positions = np.clip(term.maps[axis](values), 0.0, vertices[-1])
+    along = sparse.csr_matrix(np.maximum(0.0, 1.0 - np.abs(positions[:, None] - vertices)))
     into = model.wide(place, _at_vertices(term, axis).T)
     out_of = model.wide(own, along.T)
     return sparse.csr_matrix((into - out_of)[1:].T)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -119,10 +120,16 @@ def dual_sums(risk: EmpiricalRisk, slopes: Vector) -> DualSums:
     weights = risk.shares * slopes
     return DualSums(
         np.asarray(risk.X.T @ weights),
-        np.asarray(abs(risk.X).T @ np.abs(weights)),
+        np.asarray(_sizes(risk.X).T @ np.abs(weights)),
         float(risk.shares @ conjugates),
         0.0 if risk.offset is None else float(weights @ risk.offset),
     )
+
+
+def _sizes(X: Any) -> Any:
+    """|X|, without a copy where no entry is negative, as in features of curves and lattices."""
+    entries = X.data if sparse.issparse(X) else X
+    return X if entries.min(initial=0.0) >= 0.0 else abs(X)
 
 
 def bound_of_sums(risk: EmpiricalRisk, sums: DualSums, normal: Normal, u: Vector) -> float:

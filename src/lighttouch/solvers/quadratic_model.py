@@ -26,6 +26,7 @@ from lighttouch.solvers.base import SolverState
 from lighttouch.solvers.costs import COSTS
 
 SQUARES = "X' diag(shares) X"  # what is prepared for squared errors: the same in every model
+NEAR = "a point and X' diag(shares * curvatures there) X"  # what may be prepared for other losses
 
 
 @dataclass
@@ -40,6 +41,7 @@ class QuadraticState(SolverState):
     best_objective: float
     splitting: SplittingState
     examples: int
+    reference: Vector  # the point whose curvatures the last model had
     gap: float = math.inf  # proven: the best objective lies so far above the optimum at most
     ended: bool = False
 
@@ -87,26 +89,69 @@ class QuadraticModel:
         return np.asarray(self.transposed @ (self.curvatures * np.asarray(self.X @ w)))
 
 
-def quadratic_model(risk: EmpiricalRisk, w: Vector, z: Vector, width: float) -> QuadraticModel:
+def quadratic_model(
+    risk: EmpiricalRisk, w: Vector, z: Vector, state: QuadraticState
+) -> QuadraticModel:
     """The model at w, where the predictions are z.
 
     Its gradient at w is that of the rounded objective, so that c = H w - gradient. With the penalty
     ||D w - t||^2 / 2 this is X'(k X w - s) + D't: the penalty's own curvature cancels.
     """
-    slopes, curvatures = losses.quadratic(risk.loss_row, z, risk.y, width)
-    transposed = prepared(risk, "transposed X", lambda: _transposed(risk.X))
-    curved = risk.shares * curvatures
+    slopes, curvatures = losses.quadratic(risk.loss_row, z, risk.y, state.width)
+    blocks = blocks_of(risk)
+    dense = largest_block(risk) <= COSTS.largest_factored
+    curved, squares = risk.shares * curvatures, None
+    if dense and len(blocks) == 1 and risk.loss_row.name == "squared":
+        squares = prepared(risk, SQUARES, lambda: gram(risk.X, risk.shares))
+    elif dense and keeps_matrix(risk):
+        curved, squares = _near(risk, w, curved, state)
+    transposed = risk.X.T if dense else prepared(risk, "transposed X", lambda: _transposed(risk.X))
     moved = z if risk.offset is None else z - risk.offset
     c = np.asarray(transposed @ (curved * moved - risk.shares * slopes))
     if risk.roughness.shape[0]:
         c = c + risk.roughness.T @ risk.roughness_target
-    blocks = blocks_of(risk)
-    dense = largest_block(risk) <= COSTS.largest_factored
-    squares = None
-    if dense and len(blocks) == 1 and risk.loss_row.name == "squared":
-        squares = prepared(risk, SQUARES, lambda: gram(risk.X, risk.shares))
     penalty = risk.penalty_matrix
     return QuadraticModel(risk.X, transposed, curved, penalty, c, dense, blocks, squares)
+
+
+def keeps_matrix(risk: EmpiricalRisk) -> bool:
+    """Whether a matrix of second derivatives serves for several models: where forming it takes
+    longer than the minimum under rules, and the loss has no kinks. The gradient is always exact, so
+    that steps still go downhill (a chord method; Ortega and Rheinboldt 1970).
+    """
+    if risk.loss_row.kinked or len(blocks_of(risk)) > 1:
+        return False
+    products = 0.5 * risk.examples * risk.cost**2
+    return bool(products > COSTS.model_dear_matrix * float(risk.dimension) ** 3)
+
+
+def _near(
+    risk: EmpiricalRisk, w: Vector, curved: Vector, state: QuadraticState
+) -> tuple[Vector, Vector]:
+    """Weighted curvatures and their Gram matrix: those of the last model while they are near."""
+    given: tuple[Vector, Vector] | None = vars(risk).get("_prepared", {}).get(NEAR)
+    last: dict[str, Vector] = prepared(risk, "last matrix", dict)
+    if "point" not in last or not np.array_equal(last["point"], state.reference):
+        last.clear()
+        z = risk.predictions(state.reference)
+        curvatures = losses.quadratic(risk.loss_row, z, risk.y, state.width)[1]
+        last.update(point=state.reference, curved=risk.shares * curvatures)
+    if np.abs(curved - last["curved"]).sum() > COSTS.model_stale * last["curved"].sum():
+        state.reference = w.copy()
+        last.clear()
+        last.update(point=state.reference, curved=curved)
+    if "matrix" not in last:
+        if given is not None and np.array_equal(given[0], state.reference):
+            last["matrix"] = given[1]
+        else:
+            last["matrix"] = gram(risk.X, last["curved"])
+    return last["curved"], last["matrix"]
+
+
+def first_reference(risk: EmpiricalRisk, w: Vector) -> Vector:
+    """The point whose curvatures the first model has: one for which the matrix is known, or w."""
+    given: tuple[Vector, Vector] | None = vars(risk).get("_prepared", {}).get(NEAR)
+    return w if given is None else given[0]
 
 
 def blocks_of(risk: EmpiricalRisk) -> Blocks:
@@ -130,13 +175,16 @@ def gram(X: Any, weights: Vector) -> Vector:
     rows, width = X.shape[0], int(groups[-1])
     places, values = X.indices.reshape(rows, width), X.data.reshape(rows, width)
     parts = [slice(low, high) for low, high in itertools.pairwise(groups.tolist())]
-    grouped_gram(
-        np.concatenate([places[:, part].ravel() for part in parts]),
-        np.concatenate([values[:, part].ravel() for part in parts]),
-        np.diff(groups),
-        np.ascontiguousarray(weights),
-        out,
-    )
+    weights, stride = np.ascontiguousarray(weights), max(1, COSTS.gram_entries // width)
+    for first in range(0, rows, stride):  # so many that they stay in the cache
+        here = slice(first, first + stride)
+        grouped_gram(
+            np.concatenate([places[here, part].ravel() for part in parts]),
+            np.concatenate([values[here, part].ravel() for part in parts]),
+            np.diff(groups),
+            weights[here],
+            out,
+        )
     return out
 
 

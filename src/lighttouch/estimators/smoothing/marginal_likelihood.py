@@ -30,6 +30,8 @@ class Smoothed:
     freedom: float = 0.0
     terms: Floats | None = None  # degrees of freedom of each penalty
     squares: Floats | None = None  # the Gram matrix of squared errors
+    near: tuple[Floats, Floats] | None = None
+    """For other losses a point, and the Gram matrix with the curvatures there."""
     share: float = 1.0  # of the examples that it was fitted to
 
     @property
@@ -63,21 +65,16 @@ def smooth(
     for sweep in range(sweeps):
         if sweep and over():
             break
-        H, c = examples.quadratic(w)
-        H = H.copy()
-        roughness.add_to(H, strengths)
-        factor = _factor(H)
-        proposed = scipy.linalg.cho_solve(factor, c, check_finite=False)
-        w = _accepted(examples, roughness, strengths, w, proposed)
+        H, c = examples.quadratic(w, exact=False)
+        factor = _factor(H, roughness, strengths)
+        w = _accepted(examples, roughness, strengths, w, _solved(factor, c))
         if not choose:
             continue
-        inverse = scipy.linalg.lapack.dpotri(factor[0], lower=1)[0]
-        lost = strengths * roughness.traces(inverse)
-        pulled = float(roughness.pull @ inverse.diagonal())
+        lost, pulled = _lost(factor, roughness, strengths)
         freedom = w.size - float(lost.sum()) - pulled
         held = np.maximum(roughness.own_traces(strengths) - lost, COSTS.least_freedom)
-        sizes = np.array([each.size_of(w) for each in roughness.penalties])
-        wanted = examples.noise(w, freedom) / examples.count * held / np.maximum(sizes, 1e-300)
+        sizes = np.maximum(roughness.sizes(w), 1e-300)
+        wanted = examples.noise(w, freedom) / examples.count * held / sizes
         change = np.clip(
             (wanted / strengths) ** COSTS.boldness, 1.0 / COSTS.largest_change, COSTS.largest_change
         )
@@ -85,7 +82,9 @@ def smooth(
     if last and (choose or examples.row is not None) and not over():
         w = _settled(examples, roughness, strengths, w, over)
     squares = examples.quadratic(w)[0] if examples.row is None and last else None
-    return Smoothed(w, roughness, strengths, freedom, held, squares)
+    return Smoothed(
+        w, roughness, strengths, freedom, held, squares, examples.near if last else None
+    )
 
 
 def _settled(
@@ -99,16 +98,13 @@ def _settled(
     only where the curvature has changed; it is nearer to the minimum under rules than any of the
     sweeps was, and steps under rules are dear.
     """
-    known, factor = None, None
+    known, factor = None, np.zeros((0, 0))
     for _ in range(1 if examples.row is None else COSTS.settling):
         H, c = examples.quadratic(w)
         if H is not known:
-            known, shifted = H, H.copy()
-            roughness.add_to(shifted, strengths)
-            factor = _factor(shifted)
+            known, factor = H, _factor(H, roughness, strengths)
         before = w
-        proposed = scipy.linalg.cho_solve(factor, c, check_finite=False)
-        w = _accepted(examples, roughness, strengths, before, proposed)
+        w = _accepted(examples, roughness, strengths, before, _solved(factor, c))
         change = float(np.abs(w - before).max(initial=0.0))
         if change <= COSTS.settled * float(np.abs(w).max(initial=0.0)) or over():
             break
@@ -121,12 +117,8 @@ def _stiffened(examples: Examples, roughness: Roughness, strengths: Floats, w: F
     """
     squares = examples.quadratic(w)[0]
     while strengths.min(initial=COSTS.most_strength) < COSTS.most_strength:
-        H = squares.copy()
-        roughness.add_to(H, strengths)
-        inverse = scipy.linalg.lapack.dpotri(_factor(H)[0], lower=1)[0]
-        lost = float(strengths @ roughness.traces(inverse))
-        lost += float(roughness.pull @ inverse.diagonal())
-        if w.size - lost <= COSTS.crowded * examples.count:
+        lost, pulled = _lost(_factor(squares, roughness, strengths), roughness, strengths)
+        if w.size - float(lost.sum()) - pulled <= COSTS.crowded * examples.count:
             break
         strengths = np.minimum(COSTS.stiffer * strengths, COSTS.most_strength)
     return strengths
@@ -151,12 +143,31 @@ def _accepted(
     return w
 
 
-def _factor(H: Floats) -> Any:
-    lift = 1e-10 * float(np.trace(H)) / H.shape[0]
+def _factor(H: Floats, roughness: Roughness, strengths: Floats) -> Floats:
+    """L with L L' = H + D'D; a little more of the diagonal where that is singular."""
+    lift = None
     while True:
-        try:
-            shifted = H.copy()
-            shifted.flat[:: H.shape[0] + 1] += lift
-            return scipy.linalg.cho_factor(shifted, lower=True, check_finite=False)
-        except scipy.linalg.LinAlgError:
-            lift = max(10.0 * lift, 1e-300)
+        shifted = H.copy()
+        roughness.add_to(shifted, strengths)
+        if lift is None:
+            lift = 1e-10 * float(np.trace(shifted)) / H.shape[0]
+        shifted.flat[:: H.shape[0] + 1] += lift
+        # symmetric: its transpose is the same matrix in the order of LAPACK, not copied again
+        factor, failed = scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
+        if not failed:
+            return np.asarray(factor)
+        lift = max(10.0 * lift, 1e-300)
+
+
+def _solved(factor: Floats, c: Floats) -> Floats:
+    return np.asarray(scipy.linalg.lapack.dpotrs(factor, c, lower=1)[0])
+
+
+def _lost(factor: Floats, roughness: Roughness, strengths: Floats) -> tuple[Floats, float]:
+    """Degrees of freedom that each penalty takes, and the pull; destroys the factor.
+
+    With W = L^-1 the inverse is W'W, of which only the blocks of single terms are asked for.
+    """
+    root = scipy.linalg.lapack.dtrtri(factor, lower=1, overwrite_c=1)[0]
+    pulled = float(roughness.pull @ np.einsum("ij,ij->j", root, root))
+    return strengths * roughness.traces(root), pulled

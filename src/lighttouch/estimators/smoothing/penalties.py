@@ -37,11 +37,6 @@ class Penalty:
         """D'D."""
         return prepared(self.rows, "square", lambda: sparse.coo_matrix(self.rows.T @ self.rows))
 
-    def size_of(self, w: Floats) -> float:
-        """||D w||^2."""
-        part = self.rows @ w[self.start : self.start + self.rows.shape[1]]
-        return float(part @ part)
-
 
 @dataclass(frozen=True)
 class Roughness:
@@ -87,26 +82,43 @@ class Roughness:
             begins.astype(np.int64),
         )
 
+    @cached_property
+    def _rows(self) -> tuple[Any, NDArray[np.int64]]:
+        """The rows of all penalties, of strength 1, and where each penalty begins."""
+        ends = np.cumsum([0] + [each.rows.shape[0] for each in self.penalties])
+        rows = self.rows(np.ones(len(self.penalties)))[: ends[-1]]
+        return rows, ends[:-1].astype(np.int64)
+
+    def sizes(self, w: Floats) -> Floats:
+        """||D w||^2 of every penalty."""
+        if not self.penalties:
+            return np.zeros(0)
+        rows, begins = self._rows
+        return np.asarray(np.add.reduceat(np.square(rows @ w), begins))
+
     def value(self, w: Floats, strengths: Floats) -> float:
         """||D w||^2 / 2."""
-        sizes = [each.size_of(w) for each in self.penalties]
-        return 0.5 * (float(strengths @ np.array(sizes)) + float(self.pull @ np.square(w)))
+        return 0.5 * (float(strengths @ self.sizes(w)) + float(self.pull @ np.square(w)))
 
     def add_to(self, matrix: Floats, strengths: Floats) -> None:
         """Add D'D."""
         matrix.flat[:: self.dimension + 1] += self.pull
         if self.penalties:
-            rows, columns, values, _ = self._entries
-            counts = [each.square.nnz for each in self.penalties]
+            rows, columns, values, begins = self._entries
+            counts = np.diff(np.append(begins, values.size))
             np.add.at(matrix, (rows, columns), np.repeat(strengths, counts) * values)
 
-    def traces(self, inverse: Floats) -> Floats:
-        """tr(inverse D'D) for every penalty; of `inverse` the lower triangle is read."""
-        if not self.penalties:
-            return np.zeros(0)
-        rows, columns, values, begins = self._entries
-        found = inverse[np.maximum(rows, columns), np.minimum(rows, columns)] * values
-        return np.asarray(np.add.reduceat(found, begins))
+    def traces(self, root: Floats) -> Floats:
+        """tr(W'W D'D) for every penalty, where `root` is the lower triangular W."""
+        out = np.empty(len(self.penalties))
+        known: tuple[int, Floats] | None = None
+        for place, each in enumerate(self.penalties):
+            if known is None or known[0] != each.start:
+                part = root[each.start :, each.start : each.start + each.rows.shape[1]]
+                known = each.start, part.T @ part
+            square = each.square
+            out[place] = known[1][square.row, square.col] @ square.data
+        return out
 
     def own_traces(self, strengths: Floats) -> Floats:
         """strength * tr((the term's whole penalty)^-1 D'D): how many parameters each penalty would

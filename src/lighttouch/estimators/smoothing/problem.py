@@ -33,7 +33,7 @@ class Examples:
     differences: bool = False  # of two rows each: without an intercept
     curvature: Floats | None = None  # weights to begin with: a Gram matrix near the present one
     sums: SquaredSums | None = None  # of squared errors; then there are no features
-    _kept: dict[str, Floats] = field(default_factory=dict, compare=False, repr=False)
+    _kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def _squared(self) -> tuple[Floats, Floats, float]:
@@ -49,25 +49,51 @@ class Examples:
             found[0, 0] = 1.0  # the intercept of differences is nothing; keep the matrix definite
         return found
 
-    def quadratic(self, w: Floats) -> tuple[Floats, Floats]:
-        """H and c of the quadratic model w'Hw / 2 - c.w of the mean loss at w."""
+    def quadratic(self, w: Floats, exact: bool = True) -> tuple[Floats, Floats]:
+        """H and c of the quadratic model w'Hw / 2 - c.w of the mean loss at w; where H need not be
+        exact, it may be that of some rows.
+        """
         if self.row is None:
             return self._squared[:2]
-        z = np.asarray(self.features @ w)
-        slopes, curvatures = losses.quadratic(self.row, z, self.y, 0.0)
-        H = self._gram_near(self.weights * curvatures)
+        slopes, curvatures = losses.quadratic(self.row, self._predictions(w), self.y, 0.0)
+        H = self._gram_near(self.weights * curvatures, w, exact)
         return H, H @ w - np.asarray(self.features.T @ (self.weights * slopes))
 
-    def _gram_near(self, curved: Floats) -> Floats:
+    def _gram_near(self, curved: Floats, w: Floats, exact: bool) -> Floats:
         """The Gram matrix for these weights, or for earlier ones that are near: steps with it still
         go downhill, because the slopes are exact (a chord method).
         """
         known = self._kept.get("weights", self.curvature)
-        if known is None or np.abs(curved - known).sum() > COSTS.stale * known.sum():
+        drawn = exact and "drawn" in self._kept
+        if known is None or drawn or np.abs(curved - known).sum() > COSTS.stale * known.sum():
             known = curved
+            self._kept["reference"] = w
         if self._kept.get("weights") is not known:
-            self._kept.update(weights=known, gram=self._gram(known))
-        return self._kept["gram"]
+            self._kept.pop("drawn", None)
+            self._kept.update(weights=known, gram=self._gram_of(known, exact))
+        found: Floats = self._kept["gram"]
+        return found
+
+    def _gram_of(self, weights: Floats, exact: bool) -> Floats:
+        """Of all rows, or of some drawn from them, with their share of the weight."""
+        X, count = self.features, self.y.size
+        if not exact and not isinstance(X, TermFeatures):
+            products = 0.5 * (X.nnz / count) ** 2
+            wanted = max(COSTS.swept_products / products, COSTS.swept_rows * X.shape[1])
+            rows = np.random.default_rng(0).permutation(count)[: int(wanted)]
+            total = float(weights[rows].sum())
+            if rows.size < count and total > 0.0:
+                self._kept["drawn"] = rows
+                part = replace(self, features=X[np.sort(rows)], _kept={})
+                return part._gram(weights[np.sort(rows)] * (weights.sum() / total))
+        return self._gram(weights)
+
+    @property
+    def near(self) -> tuple[Floats, Floats] | None:
+        """The last Gram matrix, after the point whose curvatures it has; None if unknown."""
+        if self.row is None or self.differences or "reference" not in self._kept:
+            return None
+        return self._kept["reference"], self._kept["gram"]
 
     @property
     def last_curvature(self) -> Floats | None:
@@ -77,8 +103,15 @@ class Examples:
     def value(self, w: Floats) -> float:
         """The mean loss, of losses other than squared errors."""
         assert self.row is not None
-        z = np.asarray(self.features @ w)
-        return float(self.weights @ losses.values(self.row, z, self.y, 0.0))
+        lost = losses.values(self.row, self._predictions(w), self.y, 0.0)
+        return float(self.weights @ lost)
+
+    def _predictions(self, w: Floats) -> Floats:
+        """X w, of the point that was asked for last once."""
+        if self._kept.get("point") is not w:
+            self._kept.update(point=w, predictions=np.asarray(self.features @ w))
+        found: Floats = self._kept["predictions"]
+        return found
 
     def noise(self, w: Floats, freedom: float) -> float:
         """The variance of an example's noise, in units of the loss; 1 for the logistic loss, whose
@@ -111,7 +144,7 @@ class Examples:
 
     def residual(self, w: Floats) -> tuple[Floats, Floats]:
         """What the quadratic model at w leaves over for every example, and its weight there."""
-        z = np.asarray(self.features @ w)
+        z = self._predictions(w)
         if self.row is None:
             return self.y - z, self.weights
         slopes, curvatures = losses.quadratic(self.row, z, self.y, 0.0)

@@ -65,9 +65,11 @@ def most_subsets(plan: Plan) -> int:
     return 0 if isinstance(plan.lattices, Iterable) else int(plan.lattices)
 
 
-def candidates(plan: Plan, size: int, chosen: Iterable[Subset]) -> list[Subset]:
+def candidates(
+    plan: Plan, size: int, chosen: Iterable[Subset], refused: Iterable[Subset] = ()
+) -> list[Subset]:
     """Subsets of so many columns that may share a lattice: all of them, or, where they are too
-    many, those that extend a chosen one.
+    many, those that extend a chosen one; none that is chosen or was refused.
     """
     columns = range(len(plan.columns))
     if size == 2 or math.comb(len(columns), size) <= LIMITS.all_triples:
@@ -77,7 +79,7 @@ def candidates(plan: Plan, size: int, chosen: Iterable[Subset]) -> list[Subset]:
         found = sorted(
             {tuple(sorted((*subset, c))) for subset in smaller for c in columns if c not in subset}
         )
-    taken = set(chosen)
+    taken = {*chosen, *refused}
     return [subset for subset in found if subset not in taken and allowed(plan, subset)]
 
 

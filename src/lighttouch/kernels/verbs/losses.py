@@ -229,15 +229,17 @@ def level_of(levels, example):
 
 
 @lean_kernel
-def rounded_values(kind, levels, width, z, y, out):
-    """The loss of every example, its kink rounded over `width` (0: not at all)."""
+def plain_values(kind, levels, z, y, out):
+    """The loss of every example."""
     for i in range(z.size):
-        level = level_of(levels, i)
-        out[i] = (
-            smooth_loss(kind, level, width, z[i], y[i])[0]
-            if width > 0.0
-            else loss(kind, level, z[i], y[i])
-        )
+        out[i] = loss(kind, level_of(levels, i), z[i], y[i])
+
+
+@lean_kernel
+def rounded_values(kind, levels, width, z, y, out):
+    """The loss of every example, its kink rounded over `width` > 0."""
+    for i in range(z.size):
+        out[i] = smooth_loss(kind, level_of(levels, i), width, z[i], y[i])[0]
 
 
 @lean_kernel
