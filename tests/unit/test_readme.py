@@ -91,10 +91,10 @@ def test_the_quick_start_keeps_its_rules(ran):
 
 
 def test_the_readme_is_short():
-    """Two programs of about ten lines, and no more than two screens around them."""
+    """Two programs of about ten lines, one of twenty, and no more than two screens around them."""
     first, second = python_blocks("README.md")
     assert max(len(block.split("\n")) for block in (first, second)) <= 12
-    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 110
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 130
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
