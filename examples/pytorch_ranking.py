@@ -45,7 +45,7 @@ def trained(penalty: float) -> tuple[float, LightTouch, Lattice]:
 
 
 if __name__ == "__main__":
-    for penalty in (0.0, 10.0):
+    for penalty in (0.0, 5.0):
         error, touch, head = trained(penalty)
         print(f"penalty {penalty}: squared error {error:.3f}; head: {head.certificate()}")
         print(f"  {touch.audit(worst=3)}")
