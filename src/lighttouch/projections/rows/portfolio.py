@@ -49,6 +49,7 @@ class Answer:
     worst: float
     gap: float
     how: str
+    lost: bool = False  # whether the augmented Lagrangian was, before
 
     def certified(self, rounding: float) -> bool:
         """Whether violation and gap are as small as was asked for, or as rounding allows."""
@@ -65,10 +66,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class WarmRows:
-    """The active rows of an earlier answer and their multipliers."""
+    """The active rows of an earlier answer and their multipliers; and whether the augmented
+    Lagrangian was lost there, so that it is not tried first again.
+    """
 
     ids: Indices
     weights: Floats
+    lost: bool = False
 
     @classmethod
     def none(cls) -> WarmRows:
@@ -109,7 +113,8 @@ class GeneralRows:
         multipliers = partial(self.unit.multipliers, self.rows.count, answer.ids, weights)
         gap = answer.gap * problem.scale**2
         certificate = certified(gap) if sure else not_certified(gap)
-        found = Nearest(w, answer.how, certificate, multipliers, WarmRows(answer.ids, weights))
+        kept = WarmRows(answer.ids, weights, answer.lost)
+        found = Nearest(w, answer.how, certificate, multipliers, kept)
         return found, answer.worst * problem.scale
 
     def _closer(
@@ -178,8 +183,8 @@ def methods_for(
     )
     if few:
         yield partial(by_active_set, problem, start.ids)
-    elif interior_first:
-        yield partial(by_interior, problem)
+    elif interior_first or (known and warm.lost):
+        yield partial(by_interior, problem, lost=not interior_first)
     if not few and small:
         yield exact
     if problem.unit.factor_cost <= COSTS.cheap_factor:
@@ -248,15 +253,17 @@ def by_lagrangian(problem: Centred, start: WarmRows) -> Answer | None:
     if found is not None:
         return measured(problem, found.ids, found.weights, "augmented Lagrangian on violated rows")
     known = problem.unit.factor_cost <= COSTS.cheap_factor  # then it was asked before
-    return by_interior(problem) if not known and problem.unit.is_cheap_in_order else None
+    if known or not problem.unit.is_cheap_in_order:
+        return None
+    return by_interior(problem, lost=True)
 
 
-def by_interior(problem: Centred) -> Answer | None:
+def by_interior(problem: Centred, lost: bool = False) -> Answer | None:
     found = nearest_by_interior(problem, max(COSTS.accepted_excess, problem.tolerance))
     if found is None:
         return None
     worst = float(np.max(problem.excess(found.z), initial=0.0))
-    return Answer(found.ids, found.weights, found.z, worst, found.gap, "interior point")
+    return Answer(found.ids, found.weights, found.z, worst, found.gap, "interior point", lost)
 
 
 def approach(problem: Centred, start: WarmRows, rounds: int, goal: float) -> WarmRows | None:
