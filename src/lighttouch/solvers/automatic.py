@@ -171,7 +171,7 @@ class Automatic(BaseSolver[ChainState]):
         if InteriorPoint().objection_to(problem) is not None:
             return math.inf
         seconds = interior_seconds(problem)
-        return seconds if seconds <= seconds_left() else math.inf
+        return seconds if seconds <= COSTS.estimated_share * seconds_left() else math.inf
 
     def init(self, problem: Problem, start: Vector) -> ChainState:
         solvers = self.chain(problem)
