@@ -93,12 +93,12 @@ class SolverCosts:
     passes_before_proof: int = 500
     """Full gradients of FISTA where an interior point or cutting planes would follow in less than a
     second. Budget: ill-conditioned data take FISTA a hundred times as many."""
-    interior_seconds: float = 10.0
-    """Estimated seconds of an interior point up to which it takes kinked losses and coupled rows
-    at once. Budget."""
     estimated_share: float = 1.25
     """Of the time that is left, that the interior point's estimate may take: it is for 25 steps,
     and most programs need fewer (EXDATA 11)."""
+    interior_seconds: float = 10.0
+    """Estimated seconds of an interior point up to which it takes kinked losses and coupled rows
+    at once. Budget."""
     short_interior: float = 1.0
     """... up to which it goes on to 1e-6, whatever the tolerance: the last digits take a few steps.
     Budget."""
