@@ -127,7 +127,7 @@ docs: .venv/installed-docs  ## the documentation site, every example run: docs/_
 	@$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	@$(BIN)/python tools/check_site.py docs/_build/html
 	@test "$(LIGHTTOUCH_DOCS)" = quick || $(BIN)/python -m pytest tests/unit/test_docstrings.py \
-		tests/unit/test_estimator_docstrings.py tests/torch/test_docstrings.py
+		tests/unit/test_estimator_docstrings.py tests/torch/test_torch_docstrings.py
 	@echo "The site: docs/_build/html/index.html"
 
 # TRY='--python 3.11 --extras frames' tries less of it.

@@ -65,10 +65,14 @@ def name_role(
     full = public_names().get(text.removesuffix("()"))
     if full is None:
         return [code], []
-    link = pending_xref(
+    return [link_to(full, code, rawtext)], []
+
+
+def link_to(full: str, code: nodes.literal, rawtext: str = "") -> pending_xref:
+    """Make a link to the place of a public name of some code."""
+    return pending_xref(
         rawtext, code, refdomain="py", reftype="obj", reftarget=full, refexplicit=True, refwarn=True
     )
-    return [link], []
 
 
 def link_names(app: Sphinx, doctree: nodes.document) -> None:
@@ -80,11 +84,7 @@ def link_names(app: Sphinx, doctree: nodes.document) -> None:
     for code in list(doctree.findall(nodes.literal)):
         full = named_on_a_page(code.astext(), home)
         if full is not None and not isinstance(code.parent, LINKS_NOWHERE):
-            link = pending_xref(
-                "", refdomain="py", reftype="obj", reftarget=full, refexplicit=True, refwarn=True
-            )
-            code.replace_self(link)
-            link += code
+            code.replace_self(link_to(full, code.deepcopy()))
 
 
 def named_on_a_page(text: str, home: str) -> str | None:

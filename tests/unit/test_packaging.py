@@ -116,6 +116,12 @@ def test_a_command_that_does_not_work_is_seen(word):
     assert not may_be_installed(found)
 
 
+def test_no_two_test_files_share_a_name():
+    """Otherwise pytest cannot run both in one process, as `make docs` does."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert len(names) == len(set(names))
+
+
 def test_each_extra_has_a_program_that_make_dist_runs():
     assert {f"with_{extra}.py" for extra in EXTRAS} < {path.name for path in PROGRAMS.glob("*.py")}
 
