@@ -298,6 +298,11 @@ def prepared(owner: Any, key: Hashable, build: Callable[[], Made]) -> Made:
     return made[key]  # type: ignore[no-any-return]
 
 
+def is_prepared(owner: Any, key: Hashable) -> bool:
+    """Whether `prepared` has it already."""
+    return key in vars(owner).get("_prepared", ())
+
+
 POINTS = 8  # a run asks again for its first, its best and its last point
 
 

@@ -75,6 +75,30 @@ def test_a_fit_whose_time_is_over_leaves_out_what_is_optional(monkeypatch):
     assert len(fits) > 1 and all(optional[:3])
 
 
+def test_without_time_for_all_rows_a_part_is_trained_on(monkeypatch, tmp_path):
+    X, y = data()
+    y = 1000.0 + 50.0 * y  # in other units than those of training
+    monkeypatch.setattr(fitting.structure, "LIMITS", growing.LIMITS.__class__(searched=100))
+    sizes = []
+    under_rules = fitting._fit_under_rules
+
+    def noting(model, rules, moves, examples, *rest):
+        sizes.append(examples.size)
+        return under_rules(model, rules, moves, examples, *rest)
+
+    monkeypatch.setattr(fitting, "_fit_under_rules", noting)
+    late = lt.LatticeRegressor(monotonic_cst=[0, 0, 1], time_limit=OVER).fit(X, y)
+    whole = lt.LatticeRegressor(monotonic_cst=[0, 0, 1]).fit(X, y)
+    assert sizes == [100, 400] and late.training_record_.rows == 400
+    assert late.score(X, y) > 0.3 and whole.status_ == "converged"
+    table = np.column_stack([X, y])
+    np.savetxt(tmp_path / "rows.csv", table, delimiter=",", header="a,b,c,y", comments="")
+    files = lt.LatticeRegressor(monotonic_cst=[0, 0, 1], time_limit=OVER)
+    files.fit_files(tmp_path / "rows.csv", target="y")
+    assert sizes[2] == 100 and files.status_ == "time limit"
+    np.testing.assert_allclose(files.parameters_, late.parameters_)
+
+
 def test_rules_that_need_lattices_hold_where_no_time_is_left():
     X, y = data(200)
     rules = [lt.EdgeworthTrust(0, 1), lt.Convex(2)]

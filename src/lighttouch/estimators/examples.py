@@ -25,6 +25,7 @@ from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import Loss, loss_of
 from lighttouch.objectives import EmpiricalRisk
+from lighttouch.running import check_deadline
 
 Floats = NDArray[np.float64]
 
@@ -296,6 +297,7 @@ class Examples(AnyExamples):
         entries = model.row_entries * len(self.signed_tables)
         rows = max(1, int(LIMITS.summed_entries) // entries)
         for first in range(0, self.size, rows):
+            check_deadline()
             part = self.rows(np.arange(first, min(first + rows, self.size)))
             yield part.features(model), *part.squares
 

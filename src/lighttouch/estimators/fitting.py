@@ -73,7 +73,8 @@ def fit(
     earlier: Earlier | None = None,
 ) -> Fitted:
     """Calibrators first, to find where columns interact; then everything together, under the rules.
-    What is chosen is chosen on a part of the examples, what is trained is trained on all.
+    What is chosen is chosen on a part of the examples, what is trained is trained on all; on that
+    part where the time limit leaves no time for more.
 
     `wanted` is the smoothing that the user asked for; `canonical(model)` gives the rules that come
     from canonical examples. With an `earlier` model its terms are taken, and nothing is chosen.
@@ -99,7 +100,11 @@ def fit(
         cut_short = Status.TIME_LIMIT
     none = no_moves(model.dimension)
     moves = none if settings.over else moves_of(model, plan.ruled, plan.categorical)
-    fitted = _fit_under_rules(model, rules, moves, examples, growth.examples, settings, smoothed)
+    late = growth.cut_short and settings.left < growth.rest
+    trained: AnyExamples = growth.examples if late else examples  # no time for all of them
+    if late:
+        smoothed = replace(smoothed, squares=None, terms=None)  # they are of all examples
+    fitted = _fit_under_rules(model, rules, moves, trained, growth.examples, settings, smoothed)
     if cut_short is not None:
         fitted = replace(fitted, result=replace(fitted.result, status=cut_short))
     given = growth.given
@@ -115,9 +120,10 @@ def _found(
     with settings.limited():
         clock = Stopwatch()
         curves = first_curves(growth)
-        rest = COSTS.rest * clock.seconds * examples.size / max(1, growth.examples.size)
+        share = growth.examples.size / examples.size
+        growth.rest = COSTS.rest * clock.seconds / share
     try:
-        with settings.limited(kept=rest):
+        with settings.limited(kept=growth.rest):
             grow(growth, curves)
             check_deadline()
             model = growth.model(examples, structure.room_for(examples.count))

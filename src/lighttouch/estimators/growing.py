@@ -52,6 +52,8 @@ class Growth:
     """Degrees of freedom of every lattice in the last fit of the search."""
     cut_short: bool = False
     """Whether something was left out because the time was over."""
+    rest: float = 0.0
+    """Seconds that what follows the search will take, about."""
     lattices: dict[Subset, Term] = field(default_factory=dict)
     """Of the search: each keeps its size, so that what is known about it stays known."""
     refused: set[Subset] = field(default_factory=set)

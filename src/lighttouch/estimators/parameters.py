@@ -100,7 +100,12 @@ COMMON_PARAMETERS: dict[str, Described] = {
     ),
     "max_iter": ("int", "The most quadratic steps of training."),
     "tol": ("float", "Training ends when a step gains less than this, relatively."),
-    "time_limit": ("float", "Seconds after which training ends; None for no limit."),
+    "time_limit": (
+        "float",
+        "Seconds after which `fit` ends, compilation left out; None for no limit. What there is no "
+        "time for is left out: finer curves, interactions, rows beyond the first sample, the price "
+        "of rules. The rules hold in any case.",
+    ),
     "checkpoint": (
         "str or path",
         "A file that training is kept in: the same fit goes on from it after a crash, to the same "

@@ -269,11 +269,12 @@ def warn_about(status: str) -> None:
     """Warn, at the user's line, of an ending that asks for more time."""
     if status in NORMAL:
         return
-    text = (
-        "training was interrupted; the model obeys its rules but could fit better"
-        if status == "interrupted"
-        else f"training ended at its {status}; raise max_iter or time_limit"
-    )
+    told = {
+        "interrupted": "training was interrupted; the model obeys its rules but could fit better",
+        "time limit": "training ended at its time limit, and what there was no time for was left "
+        "out; the model obeys its rules, raise time_limit for a better one",
+    }
+    text = told.get(status, f"training ended at its {status}; raise max_iter or time_limit")
     warnings.warn(text, ConvergenceWarning, stacklevel=_frames_of_this_package())
 
 

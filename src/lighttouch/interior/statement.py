@@ -61,9 +61,10 @@ def least_bends(objective: Objective, fold: bool = True) -> Vector:
     if not isinstance(objective, Quadratic):
         of_data = _bends_of_data(objective) if fold else np.zeros(d)
         return float(objective.l2) + of_data
-    P = sparse.csr_matrix(objective.P)
-    diagonal = np.asarray(P.diagonal())
-    alone = np.count_nonzero(P.data) == np.count_nonzero(diagonal)
+    P = objective.P
+    diagonal = np.array(P.diagonal())
+    entries = sparse.csr_matrix(P).data if sparse.issparse(P) else P
+    alone = np.count_nonzero(entries) == np.count_nonzero(diagonal)
     return diagonal if alone else np.zeros(d)
 
 

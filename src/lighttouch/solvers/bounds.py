@@ -31,7 +31,7 @@ from lighttouch.interior.statement import least_bends
 from lighttouch.objectives import Quadratic
 from lighttouch.problem import Problem
 from lighttouch.projections.result import EXACT, Certificate
-from lighttouch.running import prepared
+from lighttouch.running import is_prepared, prepared, seconds_left
 from lighttouch.solvers.costs import COSTS, EPSILON
 
 Factor = tuple[Floats, bool]  # as scipy.linalg.cho_factor gives it
@@ -154,7 +154,10 @@ def _by_curvature(problem: Problem, at: Tangent, drift: float) -> float:
     """A quadratic f exceeds its tangent by (v - x)'P(v - x)/2: the sum is least at x - P^-1 rho."""
     if not isinstance(problem.objective, Quadratic):
         return -math.inf
-    factor, bend = prepared(problem, "factor of P", lambda: _factor_of_P(problem))
+    key, seconds = "factor of P", COSTS.curvature_seconds * float(problem.dimension) ** 3
+    if seconds_left() < seconds and not is_prepared(problem, key):
+        return -math.inf  # a bound is no use after the time limit
+    factor, bend = prepared(problem, key, lambda: _factor_of_P(problem))
     if factor is None or bend <= 0.0:
         return -math.inf
     rest, away = at.rest, at.x - at.p

@@ -36,6 +36,9 @@ class SolverCosts:
     """Of the run's counted work that rows of the history may take. Promise of `solve`."""
     free_record: float = 1e5
     """Operations of a row that nobody notices (about 0.1 ms). Budget."""
+    curvature_seconds: float = 1.5e-10
+    """Seconds per cubed dimension of the least eigenvalue of a quadratic and its factor (1,500
+    parameters: 0.4 s); a bound from them is left out where a time limit leaves less."""
     overtime: float = 0.05
     """Seconds beyond the time limit that a projection just begun may still take, and not more than
     the limit itself. Budget: looks at the clock are up to 0.1 s apart, and the answer is checked
