@@ -115,12 +115,14 @@ def quadratic_model(
 
 
 def keeps_matrix(risk: EmpiricalRisk) -> bool:
-    """Whether a matrix of second derivatives serves for several models: where forming it takes
-    longer than the minimum under rules, and the loss has no kinks. The gradient is always exact, so
-    that steps still go downhill (a chord method; Ortega and Rheinboldt 1970).
+    """Whether a matrix of second derivatives serves for several models: where one is known before,
+    or forming it takes longer than the minimum under rules, and the loss has no kinks. The gradient
+    is always exact, so that steps still go downhill (a chord method; Ortega and Rheinboldt 1970).
     """
     if risk.loss_row.kinked or len(blocks_of(risk)) > 1:
         return False
+    if _given(risk) is not None:
+        return True
     products = 0.5 * risk.examples * risk.cost**2
     return bool(products > COSTS.model_dear_matrix * float(risk.dimension) ** 3)
 
@@ -129,7 +131,7 @@ def _near(
     risk: EmpiricalRisk, w: Vector, curved: Vector, state: QuadraticState
 ) -> tuple[Vector, Vector]:
     """Weighted curvatures and their Gram matrix: those of the last model while they are near."""
-    given: tuple[Vector, Vector] | None = vars(risk).get("_prepared", {}).get(NEAR)
+    given = _given(risk)
     last: dict[str, Vector] = prepared(risk, "last matrix", dict)
     if "point" not in last or not np.array_equal(last["point"], state.reference):
         last.clear()
@@ -150,8 +152,14 @@ def _near(
 
 def first_reference(risk: EmpiricalRisk, w: Vector) -> Vector:
     """The point whose curvatures the first model has: one for which the matrix is known, or w."""
-    given: tuple[Vector, Vector] | None = vars(risk).get("_prepared", {}).get(NEAR)
+    given = _given(risk)
     return w if given is None else given[0]
+
+
+def _given(risk: EmpiricalRisk) -> tuple[Vector, Vector] | None:
+    """A point, and the matrix with the curvatures there, that a fit before has left."""
+    found: tuple[Vector, Vector] | None = vars(risk).get("_prepared", {}).get(NEAR)
+    return found
 
 
 def blocks_of(risk: EmpiricalRisk) -> Blocks:
