@@ -115,14 +115,12 @@ def quadratic_model(
 
 
 def keeps_matrix(risk: EmpiricalRisk) -> bool:
-    """Whether a matrix of second derivatives serves for several models: where one is known before,
-    or forming it takes longer than the minimum under rules, and the loss has no kinks. The gradient
-    is always exact, so that steps still go downhill (a chord method; Ortega and Rheinboldt 1970).
+    """Whether a matrix of second derivatives serves for several models: where forming it takes
+    longer than the minimum under rules, and the loss has no kinks. The gradient is always exact, so
+    that steps still go downhill (a chord method; Ortega and Rheinboldt 1970).
     """
     if risk.loss_row.kinked or len(blocks_of(risk)) > 1:
         return False
-    if _given(risk) is not None:
-        return True
     products = 0.5 * risk.examples * risk.cost**2
     return bool(products > COSTS.model_dear_matrix * float(risk.dimension) ** 3)
 
