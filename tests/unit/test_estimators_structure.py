@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import lighttouch as lt
+from lighttouch import losses
+from lighttouch.estimators import smoothing
+from lighttouch.estimators.model import AdditiveModel, Term, interpolated, whole_positions
+from lighttouch.estimators.smoothing import marginal_likelihood, problem
 from lighttouch.estimators.structure.screening import Leftover, Screen
 from lighttouch.interior.quadratic import quadratic_minimum
 from lighttouch.solvers.quadratic_steps import gram
@@ -109,3 +115,69 @@ def test_the_quadratic_minimum_satisfies_the_conditions_of_optimality(seed):
     assert (A @ found.w).max() <= 1e-7 and found.multipliers.min() >= 0.0
     np.testing.assert_allclose(H @ found.w - c + A.T @ found.multipliers, 0.0, atol=1e-5)
     assert abs(found.multipliers @ (A @ found.w)) < 1e-6
+
+
+def small_model() -> AdditiveModel:
+    """Two curves and a lattice over both of their columns."""
+    axis = whole_positions(np.linspace(0.0, 1.0, 5))
+    curves = [Term((column,), (axis,), lt.Lattice((6,))) for column in range(2)]
+    return AdditiveModel([*curves, Term((0, 1), (axis, axis), lt.Lattice((5, 5), "hypercube"))])
+
+
+def test_degrees_of_freedom_are_those_of_the_whole_inverse():
+    rng = np.random.default_rng(0)
+    model = small_model()
+    roughness = smoothing.roughness_of(model, [False, False], 100.0)
+    strengths, w = rng.random(len(roughness.penalties)), rng.normal(size=model.dimension)
+    H = gram(model.features(rng.random((300, 2))), np.full(300, 1.0 / 300.0))
+    one = np.eye(strengths.size)
+    wide = [np.asarray(roughness.rows(each).todense()) for each in one]
+    pulled = np.diag(roughness.pull - smoothing.PULL)
+    squares = [D.T @ D - pulled for D in wide]
+    whole = H + sum(s * square for s, square in zip(strengths, squares, strict=True))
+    whole += np.diag(roughness.pull)
+    inverse = np.linalg.inv(whole)
+    factor = marginal_likelihood._factor(H, roughness, strengths)
+    lost, _ = marginal_likelihood._lost(factor, roughness, strengths)
+    expected = [s * np.trace(inverse @ D) for s, D in zip(strengths, squares, strict=True)]
+    np.testing.assert_allclose(lost, expected, rtol=1e-5)
+    np.testing.assert_allclose(roughness.sizes(w), [w @ D @ w for D in squares], rtol=1e-6)
+
+
+def test_a_matrix_of_some_rows_leaves_the_gradient_exact(monkeypatch):
+    rng = np.random.default_rng(1)
+    model, row = small_model(), losses.LOSSES["logistic"]
+    X, y = model.features(rng.random((3000, 2))), np.where(rng.random(3000) < 0.4, 1.0, -1.0)
+    examples = smoothing.Examples(X, y, np.full(3000, 1.0 / 3000.0), row, 3000.0)
+    w = 0.1 * rng.normal(size=model.dimension)
+    few = dataclasses.replace(problem.COSTS, swept_products=1.0, swept_rows=20.0)
+    monkeypatch.setattr(problem, "COSTS", few)
+    some, c = examples.quadratic(w, exact=False)
+    slopes = losses.quadratic(row, X @ w, y, 0.0)[0]
+    np.testing.assert_allclose(some @ w - c, X.T @ slopes / 3000.0, atol=1e-12)
+    whole, c = examples.quadratic(w)
+    assert not np.array_equal(some, whole), "all rows were taken"
+    assert np.linalg.norm(some - whole) < 0.2 * np.linalg.norm(whole)
+    np.testing.assert_allclose(whole @ w - c, X.T @ slopes / 3000.0, atol=1e-12)
+    point, near = examples.near
+    assert point is w and near is whole, "what is handed on is of all rows"
+
+
+@pytest.mark.parametrize("kind", ["simplex", "hypercube"])
+def test_lattices_are_evaluated_alike_alone_and_in_models(kind):
+    rng = np.random.default_rng(2)
+    lattice = lt.Lattice((3, 4, 2), kind)
+    positions = rng.uniform(-0.5, 4.0, size=(2000, 3))
+    positions[:200] = np.round(positions[:200])
+    theta = rng.normal(size=lattice.parameter_count)
+    alone = lattice.evaluate(positions, theta)
+    np.testing.assert_array_equal(interpolated(lattice, positions, theta), alone)
+
+
+def test_lattices_that_hold_nothing_leave_the_search():
+    """Noise that looks like an interaction is added, smoothed away, and not tried again."""
+    rng = np.random.default_rng(4)
+    X = rng.random((400, 5))
+    y = X[:, 0] + X[:, 1] + rng.normal(0.0, 1.0, 400) > 1.0
+    model = lt.LatticeClassifier(random_state=0).fit(X, y)
+    assert lattices(model) == []

@@ -317,8 +317,8 @@ def _shares(subset: Subset, others: Iterable[Subset]) -> bool:
 
 
 def _drop_smoothed_away(growth: Growth, fitted: Smoothed, last: bool = False) -> None:
-    """Lattices that the data do not ask for leave the model; until the last fit those that are
-    smoothed more than at first, because others may hold more in the next one.
+    """Lattices that the data do not ask for leave the model; until the last fit only those that
+    are clearly so, and smoothed more than at first: others may hold more in the next one.
     """
     if fitted.terms is None:
         return
@@ -329,7 +329,7 @@ def _drop_smoothed_away(growth: Growth, fitted: Smoothed, last: bool = False) ->
         if not penalty.lattice:
             continue
         growth.held[subset] = float(held)
-        going = last or strength > penalty.first
+        going = last or (strength > penalty.first and held < 0.5 * LIMITS.held)
         if held < LIMITS.held and going and subset not in needed:
             growth.chosen.pop(subset, None)
             growth.refused.add(subset)

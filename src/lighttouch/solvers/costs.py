@@ -334,6 +334,9 @@ class SolverCosts:
     model_stale: float = 0.2
     """Change of an objective's curvatures, relative, from which its matrix is formed anew: steps
     with an old one leave about that share of the way."""
+    model_hopeful: float = 100.0
+    """Gain of a step, in tolerances, up to which a bound is tried that may end the run: it takes
+    two factors, a step dozens. A gain of sqrt(tolerance) leaves about its square."""
     model_large_tolerance: float = 0.01
     """Residuals of ADMM by pieces, relative to those by whole projections: its copies satisfy the
     rules together only in the limit."""

@@ -129,7 +129,7 @@ def _near(
     risk: EmpiricalRisk, w: Vector, curved: Vector, state: QuadraticState
 ) -> tuple[Vector, Vector]:
     """Weighted curvatures and their Gram matrix: those of the last model while they are near."""
-    given: tuple[Vector, Vector] | None = vars(risk).get("_prepared", {}).get(NEAR)
+    given = _given(risk)
     last: dict[str, Vector] = prepared(risk, "last matrix", dict)
     if "point" not in last or not np.array_equal(last["point"], state.reference):
         last.clear()
@@ -150,8 +150,14 @@ def _near(
 
 def first_reference(risk: EmpiricalRisk, w: Vector) -> Vector:
     """The point whose curvatures the first model has: one for which the matrix is known, or w."""
-    given: tuple[Vector, Vector] | None = vars(risk).get("_prepared", {}).get(NEAR)
+    given = _given(risk)
     return w if given is None else given[0]
+
+
+def _given(risk: EmpiricalRisk) -> tuple[Vector, Vector] | None:
+    """A point, and the matrix with the curvatures there, that a fit before has left."""
+    found: tuple[Vector, Vector] | None = vars(risk).get("_prepared", {}).get(NEAR)
+    return found
 
 
 def blocks_of(risk: EmpiricalRisk) -> Blocks:

@@ -52,6 +52,7 @@ from lighttouch.solvers.quadratic_model import (
     QuadraticState,
     first_reference,
     gram,
+    keeps_matrix,
     largest_block,
     quadratic_model,
     value_at,
@@ -185,8 +186,12 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         exact = _risk(problem).loss_row.name == "squared" and state.splitting.settled
         if exact or gain <= self.tolerance * max(abs(value), COSTS.least_objective):
             self._narrow_or_end(problem, state, model, before)
-        elif not _risk(problem).loss_row.kinked and not isinstance(whole, ShardedRisk):
+        elif gain <= COSTS.model_hopeful * self.accuracy(state) and self._smooth(problem):
             self._end_if_proven(problem, state, model, before)
+
+    def _smooth(self, problem: Problem) -> bool:
+        in_memory = not isinstance(problem.objective, ShardedRisk)
+        return in_memory and not _risk(problem).loss_row.kinked
 
     def _end_if_proven(
         self, problem: Problem, state: QuadraticState, model: QuadraticModel, before: Vector
@@ -202,7 +207,11 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         if state.width <= state.narrowest:
             bound = shard_bound if isinstance(problem.objective, ShardedRisk) else lower_bound
             state.gap = state.best_objective - bound(problem, state, model, before)
-            state.ended = True
+            proven = abs(state.gap) <= self.accuracy(state)
+            if proven or not _matrix_is_old(problem, state, before):
+                state.ended = True
+            else:
+                state.reference = state.w.copy()  # a matrix formed there may gain more
             return
         state.width = max(state.narrowest, state.width * COSTS.model_narrowing)
         state.value = _values(problem, state.w, state.width)[0]
@@ -231,6 +240,13 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
 
     def notes(self, state: QuadraticState) -> list[str]:
         return [f"quadratic steps (majorise, minimise by ADMM): {state.iteration}"]
+
+
+def _matrix_is_old(problem: Problem, state: QuadraticState, before: Vector) -> bool:
+    """Whether the last model had the curvatures of another point than its own."""
+    if isinstance(problem.objective, ShardedRisk) or not keeps_matrix(_risk(problem)):
+        return False
+    return not np.array_equal(state.reference, before)
 
 
 def lower_bound(

@@ -11,7 +11,7 @@ import numpy as np
 
 from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
 from lighttouch.kernels.numerics.exact_sum import nearest_blend, quick_blend
-from lighttouch.kernels.numerics.lattice_features import evaluate_row
+from lighttouch.kernels.numerics.lattice_features import simplex_value
 
 
 @lean_kernel
@@ -121,11 +121,10 @@ def evaluate_sum(
                 else:
                     x[k] = between(value, keypoints, positions, low)
             if simplex[t] and count > 1:
-                total += evaluate_row(
+                total += simplex_value(
                     x[:count],
                     sizes[first : first + count],
                     strides[first : first + count],
-                    True,
                     theta[base : starts[t + 1]],
                     fractions[:count],
                     order[:count],

@@ -180,6 +180,13 @@ def fill_all_corners(
 
 
 @lean_kernel
+def simplex_value(x, sizes, strides, theta, fractions, order, indices, weights, parts):
+    """`evaluate_row` of a simplex lattice."""
+    count = simplex_row(x, sizes, strides, fractions, order, indices, weights)
+    return nearest_weighted_sum(weights, indices, count, theta, parts)
+
+
+@lean_kernel
 def evaluate_row(x, sizes, strides, simplex, theta, fractions, order, indices, weights, parts):
     """The interpolated value at x, monotone to the last bit wherever theta is.
 
@@ -189,8 +196,7 @@ def evaluate_row(x, sizes, strides, simplex, theta, fractions, order, indices, w
     `row_width` numbers, `parts` 2 (D + 1).
     """
     if simplex:
-        count = simplex_row(x, sizes, strides, fractions, order, indices, weights)
-        return nearest_weighted_sum(weights, indices, count, theta, parts)
+        return simplex_value(x, sizes, strides, theta, fractions, order, indices, weights, parts)
     inner, count = _cell_corners(x, sizes, strides, fractions, order, indices)
     for m in range(count):
         weights[m] = theta[indices[m]]
