@@ -241,10 +241,19 @@ def unprojected(problem: Problem, solution: Vector, method: str) -> Answer:
     return _judged(problem, solution, solution, method, 0.0)
 
 
-def best_projection(problem: Problem, candidates: Sequence[Vector], limit: float) -> Answer:
-    """Project every candidate and keep the best: feasible first, then the smaller objective."""
+def best_projection(
+    problem: Problem, candidates: Sequence[Vector], limit: float, soon: float = math.inf
+) -> Answer:
+    """Project every candidate and keep the best: feasible first, then the smaller objective. One
+    that breaks no constraint by more than rounding has only until `soon`.
+    """
     clock = Stopwatch()
-    projected = [_projected(problem, candidate, limit) for candidate in candidates]
+    projected = [
+        _projected(problem, each, limit if is_broken(problem, each) else min(limit, soon))
+        if soon < limit
+        else _projected(problem, each, limit)
+        for each in candidates
+    ]
     best = 0
     if len(projected) > 1:
         ranks = [

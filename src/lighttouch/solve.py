@@ -497,7 +497,8 @@ class _Run:
             candidates = [self.solver.solution(self.state)]
         if not project:
             return unprojected(self.problem, candidates[0], "not projected")
-        return best_projection(self.problem, candidates, self._time_for_the_answer())
+        soon = max(0.0, self.budget.left) + COSTS.overtime
+        return best_projection(self.problem, candidates, self._time_for_the_answer(), soon)
 
     def _time_for_the_answer(self) -> float:
         """What was kept for it and a little more; much more where nothing but a projection finds a
