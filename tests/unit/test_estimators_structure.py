@@ -9,7 +9,7 @@ import pytest
 
 import lighttouch as lt
 from lighttouch import losses
-from lighttouch.estimators import smoothing
+from lighttouch.estimators import growing, smoothing
 from lighttouch.estimators.model import AdditiveModel, Term, interpolated, whole_positions
 from lighttouch.estimators.smoothing import marginal_likelihood, problem
 from lighttouch.estimators.structure.screening import Leftover, Screen
@@ -174,10 +174,21 @@ def test_lattices_are_evaluated_alike_alone_and_in_models(kind):
     np.testing.assert_array_equal(interpolated(lattice, positions, theta), alone)
 
 
-def test_lattices_that_hold_nothing_leave_the_search():
+def test_lattices_that_hold_nothing_leave_the_search(monkeypatch):
     """Noise that looks like an interaction is added, smoothed away, and not tried again."""
-    rng = np.random.default_rng(4)
-    X = rng.random((400, 5))
-    y = X[:, 0] + X[:, 1] + rng.normal(0.0, 1.0, 400) > 1.0
+    asked = []
+    plain = growing.structure.candidates
+
+    def watched(plan, size, chosen, refused):
+        found = list(plain(plan, size, chosen, refused))
+        asked.append((set(refused), found))
+        return found
+
+    monkeypatch.setattr(growing.structure, "candidates", watched)
+    rng = np.random.default_rng(5)
+    X = rng.random((300, 8))
+    y = X[:, 0] + X[:, 1] + rng.normal(0.0, 1.0, 300) > 1.0
     model = lt.LatticeClassifier(random_state=0).fit(X, y)
-    assert lattices(model) == []
+    gone = asked[-1][0]
+    assert gone and not gone & set(lattices(model))
+    assert not any(refused & set(found) for refused, found in asked)

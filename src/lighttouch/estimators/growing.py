@@ -329,7 +329,7 @@ def _drop_smoothed_away(growth: Growth, fitted: Smoothed, last: bool = False) ->
         if not penalty.lattice:
             continue
         growth.held[subset] = float(held)
-        going = last or (strength > penalty.first and held < 0.5 * LIMITS.held)
+        going = last or (strength > penalty.first and held < LIMITS.clearly_held)
         if held < LIMITS.held and going and subset not in needed:
             growth.chosen.pop(subset, None)
             growth.refused.add(subset)

@@ -331,12 +331,12 @@ class SolverCosts:
     """Products of two entries of an example, per cube of the parameters, from which the matrix of a
     model is kept for the next ones: forming it then takes longer than a minimum under rules (0.15 s
     against 0.37 s at 0.08, 10,000 rows; 2.0 s against 0.37 s at 1, 100,000 rows)."""
+    model_many_products: float = 2e8
+    """... and products in all: about a second. Below, every model has a matrix of its own, and fits
+    from files and from memory agree to rounding."""
     model_stale: float = 0.2
     """Change of an objective's curvatures, relative, from which its matrix is formed anew: steps
     with an old one leave about that share of the way."""
-    model_hopeful: float = 100.0
-    """Gain of a step, in tolerances, up to which a bound is tried that may end the run: it takes
-    two factors, a step dozens. A gain of sqrt(tolerance) leaves about its square."""
     model_large_tolerance: float = 0.01
     """Residuals of ADMM by pieces, relative to those by whole projections: its copies satisfy the
     rules together only in the limit."""

@@ -116,13 +116,15 @@ def quadratic_model(
 
 def keeps_matrix(risk: EmpiricalRisk) -> bool:
     """Whether a matrix of second derivatives serves for several models: where forming it takes
-    longer than the minimum under rules, and the loss has no kinks. The gradient is always exact, so
-    that steps still go downhill (a chord method; Ortega and Rheinboldt 1970).
+    long, and longer than the minimum under rules, and the loss has no kinks. The gradient is always
+    exact, so that steps still go downhill (a chord method; Ortega and Rheinboldt 1970). Examples in
+    shards form theirs in every pass; both then agree to the tolerance, not to rounding.
     """
     if risk.loss_row.kinked or len(blocks_of(risk)) > 1:
         return False
     products = 0.5 * risk.examples * risk.cost**2
-    return bool(products > COSTS.model_dear_matrix * float(risk.dimension) ** 3)
+    many = max(COSTS.model_many_products, COSTS.model_dear_matrix * float(risk.dimension) ** 3)
+    return bool(products > many)
 
 
 def _near(

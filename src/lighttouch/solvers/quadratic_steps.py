@@ -186,20 +186,6 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         exact = _risk(problem).loss_row.name == "squared" and state.splitting.settled
         if exact or gain <= self.tolerance * max(abs(value), COSTS.least_objective):
             self._narrow_or_end(problem, state, model, before)
-        elif gain <= COSTS.model_hopeful * self.accuracy(state) and self._smooth(problem):
-            self._end_if_proven(problem, state, model, before)
-
-    def _smooth(self, problem: Problem) -> bool:
-        in_memory = not isinstance(problem.objective, ShardedRisk)
-        return in_memory and not _risk(problem).loss_row.kinked
-
-    def _end_if_proven(
-        self, problem: Problem, state: QuadraticState, model: QuadraticModel, before: Vector
-    ) -> None:
-        """A bound takes a tenth of the time of the step that would show no gain."""
-        gap = state.best_objective - lower_bound(problem, state, model, before)
-        if abs(gap) <= self.accuracy(state):
-            state.gap, state.ended = gap, True
 
     def _narrow_or_end(
         self, problem: Problem, state: QuadraticState, model: QuadraticModel, before: Vector
