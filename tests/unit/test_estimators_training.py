@@ -131,3 +131,18 @@ def _only_some(most: int):
         return asked(self, *given)
 
     return score_problem
+
+
+def test_warnings_reach_programs_without_a_module():
+    """As notebooks and servers run them, by `exec`: looking for the caller's name failed."""
+    program = """
+import warnings
+import numpy as np, lighttouch as lt
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    X = np.arange(40.0)[:, None]
+    lt.LatticeRegressor(max_iter=1, tol=1e-300, loss="absolute").fit(X, np.sin(X[:, 0]))
+"""
+    names: dict[str, object] = {}
+    exec(compile(program, "program", "exec"), names)
+    assert [str(each.message) for each in names["said"]]

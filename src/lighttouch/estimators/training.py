@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -281,6 +282,11 @@ def warn_about(status: str) -> None:
 def _frames_of_this_package() -> int:
     """The stack level of the first caller that is not part of lighttouch."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("lighttouch."):
+    while frame.f_back is not None and _name_of(frame).startswith("lighttouch."):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def _name_of(frame: FrameType) -> str:
+    """The module that a frame runs; programs run by `exec` may have none."""
+    return str(frame.f_globals.get("__name__", ""))
