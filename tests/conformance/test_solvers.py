@@ -29,13 +29,13 @@ SLOW = (pytest.mark.slow,)
 
 
 def often(solver: int, problem: int, name: str) -> bool:
-    """Whether `make test` runs this pair: every solver meets every eighth problem and the simple
-    ones, and every problem every eighth solver. What users compile is not cached: one solver meets
+    """Whether `make test` runs this pair: every solver meets every 16th problem and the simple
+    ones, and every problem every 16th solver. What users compile is not cached: one solver meets
     it.
     """
     if name.startswith(("generated", "a user")):
         return solver == 0
-    return name in SIMPLE or (solver + problem) % 8 == 0
+    return name in SIMPLE or (solver + problem) % 16 == 0
 
 
 def pytest_generate_tests(metafunc):
