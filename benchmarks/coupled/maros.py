@@ -14,17 +14,19 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import tarfile
 import tempfile
 import time
 import urllib.request
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import lighttouch as lt
 from benchmarks.coupled.programs import Parts, parts_of, quadratic_program
 
-PACKAGE = "https://pypi.org/pypi/proxsuite/0.8.0/json"
+INDEX, ARCHIVE = "https://pypi.org/simple/proxsuite/", "proxsuite-0.8.0.tar.gz"
 OPTIMA = "optima.json"
 SECONDS = 10.0
 RIGHT = 1e-3
@@ -32,9 +34,9 @@ RIGHT = 1e-3
 
 def fetch(folder: Path) -> None:
     """The set, out of the archive."""
-    with urllib.request.urlopen(PACKAGE, timeout=60) as answer:
-        files = json.load(answer)["urls"]
-    address = next(each["url"] for each in files if each["packagetype"] == "sdist")
+    with urllib.request.urlopen(INDEX, timeout=60) as answer:
+        links = re.findall(r'href="([^"#]+)', answer.read().decode())
+    address = urljoin(INDEX, next(each for each in links if each.endswith(ARCHIVE)))
     print(f"fetching {address}", flush=True)
     with tempfile.TemporaryDirectory() as place:
         archive = Path(place) / "archive.tar.gz"
