@@ -234,8 +234,9 @@ def _least_eigenvalues(parts: Floats) -> Vector:
 
 def _least_by_cholesky(matrix: Floats) -> float:
     """Less than the least eigenvalue; 0 where that is not positive. A matrix minus a multiple of
-    the identity that has a factor shows it (Rump 2006), at a tenth of the time of all eigenvalues;
-    inverse iteration says which multiple. 0 also where no time is left for it.
+    the identity that has a factor shows it (Rump 2006), in a third of the time of all eigenvalues
+    with 3,000 parameters (1.2 and 4.0 s); inverse iteration says which multiple. 0 also where no
+    time is left for it.
     """
     if seconds_left() < len(matrix) ** 3 / COSTS.dense_rate:
         return 0.0
