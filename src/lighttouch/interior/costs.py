@@ -65,6 +65,9 @@ class InteriorCosts:
     """Columns of a tile."""
     tall_tile: int = 4096
     """Rows of one that is multiplied by a vector."""
+    entries_at_once: int = 131_072
+    """Entries of a dense matrix that are worked on together (a megabyte): the processor's cache
+    holds them, and no memory is asked for anew."""
     short: float = 2e-3
     """Seconds of a dense factor below which nothing else is looked at."""
     dense_share: float = 0.1
