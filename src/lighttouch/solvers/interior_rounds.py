@@ -27,7 +27,7 @@ from lighttouch.interior.path import (
     falling_lift,
     first_point,
     point_near,
-    step,
+    step_with_factor,
 )
 from lighttouch.interior.program import (
     Program,
@@ -39,7 +39,7 @@ from lighttouch.interior.program import (
 )
 from lighttouch.interior.repair import repaired
 from lighttouch.interior.statement import least_bends, program_of
-from lighttouch.interior.systems import System
+from lighttouch.interior.systems import Factor, System
 from lighttouch.problem import Problem
 from lighttouch.projections.curved.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
@@ -257,6 +257,7 @@ class Round:
     seconds: float  # of one factor, about
     lift: float  # of the diagonal of the inner program
     cuts: int  # the last rows
+    factor: Factor | None = None  # of the last step
 
     @classmethod
     def of(cls, model: Model, state: InteriorState) -> Round:
@@ -289,7 +290,7 @@ class Round:
             raise OutOfTimeError("a step of the interior point needs more time; allow more")
         try:
             at = state.point or self._first(state)
-            found = step(self.system, at, falling_lift(at))
+            found, self.factor = step_with_factor(self.system, at, falling_lift(at))
         except RuntimeError:  # the factor is singular: as far as doubles go
             return None
         return found if found.finite else None
