@@ -201,7 +201,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
 
     def _worth_repairing(self, state: InteriorState, at: Point, value: float, scale: float) -> bool:
         """Where complementarity says that the gap is closed, but the bound does not show it."""
-        goal = max(state.goal, state.last_goal) * scale
+        goal = min(max(state.goal, state.last_goal), self.tolerance) * scale
         due = at.products <= INTERIOR.repair_again * state.repaired_at
         if not (due and at.products <= goal and value - state.bound > goal):
             return False
@@ -279,7 +279,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if value - state.bound > self.tolerance * max(abs(value), TINY):
             return False
         near = restored(model, current, at.x, broken)
-        others = self._feasible_near(problem, state, at.x, broken.size) if feasible else ()
+        others = self._feasible_near(problem, model, state, at.x, broken) if feasible else ()
         for found in chain([] if near is None else [near], others):
             value = problem.objective.value(found)
             if value - state.bound <= self.tolerance * max(abs(value), TINY):
@@ -290,12 +290,13 @@ class InteriorPoint(BaseSolver[InteriorState]):
         return False
 
     def _feasible_near(
-        self, problem: Problem, state: InteriorState, x: Vector, broken: int
+        self, problem: Problem, model: Model, state: InteriorState, x: Vector, broken: Indices
     ) -> Iterator[Vector]:
         """Between the point and the start, where few rows are broken; and the nearest one after
         many rounds (rows are broken along directions in which the objective is flat).
         """
-        if broken <= INTERIOR.nearly_none * state.rows.size:
+        few = broken.size <= INTERIOR.nearly_none * state.rows.size
+        if few and model.rows.strictly_inside(state.start, broken):
             inside = self._towards_start(problem, state, x)
             if inside is not None:
                 yield inside

@@ -24,9 +24,7 @@ def restored(model: Model, current: Round, x: Vector, broken: Indices) -> Vector
     rows are many, or the moves do not get there.
     """
     factor, most = current.factor, COSTS.most_restored * x.size
-    if not isinstance(factor, DenseFactor) or not isinstance(factor.lower, np.ndarray):
-        return None
-    if factor.system.equal.size or model.curved or current.units.basis is not None:
+    if not isinstance(factor, DenseFactor) or not _is_metric(model, current, factor):
         return None
     move = _ShortestMove(current.units.columns, factor.lower)
     for _ in range(COSTS.restorations):
@@ -46,6 +44,12 @@ def restored(model: Model, current: Round, x: Vector, broken: Indices) -> Vector
             return np.asarray(found)
         broken = np.setdiff1d(left, move.ids)
     return None
+
+
+def _is_metric(model: Model, current: Round, factor: DenseFactor) -> bool:
+    """Whether the factor, in this computer's memory, knows all that holds x but rows."""
+    plain = current.units.basis is None and not model.curved and not factor.system.equal.size
+    return plain and isinstance(factor.lower, np.ndarray)
 
 
 class _ShortestMove:

@@ -77,6 +77,12 @@ class Rows:
         equal = np.concatenate([np.zeros(0, dtype=bool), *(part[3] for part in parts)])
         return Taken(tuple(part[1] for part in parts), right, equal, ids[order], ids[order])
 
+    def strictly_inside(self, w: Vector, ids: Indices) -> bool:
+        """Whether w satisfies these rows with something to spare."""
+        taken = self.take(ids)
+        values = [np.asarray(block @ w) for block in taken.blocks]
+        return bool(np.all(np.concatenate([np.zeros(0), *values]) < taken.right))
+
     def _dense(self, family: RecordConstraints) -> bool:
         """Whether each row of it is about nearly all parameters, and expensive."""
         many = self.dimension > COSTS.dense_dimension
