@@ -61,6 +61,8 @@ class InteriorCosts:
     tiled_entries: float = 2e7
     """Entries of a dense matrix from which a product with a vector uses all cores: two cores take
     half the time for 200 million, and no less for 5 million."""
+    tiled_scaled: float = 2e6
+    """... and a copy of it with its rows multiplied: most of its time goes into new memory."""
     tile: int = 512
     """Columns of a tile."""
     tall_tile: int = 4096
