@@ -166,12 +166,12 @@ class InteriorCosts:
     treatment of other rows takes as long, with 200 half as long again, with 500 twice as long."""
     dense_steps: int = 1
     """Steps of a round of dense rows, while they are looked for, that begins near its path: with
-    1,000 parameters 7 steps in all to 1%, with 2 steps 12."""
+    700 parameters and three seeds 7 or 8 steps in all to 1%, with 2 steps 12 to 14."""
     dense_batch: float = 0.75
     """Dense rows that may join at once, per parameter."""
     dense_near: float = 0.2
     """... and so many that are nearest to being broken, per parameter: the next step breaks them.
-    With 1,000 parameters 7 steps in all, without them 14."""
+    With 700 parameters and three seeds 7 or 8 steps in all to 1%, without them 8 to 12."""
     dense_kept: float = 1.25
     """Dense rows of a working set that stay for the next round, per parameter: at a vertex as many
     rows hold the point as there are parameters."""
