@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from lighttouch import running
+from lighttouch import signals
 
 settings.register_profile(
     "repeatable",
@@ -26,7 +26,7 @@ settings.load_profile("repeatable")
 def forget_signals():
     """A SIGTERM that a test sent to itself was not meant for the tests after it."""
     yield
-    running._told_to_end.clear()
+    signals._told_to_end.clear()
 
 
 # Most of the time goes into compiling. A process compiles what a problem of the catalogue needs

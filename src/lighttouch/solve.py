@@ -47,7 +47,8 @@ from lighttouch.objectives import ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import History, Result, RunState, Status
-from lighttouch.running import Interrupts, OutOfTimeError, Stopwatch, within
+from lighttouch.running import OutOfTimeError, Stopwatch, within
+from lighttouch.signals import Interrupts
 from lighttouch.solvers.automatic import Automatic
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.costs import COSTS

@@ -14,7 +14,7 @@ import pytest
 
 import lighttouch as lt
 from lighttouch.estimators import fitting, training
-from lighttouch.running import Interrupts
+from lighttouch.signals import Interrupts
 
 
 def data(columns: int = 4) -> tuple[np.ndarray, np.ndarray]:

@@ -24,7 +24,8 @@ from lighttouch.losses import Loss
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.result import Result, Status
-from lighttouch.running import Interrupts, Stopwatch, within
+from lighttouch.running import Stopwatch, within
+from lighttouch.signals import Interrupts, RaisedAtOnce
 from lighttouch.solve import Progress, solve
 from lighttouch.solvers import Automatic, QuadraticSteps
 from lighttouch.solvers.costs import COSTS as SOLVING
@@ -87,15 +88,16 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 def on_the_clock(fit: Fit) -> Fit:
-    """The time limit of a fit counts from its first line, reading the table included; a fit inside
-    another has a clock of its own.
+    """The time limit of a fit counts from its first line, reading the table included, and so does
+    Ctrl-C: it ends at once what has no model yet. A fit inside another has a clock of its own.
     """
 
     @functools.wraps(fit)
     def timed(*arguments: Any, **named: Any) -> Any:
         before = _clock_of_fit.set(Stopwatch())
         try:
-            return fit(*arguments, **named)
+            with RaisedAtOnce():
+                return fit(*arguments, **named)
         finally:
             _clock_of_fit.reset(before)
 
