@@ -5,6 +5,7 @@ slow on a busy machine; files that compile the same loops share a worker.
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in jobs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

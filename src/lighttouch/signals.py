@@ -100,7 +100,8 @@ class Interrupts(_Handlers):
         self.deliver, self.ends_program = deliver, ends_program
 
     def _replaces(self, number: int) -> bool:
-        return True
+        """What is ignored, as Ctrl-C in background jobs, stays ignored."""
+        return signal.getsignal(number) != signal.SIG_IGN
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():

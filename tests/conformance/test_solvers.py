@@ -446,10 +446,6 @@ def test_a_signal_ends_a_long_run_within_a_second(number):
     assert result.status is Status.INTERRUPTED and result.iterations > 1000
 
 
-@pytest.mark.skipif(
-    signal.getsignal(signal.SIGINT) == signal.SIG_IGN,
-    reason="Ctrl-C is ignored here, as in background jobs",
-)
 def test_a_second_ctrl_c_raises():
     case, entry = PROBLEMS["dense rows in a box"](), SOLVERS["light touch"]
 

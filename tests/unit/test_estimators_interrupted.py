@@ -52,10 +52,6 @@ def started(monkeypatch) -> threading.Event:
     return event
 
 
-@pytest.mark.skipif(
-    signal.getsignal(signal.SIGINT) == signal.SIG_IGN,
-    reason="Ctrl-C is ignored here, as in background jobs",
-)
 @pytest.mark.filterwarnings("ignore:training")
 def test_ctrl_c_leaves_a_usable_model_and_raises(monkeypatch):
     X, y = data()

@@ -88,3 +88,13 @@ def test_a_signal_in_a_compilation_ends_those_that_follow_too(monkeypatch):
             pytest.fail("another compilation began")
     with global_compiler_lock:  # the next run compiles as ever
         pass
+
+
+def test_what_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with RaisedAtOnce(), Interrupts() as interrupts:
+            signal.raise_signal(signal.SIGINT)
+            assert not interrupts.raised
+    finally:
+        signal.signal(signal.SIGINT, before)

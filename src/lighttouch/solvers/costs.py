@@ -47,10 +47,7 @@ class SolverCosts:
     """Seconds after a signal in which functions in Python may still be called, so that the last
     point can be looked at. Budget: a run ends within 1 s of a signal."""
     final_projection_share: float = 0.2
-    """Of the time limit that is kept for the projection of an answer that needs one; where only a
-    projection finds a feasible point, as much again beyond it. Budget."""
-    final_projection_seconds: float = 0.5
-    """Seconds for it besides. Budget."""
+    """Of the time limit that is kept for the projection of an answer that needs one. Budget."""
     feasibility_tolerance: float = 1e-8
     """Excess over a constraint, in units of its row and of the point, that still counts as
     rounding. Tolerance: NOT_PROJECTED is said beyond it."""
