@@ -8,18 +8,25 @@ here is also remembered, and raised again where work begins.
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 from typing import Any, Self
 
-from lighttouch.kernels.compiler.compiled import end_compilation, go_on_compiling
+from lighttouch.kernels.compiler.compiled import (
+    compile_seconds,
+    end_compilation,
+    go_on_compiling,
+)
 
+WORTH_WAITING = 10.0  # seconds of work: compiling all that a run needs takes less
 TERMINATED = 128 + signal.SIGTERM  # the exit code of a program that SIGTERM ended
 _told_to_end: set[int] = set()  # processes that had a SIGTERM while they were in a run
 
@@ -62,8 +69,10 @@ class _Handlers:
 
     def _error(self, number: int) -> BaseException:
         """What the signal raises; known to the outermost block, which hides what callbacks print
-        of it.
+        of it. A program that it ends does not look for cycles in all modules: half a second.
         """
+        atexit.unregister(gc.freeze)
+        atexit.register(gc.freeze)
         error = SystemExit(TERMINATED) if number == signal.SIGTERM else KeyboardInterrupt()
         outermost: _Handlers = self
         while outermost._outer:
@@ -83,7 +92,8 @@ class Interrupts(_Handlers):
 
     Where one is inside another, the flag is set in both: what goes on after the inner run must know
     that it was interrupted, and an inner one that begins after the signal is interrupted from the
-    start. In a compilation that takes long the signal is raised, because nothing else ends it soon.
+    start. A compilation that takes long raises the signal, because nothing else ends it soon;
+    not where the run has worked for so long that its result is worth waiting for.
 
     At the end of the outermost block:
 
@@ -98,6 +108,13 @@ class Interrupts(_Handlers):
         self.raised = False
         self.number = 0  # of the signal
         self.deliver, self.ends_program = deliver, ends_program
+        self._began, self._compiled_before = time.perf_counter(), compile_seconds()
+
+    @property
+    def _seconds(self) -> float:
+        """Of work, without compiling."""
+        compiling = compile_seconds() - self._compiled_before
+        return time.perf_counter() - self._began - compiling
 
     def _replaces(self, number: int) -> bool:
         """What is ignored, as Ctrl-C in background jobs, stays ignored."""
@@ -135,7 +152,7 @@ class Interrupts(_Handlers):
         outer = _owner(self._previous.get(number))
         if isinstance(outer, Interrupts):
             outer._note(number, frame)
-        else:
+        elif self._seconds < WORTH_WAITING:
             end_compilation(self._error(number))
 
     @property

@@ -13,8 +13,15 @@ import numpy as np
 import pytest
 
 import lighttouch as lt
+from lighttouch import signals
 from lighttouch.estimators import fitting, training
 from lighttouch.signals import Interrupts
+
+
+@pytest.fixture(autouse=True)
+def after_long_work(monkeypatch):
+    """What must be compiled after the signal is waited for."""
+    monkeypatch.setattr(signals, "WORTH_WAITING", 0.0)
 
 
 def data(columns: int = 4) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ import sys
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
+from lighttouch import signals
 from lighttouch.kernels.compiler import compiled
 from lighttouch.signals import Interrupts, RaisedAtOnce
 
@@ -88,6 +89,15 @@ def test_a_signal_in_a_compilation_ends_those_that_follow_too(monkeypatch):
             pytest.fail("another compilation began")
     with global_compiler_lock:  # the next run compiles as ever
         pass
+
+
+def test_after_long_work_a_compilation_ends_and_the_result_is_kept(monkeypatch):
+    monkeypatch.setattr(compiled, "LONG", 0.0)
+    monkeypatch.setattr(signals, "WORTH_WAITING", 0.0)
+    with Interrupts() as interrupts:
+        signal.raise_signal(signal.SIGINT)
+        with global_compiler_lock:
+            assert interrupts.raised
 
 
 def test_what_is_ignored_stays_ignored():

@@ -195,11 +195,10 @@ def compile_seconds() -> float:
 
 
 def end_compilation(error: BaseException) -> None:
-    """Raise the error in a compilation of this thread that takes long, now or at its next part, and
-    in those that follow until `go_on_compiling`; where it is not compiling, do nothing.
+    """Raise the error in a compilation of this thread that takes long: now, at its next part, or in
+    one that follows, until `go_on_compiling`.
     """
-    if _clock.held > 0.0:
-        _clock.ask(error)
+    _clock.ask(error)
 
 
 def go_on_compiling() -> None:
