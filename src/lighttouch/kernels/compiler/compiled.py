@@ -177,8 +177,9 @@ class _CompileClock(event.Listener):
         """Seconds since the lock was taken; 0 where this thread does not hold it."""
         if not global_compiler_lock.is_locked():
             self._own.depth = 0  # what a signal raised within these lines may have left
+        if getattr(self._own, "depth", 0) == 0:
             return 0.0
-        return time.perf_counter() - float(getattr(self._own, "began", time.perf_counter()))
+        return time.perf_counter() - float(self._own.began)
 
     @property
     def total(self) -> float:
@@ -191,7 +192,7 @@ event.register("numba:compiler_lock", _clock)
 
 def compile_seconds() -> float:
     """What this thread has spent so far compiling, or reading what was compiled before."""
-    return _clock.total
+    return _clock.total + _clock.held
 
 
 def end_compilation(error: BaseException) -> None:
