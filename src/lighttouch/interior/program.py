@@ -12,7 +12,7 @@ these (logistic, Poisson) have s = a phi'(u) instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -283,7 +283,7 @@ def with_rows_scaled(program: Program, columns: Vector) -> tuple[Program, Units]
     """The program in given units of x, powers of two, and units of its rows in which their largest
     entry is about 1.
     """
-    blocks = (abs(block) for block in program.blocks)  # one copy at a time
+    blocks = (b if isinstance(b, np.ndarray) else abs(b) for b in program.blocks)
     sizes = _row_sizes(program, blocks, np.ones(program.count), columns)
     return in_units(program, Units(columns, power_of_two(1.0 / sizes), 1.0))
 
@@ -312,7 +312,7 @@ def in_units(program: Program, units: Units) -> tuple[Program, Units]:
         for first, block in zip(program.starts, program.blocks, strict=False)
     ]
     q = columns * program.q
-    size = max(float(np.abs(q).max(initial=0.0)), float(abs(P).max() if entries(P) else 0.0))
+    size = max(float(np.abs(q).max(initial=0.0)), _largest(P) if entries(P) else 0.0)
     finite = np.concatenate([program.least / rows, program.most / rows])
     finite = np.abs(finite[np.isfinite(finite)])
     size = max(size, float(finite.max(initial=0.0)))
@@ -332,8 +332,19 @@ def in_units(program: Program, units: Units) -> tuple[Program, Units]:
     return changed, Units(columns, rows, factor)
 
 
+def _largest(matrix: Matrix) -> float:
+    """The largest absolute entry."""
+    if isinstance(matrix, np.ndarray):
+        return max(float(matrix.max()), -float(matrix.min()))  # without a copy
+    return float(abs(matrix).max())
+
+
 def _times(rows: Vector, matrix: Matrix, columns: Vector) -> Matrix:
     """diag(rows) matrix diag(columns)."""
+    if isinstance(matrix, np.ndarray):
+        out = matrix * columns
+        out *= rows[:, None]
+        return out
     if not sparse.issparse(matrix):
         return rows[:, None] * matrix * columns
     data = np.repeat(rows, np.diff(matrix.indptr)) * matrix.data * columns[matrix.indices]
@@ -345,9 +356,21 @@ def entries(matrix: Matrix) -> int:
     return int(matrix.nnz if sparse.issparse(matrix) else matrix.size)
 
 
+def in_parts(matrix: Floats) -> Iterator[slice]:
+    """Rows that the processor's cache holds, for several passes over them."""
+    rows = max(1, COSTS.entries_at_once // max(1, matrix.shape[1]))
+    for first in range(0, matrix.shape[0], rows):
+        yield slice(first, first + rows)
+
+
 def row_maxima(matrix: Matrix, rows: Vector, columns: Vector) -> Floats:
-    """max_j rows_i |m_ij| columns_j."""
-    if not sparse.issparse(matrix):
+    """max_j rows_i |m_ij| columns_j, for entries that are not negative or in an array."""
+    if isinstance(matrix, np.ndarray):
+        found = np.empty(matrix.shape[0])
+        for part in in_parts(matrix):
+            found[part] = np.abs(matrix[part] * columns).max(axis=1, initial=0.0)
+        return rows * found
+    if not sparse.issparse(matrix):  # on a device
         return np.asarray(rows * (matrix * columns).max(axis=1, initial=0.0))
     largest, filled = np.zeros(matrix.shape[0]), np.flatnonzero(np.diff(matrix.indptr))
     if filled.size:

@@ -153,5 +153,10 @@ def _fold(X: Matrix) -> bool:
 
 def _folded(X: Matrix, y: Vector, share: Vector) -> Program:
     """sum share (x.w - y)^2 / 2 as a quadratic form."""
-    P = X.T @ (sparse.diags(share) @ X) if sparse.issparse(X) else gram(np.sqrt(share)[:, None] * X)
+    if sparse.issparse(X):
+        P = X.T @ (sparse.diags(share) @ X)
+    elif share.size and share.min() == share.max():  # without a copy of X
+        P = share[0] * gram(X)
+    else:
+        P = gram(np.sqrt(share)[:, None] * X)
     return quadratic_program(P, -np.asarray(X.T @ (share * y)), 0.5 * float(share @ np.square(y)))

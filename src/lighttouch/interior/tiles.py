@@ -7,8 +7,10 @@ product is one call with one thread, and tiles are always the same.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 import scipy.linalg
@@ -18,15 +20,24 @@ from lighttouch.interior.costs import COSTS
 from lighttouch.running import one_blas_thread
 
 
+Part = TypeVar("Part")
+Tile = tuple[slice, slice]
+
+
 def gram(rows: Floats) -> Floats:
     """rows'rows."""
     d = rows.shape[1]
     if float(rows.shape[0]) * d * d < COSTS.tiled_products:
         return rows.T @ rows
-    H = np.zeros((d, d), order="F")
-    add_gram(H, rows)
-    lower = np.tril(H, -1)
-    return np.asarray(np.tril(H) + lower.T)
+    H = np.empty((d, d), order="F")
+
+    def fill(tile: Tile) -> None:
+        i, j = tile
+        H[i, j] = rows[:, i].T @ rows[:, j]
+        H[j, i] = H[i, j].T
+
+    _on_all_cores(fill, _lower_tiles(d))
+    return H
 
 
 def add_gram(H: Floats, rows: Floats) -> None:
@@ -36,16 +47,16 @@ def add_gram(H: Floats, rows: Floats) -> None:
         scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=H, lower=1, overwrite_c=1)
         return
 
-    places = [slice(first, first + COSTS.tile) for first in range(0, d, COSTS.tile)]
-    lower = [(i, j) for k, i in enumerate(places) for j in places[: k + 1]]
-
-    def add(tile: tuple[slice, slice]) -> None:
+    def add(tile: Tile) -> None:
         i, j = tile
         H[i, j] += rows[:, i].T @ rows[:, j]
 
-    with one_blas_thread():
-        for _ in _threads().map(add, lower):
-            pass
+    _on_all_cores(add, _lower_tiles(d))
+
+
+def _lower_tiles(d: int) -> list[Tile]:
+    places = [slice(first, first + COSTS.tile) for first in range(0, d, COSTS.tile)]
+    return [(i, j) for k, i in enumerate(places) for j in places[: k + 1]]
 
 
 def times(A: Floats, w: Vector) -> Vector:
@@ -57,10 +68,14 @@ def times(A: Floats, w: Vector) -> Vector:
     def fill(first: int) -> None:
         np.matmul(A[first : first + size], w, out=out[first : first + size])
 
-    with one_blas_thread():
-        for _ in _threads().map(fill, range(0, A.shape[0], size)):
-            pass
+    _on_all_cores(fill, range(0, A.shape[0], size))
     return out
+
+
+def _on_all_cores(work: Callable[[Part], None], parts: Iterable[Part]) -> None:
+    with one_blas_thread():
+        for _ in _threads().map(work, parts):
+            pass
 
 
 @cache

@@ -134,6 +134,16 @@ def _on_simplex(feasible: FeasibleSet) -> OnSimplex:
     return OnSimplex(feasible.simplex)
 
 
+@dataclass(frozen=True)
+class OnRows:
+    """Any linear rows and bounds, prepared when the first point is asked for."""
+
+    feasible: FeasibleSet
+
+    def nearest(self, v: Vector, warm: object = None) -> Nearest:
+        return GeneralRows(self.feasible.rows, self.feasible.unit).nearest(v, warm)
+
+
 METHODS: tuple[Choice, ...] = (
     Choice("one simplex", lambda s: s.is_simplex, _on_simplex),
     Choice("equalities", lambda s: s.is_affine, _affine),
@@ -142,7 +152,7 @@ METHODS: tuple[Choice, ...] = (
     Choice("orders on a lattice", lambda s: s.lattice_orders is not None, _on_lattice),
     Choice("orders on a graph", lambda s: s.graph_orders is not None, _on_graph),
     Choice("nested rows", lambda s: s.has_nested, lambda s: s.split),
-    Choice("general rows", lambda s: s.is_general, lambda s: GeneralRows(s.rows, s.unit)),
+    Choice("general rows", lambda s: s.is_general, OnRows),
     Choice("curved constraints", lambda s: s.has_curved_families, _curved),
     Choice("rows in a ball", lambda s: s.ball is not None, _in_ball),
 )

@@ -136,7 +136,9 @@ class Arithmetic:
     def lifted(self, P: Matrix, lift: float) -> Matrix:
         if sparse.issparse(P):
             return P + lift * sparse.identity(P.shape[0], format="csr")
-        return P + np.diag(np.full(P.shape[0], lift))
+        lifted = np.array(P)
+        lifted.flat[:: P.shape[0] + 1] += lift
+        return lifted
 
     def system(self, program: Program) -> tuple[System, float]:
         """Newton's equations, and about how many seconds a factor of them takes."""

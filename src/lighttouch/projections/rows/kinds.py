@@ -104,12 +104,31 @@ class LinearSet:
     count: int
     bounds: Bounds
     orders: Orders
-    matrix: (
-        Matrix | ScaledRows
-    )  # the rows that are neither bound nor order, of length one: CSR or ScaledRows
-    right: Floats
-    norm: Floats
-    source: Indices
+    given: tuple[Matrix, Floats]  # all rows and their right sides
+    scale: Floats  # the largest entries of the rows
+    source: Indices  # the rows that are neither bound nor order
+
+    @cached_property
+    def _unit(self) -> tuple[Matrix | ScaledRows, Floats]:
+        return unit_rows(self.given[0], self.source, self.scale)
+
+    @property
+    def matrix(self) -> Matrix | ScaledRows:
+        """The rows that are neither bound nor order, of length one: CSR or ScaledRows. They are
+        made when they are first asked for: of a gigabyte of dense rows that takes as long as ten
+        products.
+        """
+        return self._unit[0]
+
+    @property
+    def norm(self) -> Floats:
+        """Their lengths."""
+        return self._unit[1]
+
+    @cached_property
+    def right(self) -> Floats:
+        """Their right sides, divided by their lengths."""
+        return np.asarray(self.given[1][self.source] / self.norm)
 
 
 def read_rows(matrix: Matrix, right: Floats, lower: Side, upper: Side) -> LinearSet:
@@ -125,8 +144,7 @@ def read_rows(matrix: Matrix, right: Floats, lower: Side, upper: Side) -> Linear
     pairs = np.flatnonzero(nonzeros == 2)
     orders, rest = read_orders(matrix, right, pairs)
     general = np.sort(np.concatenate([rest, np.flatnonzero(nonzeros > 2)]))
-    rows, norm = unit_rows(matrix, general, scale)
-    return LinearSet(dimension, count, bounds, orders, rows, right[general] / norm, norm, general)
+    return LinearSet(dimension, count, bounds, orders, (matrix, right), scale, general)
 
 
 def row_scale(matrix: Matrix) -> Floats:

@@ -237,8 +237,7 @@ def _only_orders(rows: LinearSet, chosen: Indices, place: Indices) -> LinearSet:
         own.source.size,
         kept,
         own,
-        np.zeros((0, chosen.size)),
-        nothing,
+        (sparse.csr_matrix((0, chosen.size)), nothing),
         nothing,
         np.empty(0, dtype=np.int64),
     )
