@@ -19,7 +19,6 @@ from lighttouch.arrays import Floats, Vector
 from lighttouch.interior.costs import COSTS
 from lighttouch.running import one_blas_thread
 
-
 Part = TypeVar("Part")
 Tile = tuple[slice, slice]
 
