@@ -61,6 +61,8 @@ class InteriorCosts:
     tiled_entries: float = 2e7
     """Entries of a dense matrix from which a product with a vector uses all cores: two cores take
     half the time for 200 million, and no less for 5 million."""
+    tiled_scaled: float = 2e6
+    """... and a copy of it with its rows multiplied: most of its time goes into new memory."""
     tile: int = 512
     """Columns of a tile."""
     tall_tile: int = 4096
@@ -111,6 +113,13 @@ class InteriorCosts:
     most_towards_start: float = 0.01
     """Of the way to a start that breaks no row, that a point is moved to break none either. Farther
     away the objective grows too much, and another round is cheaper than asking."""
+    restorations: int = 4
+    """Moves that bring a point back to where it breaks no row: nearly always 2 or 3. Budget."""
+    most_restored: float = 0.5
+    """Rows for that, per parameter: of more, the Gram matrix costs as much as a step."""
+    restoring_room: float = 0.05
+    """Of the worst excess, by which broken rows are satisfied afterwards: next to nothing for the
+    objective, and fewer rows break in exchange."""
     near_gap: float = 0.3
     """... of a point made from a start that is near the optimum."""
     free_gap: float = 10.0
@@ -168,11 +177,14 @@ class InteriorCosts:
     """... and the parameters from which such rows are treated apart: they are so expensive that
     few are used, those that the best point without rows breaks first. With 100 parameters the
     treatment of other rows takes as long, with 200 half as long again, with 500 twice as long."""
-    dense_steps: int = 2
+    dense_steps: int = 1
     """Steps of a round of dense rows, while they are looked for, that begins near its path: with
-    1,000 parameters 19 steps in all, with 3 steps 30, with no limit 34."""
+    1,000 parameters 7 steps in all to 1%, with 2 steps 12."""
     dense_batch: float = 0.75
     """Dense rows that may join at once, per parameter."""
+    dense_near: float = 0.2
+    """... and so many that are nearest to being broken, per parameter: the next step breaks them.
+    With 1,000 parameters 7 steps in all, without them 14."""
     dense_kept: float = 1.25
     """Dense rows of a working set that stay for the next round, per parameter: at a vertex as many
     rows hold the point as there are parameters."""

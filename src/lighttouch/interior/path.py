@@ -226,6 +226,13 @@ def step(
     """One step; a predictor towards zero complementarity, then a corrector that aims where the
     predictor says is reachable (the cube is Mehrotra's).
     """
+    return step_with_factor(system, at, lift, refinements)[0]
+
+
+def step_with_factor(
+    system: System, at: Point, lift: float = COSTS.lift, refinements: int = COSTS.refinements
+) -> tuple[Point, Factor]:
+    """The step, and the factor that it was made with."""
     program, moves = system.program, _Moves.of(system, at, lift, refinements)
     lower, upper = -at.n * at.low, -at.p * at.high
     count = int(np.count_nonzero(program.below) + np.count_nonzero(program.above))
@@ -243,7 +250,7 @@ def step(
     if program.smooth:
         u = program.forward(new.x) - program.centre
         new.s = np.where(program.is_smooth, program.smooth_terms(u)[1], new.s)
-    return new
+    return new, moves.factor
 
 
 def falling_lift(at: Point) -> float:

@@ -279,13 +279,15 @@ def typical_size(program: Program, columns: Vector, rows: Vector) -> float:
     return float(power_of_two(np.array([size]))[0])
 
 
-def with_rows_scaled(program: Program, columns: Vector) -> tuple[Program, Units]:
+def with_rows_scaled(
+    program: Program, columns: Vector, P: Matrix | None = None
+) -> tuple[Program, Units]:
     """The program in given units of x, powers of two, and units of its rows in which their largest
-    entry is about 1.
+    entry is about 1; `P`, if given, is its P in these units.
     """
     blocks = (b if isinstance(b, np.ndarray) else abs(b) for b in program.blocks)
     sizes = _row_sizes(program, blocks, np.ones(program.count), columns)
-    return in_units(program, Units(columns, power_of_two(1.0 / sizes), 1.0))
+    return in_units(program, Units(columns, power_of_two(1.0 / sizes), 1.0), P)
 
 
 def _row_sizes(program: Program, blocks: Iterable[Matrix], rows: Vector, columns: Vector) -> Vector:
@@ -303,10 +305,10 @@ def power_of_two(sizes: Vector) -> Vector:
     return np.asarray(np.exp2(np.round(np.log2(sizes))))
 
 
-def in_units(program: Program, units: Units) -> tuple[Program, Units]:
+def in_units(program: Program, units: Units, P: Matrix | None = None) -> tuple[Program, Units]:
     """The program in units of columns and rows, and of an objective of about 1."""
     columns, rows = units.columns, units.rows
-    P = _times(columns, program.P, columns)
+    P = _times(columns, program.P, columns) if P is None else P
     blocks = [
         _times(rows[first : first + block.shape[0]], block, columns)
         for first, block in zip(program.starts, program.blocks, strict=False)
@@ -337,6 +339,11 @@ def _largest(matrix: Matrix) -> float:
     if isinstance(matrix, np.ndarray):
         return max(float(matrix.max()), -float(matrix.min()))  # without a copy
     return float(abs(matrix).max())
+
+
+def square_in_units(P: Matrix, columns: Vector) -> Matrix:
+    """The P of a program in units of x."""
+    return _times(columns, P, columns)
 
 
 def _times(rows: Vector, matrix: Matrix, columns: Vector) -> Matrix:

@@ -21,7 +21,7 @@ from lighttouch.interior.costs import COSTS
 from lighttouch.interior.ordering import factor_size, fill_reducing
 from lighttouch.interior.program import Program
 from lighttouch.interior.runs import Runs
-from lighttouch.interior.tiles import add_gram
+from lighttouch.interior.tiles import add_gram, scaled_rows
 from lighttouch.kernels.numerics.gram import weighted_gram
 
 
@@ -177,8 +177,7 @@ def _add_gram(H: Floats, diagonal: Vector, block: Matrix, weights: Vector) -> No
     if not sparse.issparse(block):
         kept = weights > COSTS.negligible_delta * weights.max(initial=0.0)
         rows = block if kept.all() else block[kept]
-        rows = np.sqrt(weights[kept])[:, None] * rows
-        add_gram(H, rows)
+        add_gram(H, scaled_rows(np.sqrt(weights[kept]), rows))
         return
     if block.nnz == block.shape[0] and np.all(np.diff(block.indptr) == 1):
         np.add.at(diagonal, block.indices, weights * np.square(block.data))

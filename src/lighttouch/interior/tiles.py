@@ -6,6 +6,7 @@ product is one call with one thread, and tiles are always the same.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -58,6 +59,20 @@ def _lower_tiles(d: int) -> list[Tile]:
     return [(i, j) for k, i in enumerate(places) for j in places[: k + 1]]
 
 
+def scaled_rows(factors: Vector, rows: Floats) -> Floats:
+    """diag(factors) rows."""
+    if rows.size < COSTS.tiled_scaled:
+        return factors[:, None] * rows
+    out, size = np.empty_like(rows), COSTS.tile
+
+    def fill(first: int) -> None:
+        part = slice(first, first + size)
+        np.multiply(factors[part, None], rows[part], out=out[part])
+
+    _on_all_cores(fill, range(0, rows.shape[0], size))
+    return out
+
+
 def times(A: Floats, w: Vector) -> Vector:
     """A w, in blocks of rows: no sum is split, so that the bits are those of one product."""
     if A.size < COSTS.tiled_entries:
@@ -79,6 +94,12 @@ def _on_all_cores(work: Callable[[Part], None], parts: Iterable[Part]) -> None:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
+    """One thread for each core that this process may use (`taskset` sets that), each with one
+    thread of BLAS whatever OMP_NUM_THREADS says; a single one in worker processes, whose engine
+    keeps all cores busy.
+    """
+    if multiprocessing.parent_process() is not None:
+        return ThreadPoolExecutor(1)
     known = hasattr(os, "sched_getaffinity")  # not everywhere
     return ThreadPoolExecutor(len(os.sched_getaffinity(0)) if known else os.cpu_count())
 

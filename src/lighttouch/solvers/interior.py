@@ -12,10 +12,11 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Indices, Vector
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import Point, worst_excess
 from lighttouch.interior.statement import objection_to
@@ -34,6 +35,7 @@ from lighttouch.solvers.interior_rounds import (
     round_of,
     uses_working_set,
 )
+from lighttouch.solvers.restoring import restored
 from lighttouch.solvers.scales import TINY
 from lighttouch.solvers.working_set import cuts_at
 from lighttouch.validation import positive
@@ -169,7 +171,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         nearly = min(gap, at.products + left) if state.searching else gap
         reached = feasible and nearly <= state.goal * scale
         if not everything and (reached or self._early(model, state)):
-            return self._grow(problem, model, current, state, at, value if feasible else math.inf)
+            return self._grow(problem, model, current, state, at, value, feasible)
         if state.best is not None and state.gap <= state.last_goal * state.scale:
             state.ended = True
             return
@@ -199,7 +201,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
 
     def _worth_repairing(self, state: InteriorState, at: Point, value: float, scale: float) -> bool:
         """Where complementarity says that the gap is closed, but the bound does not show it."""
-        goal = max(state.goal, state.last_goal) * scale
+        goal = min(max(state.goal, state.last_goal), self.tolerance) * scale
         due = at.products <= INTERIOR.repair_again * state.repaired_at
         if not (due and at.products <= goal and value - state.bound > goal):
             return False
@@ -229,28 +231,31 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state: InteriorState,
         at: Point,
         value: float,
+        feasible: bool,
     ) -> None:
-        """Rows that the point breaks join the working set; without any it is a candidate, if its
-        value is finite (it keeps the rows of the working set).
+        """Rows that the point breaks join the working set; without any it is a candidate, if it
+        keeps the rows of the working set.
         """
         enough, searching = state.last_goal, state.searching
         state.steps, state.waited = 0, 0
         state.least_merit = state.least_gap = math.inf
-        broken = np.setdiff1d(model.rows.broken(at.x), state.rows)
+        beyond = model.rows.broken(at.x)
+        broken = np.setdiff1d(beyond, state.rows)
         cuts = cuts_at(model.curved, at.x, INTERIOR.cuts_per_round)
-        if broken.size + cuts.count == 0:
+        known = broken.size + cuts.count == 0
+        if known and feasible:
             if value < state.best_objective:
                 self._keep(model, current, state, at, value)
-            done = state.goal <= enough or state.gap <= enough * state.scale
-            state.ended = done and math.isfinite(value)
-        elif self._feasible_will_do(problem, model, current, state, at, value, broken.size):
+            state.ended = state.goal <= enough or state.gap <= enough * state.scale
+        elif self._feasible_will_do(problem, model, current, state, at, value, beyond, feasible):
             state.ended = True
             return
-        else:
+        elif not known:
             state.last_rounds += 0 if searching else 1
             if model.rows.any_dense and searching:
                 assert state.point is not None
                 state.rows = current.held(model, state.point)
+                broken = np.union1d(broken, model.rows.next_dense(at.x, state.rows))
             state.rows = np.union1d(state.rows, broken)
             state.cuts = state.cuts.with_more(cuts)
             state.point, state.repaired_at = None, math.inf
@@ -265,14 +270,17 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state: InteriorState,
         at: Point,
         value: float,
-        new: int,
+        broken: Indices,
+        feasible: bool,
     ) -> bool:
-        """Whether a feasible point near this one, which breaks so many new rows, is good enough, so
-        that no further round is needed.
+        """Whether a feasible point near this one, which breaks these rows, is good enough, so that
+        no further round is needed; `feasible`, if none of them is in the working set.
         """
         if value - state.bound > self.tolerance * max(abs(value), TINY):
             return False
-        for found in self._feasible_near(problem, state, at.x, new):
+        near = restored(model, current, at.x, broken)
+        others = self._feasible_near(problem, model, state, at.x, broken) if feasible else ()
+        for found in chain([] if near is None else [near], others):
             value = problem.objective.value(found)
             if value - state.bound <= self.tolerance * max(abs(value), TINY):
                 if value < state.best_objective:
@@ -282,12 +290,13 @@ class InteriorPoint(BaseSolver[InteriorState]):
         return False
 
     def _feasible_near(
-        self, problem: Problem, state: InteriorState, x: Vector, new: int
+        self, problem: Problem, model: Model, state: InteriorState, x: Vector, broken: Indices
     ) -> Iterator[Vector]:
         """Between the point and the start, where few rows are broken; and the nearest one after
         many rounds (rows are broken along directions in which the objective is flat).
         """
-        if new <= INTERIOR.nearly_none * state.rows.size:
+        few = broken.size <= INTERIOR.nearly_none * state.rows.size
+        if few and model.rows.strictly_inside(state.start, broken):
             inside = self._towards_start(problem, state, x)
             if inside is not None:
                 yield inside

@@ -27,19 +27,20 @@ from lighttouch.interior.path import (
     falling_lift,
     first_point,
     point_near,
-    step,
+    step_with_factor,
 )
 from lighttouch.interior.program import (
     Program,
     Units,
     bound_rows,
     scaled,
+    square_in_units,
     with_rows,
     with_rows_scaled,
 )
 from lighttouch.interior.repair import repaired
 from lighttouch.interior.statement import least_bends, program_of
-from lighttouch.interior.systems import System
+from lighttouch.interior.systems import Factor, System
 from lighttouch.problem import Problem
 from lighttouch.projections.curved.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
@@ -127,8 +128,10 @@ class Arithmetic:
     def scaled(self, program: Program) -> tuple[Program, Units]:
         return scaled(program, COSTS.scaling_sweeps)
 
-    def with_rows_scaled(self, program: Program, columns: Vector) -> tuple[Program, Units]:
-        return with_rows_scaled(program, columns)
+    def with_rows_scaled(
+        self, program: Program, columns: Vector, P: Matrix
+    ) -> tuple[Program, Units]:
+        return with_rows_scaled(program, columns, P)
 
     def basis(self, program: Program) -> Floats | None:
         return orthonormal_basis(program)
@@ -169,6 +172,11 @@ class Model:
         program = with_rows(self.program, taken.blocks, taken.right, taken.equal)
         return self.arithmetic.scaled(program)[1].columns
 
+    @cached_property
+    def P(self) -> Matrix:
+        """Of the program, in these units."""
+        return square_in_units(self.program.P, self.columns)
+
     @property
     def is_quadratic(self) -> bool:
         """Whether the objective is all in P and q."""
@@ -178,7 +186,7 @@ class Model:
 
     def without_rows(self) -> Vector:
         """The best point of a quadratic objective, moved into the bounds."""
-        inner, units = self.arithmetic.with_rows_scaled(self.program, self.columns)
+        inner, units = self.arithmetic.with_rows_scaled(self.program, self.columns, self.P)
         none = np.full(inner.count, COSTS.immovable)
         factor = self.arithmetic.system(inner)[0].factor(none, COSTS.lift)
         x, _ = factor.solve(-inner.q, inner.centre)
@@ -257,6 +265,7 @@ class Round:
     seconds: float  # of one factor, about
     lift: float  # of the diagonal of the inner program
     cuts: int  # the last rows
+    factor: Factor | None = None  # of the last step
 
     @classmethod
     def of(cls, model: Model, state: InteriorState) -> Round:
@@ -270,7 +279,7 @@ class Round:
         turned = program if basis is None else in_basis(program, basis)
         some = bool(state.rows.size < model.rows.count or model.curved)
         if some and basis is None:
-            inner, units = by.with_rows_scaled(program, model.columns)
+            inner, units = by.with_rows_scaled(program, model.columns, model.P)
         else:
             inner, units = by.scaled(turned)
         units, lift = replace(units, basis=basis), 0.0
@@ -289,7 +298,7 @@ class Round:
             raise OutOfTimeError("a step of the interior point needs more time; allow more")
         try:
             at = state.point or self._first(state)
-            found = step(self.system, at, falling_lift(at))
+            found, self.factor = step_with_factor(self.system, at, falling_lift(at))
         except RuntimeError:  # the factor is singular: as far as doubles go
             return None
         return found if found.finite else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +22,7 @@ class Rows:
 
     families: tuple[RecordConstraints, ...]  # those that are not linear have no rows here
     dimension: int
+    latest: dict[int, tuple[Vector, Vector]] = field(default_factory=dict)  # w, and its excess
 
     @property
     def count(self) -> int:
@@ -76,6 +77,12 @@ class Rows:
         equal = np.concatenate([np.zeros(0, dtype=bool), *(part[3] for part in parts)])
         return Taken(tuple(part[1] for part in parts), right, equal, ids[order], ids[order])
 
+    def strictly_inside(self, w: Vector, ids: Indices) -> bool:
+        """Whether w satisfies these rows with something to spare."""
+        taken = self.take(ids)
+        values = [np.asarray(block @ w) for block in taken.blocks]
+        return bool(np.all(np.concatenate([np.zeros(0), *values]) < taken.right))
+
     def _dense(self, family: RecordConstraints) -> bool:
         """Whether each row of it is about nearly all parameters, and expensive."""
         many = self.dimension > COSTS.dense_dimension
@@ -99,8 +106,38 @@ class Rows:
         for first, family in self._numbered():
             share = COSTS.dense_batch if self._dense(family) else COSTS.batch_share
             most = max(COSTS.least_batch, int(share * self.dimension))
-            found.append(first + _worst(family, w, most))
+            if _is_stored(family):
+                found.append(first + _worst(self._excess(first, family, w), most))
+            else:
+                found.append(first + family.worst(w, most))
         return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+    def next_dense(self, w: Vector, known: Indices) -> Indices:
+        """Dense rows that are not known and that w breaks most, and some that it nearly breaks; so
+        many per family.
+        """
+        found = [np.zeros(0, dtype=np.int64)]
+        for first, family in self._numbered():
+            if self._dense(family) and _is_stored(family):
+                excess = self._excess(first, family, w).copy()
+                near = int(COSTS.dense_near * self.dimension)
+                mine = known[(known >= first) & (known < first + family.count)] - first
+                excess[mine] = -np.inf
+                broken = int(np.count_nonzero(excess > 0.0))
+                most = min(int(COSTS.dense_batch * self.dimension), broken + near)
+                most = min(most, excess.size - mine.size)
+                found.append(first + np.argpartition(-excess, most - 1)[:most])
+        return np.unique(np.concatenate(found))
+
+    def _excess(self, first: int, family: RecordConstraints, w: Vector) -> Vector:
+        """Of stored dense rows, relative to their lengths. The latest is kept: it takes a pass over
+        them all.
+        """
+        if first not in self.latest or not np.array_equal(self.latest[first][0], w):
+            excess = times(family.A, w) - family.b  # type: ignore[attr-defined]
+            excess = np.abs(excess) if np.any(family.is_equality) else excess
+            self.latest[first] = w.copy(), np.asarray(excess / family.row_scales())
+        return self.latest[first][1]
 
     @property
     def products(self) -> float:
@@ -129,21 +166,19 @@ class Taken:
         return np.where(turned, -slopes, slopes), np.where(turned, self.opposite, self.ids)
 
 
+def _is_stored(family: RecordConstraints) -> bool:
+    """As a dense matrix."""
+    return isinstance(getattr(family, "A", None), np.ndarray)
+
+
 def _rows(family: RecordConstraints, local: Indices) -> tuple[Matrix, Vector]:
-    A = getattr(family, "A", None)
-    if isinstance(A, np.ndarray):  # dense rows stay dense
-        return A[local], family.b[local]  # type: ignore[attr-defined]
+    if _is_stored(family):  # dense rows stay dense
+        return family.A[local], family.b[local]  # type: ignore[attr-defined]
     matrix, right = family.rows_at(local)
     return sparse.csr_matrix(matrix), right
 
 
-def _worst(family: RecordConstraints, w: Vector, most: int) -> Indices:
-    A = getattr(family, "A", None)
-    if not isinstance(A, np.ndarray):
-        return family.worst(w, most)
-    excess = times(A, w) - family.b  # type: ignore[attr-defined]
-    excess = np.abs(excess) if np.any(family.is_equality) else excess
-    excess = excess / family.row_scales()
+def _worst(excess: Vector, most: int) -> Indices:
     found = np.flatnonzero(excess > 0.0)
     if found.size > most:
         found = found[np.argpartition(-excess[found], most)[:most]]

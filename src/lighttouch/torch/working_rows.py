@@ -193,6 +193,10 @@ class DeviceRows(Rows):
             found.append(first + self.held[first].broken(w, most))
         return np.concatenate(found)
 
+    def next_dense(self, w: Vector, known: Indices) -> Indices:
+        """None beyond those that are broken: rounds take many steps here."""
+        return np.zeros(0, dtype=np.int64)
+
     @property
     def few(self) -> bool:
         """Whether all rows may be used from the beginning."""
