@@ -88,7 +88,7 @@ def swept_rows() -> Iterator[Comparison]:
 )
 def smooth_models() -> Iterator[Comparison]:
     """Fits by either solver, and how many matrices the quadratic one formed while it trained."""
-    for rows in (150_000, 400_000):
+    for rows in (50_000, 200_000):
         steps = fit_seconds(rows, TRAINING, least_sampled=NEVER)
         sampled = fit_seconds(rows, TRAINING, least_sampled=0.0, product_seconds=NEVER)
         yield Comparison(rows, steps, sampled, f"{_formed(rows)} formed")
