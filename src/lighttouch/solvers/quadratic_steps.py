@@ -6,9 +6,10 @@ the present prediction,
 
     phi(z) ~ phi(z_i) + s_i (z - z_i) + k_i / 2 (z - z_i)^2      (the rows of `losses`),
 
-minimises the sum, the penalty included, over the feasible set by ADMM (`projections.splitting`),
-and goes to the minimum, or part of the way where the objective would not fall. Losses with kinks
-are rounded over a width that narrows whenever the steps have stopped gaining.
+minimises the sum, the penalty included, over the feasible set (by pivots, `interior.pivoting`; else
+by an interior point, `interior.quadratic`; else by ADMM, `projections.splitting`), and goes to the
+minimum, or part of the way where the objective would not fall. Losses with kinks are rounded over a
+width that narrows whenever the steps have stopped gaining.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ __all__ = ["NEAR", "SQUARES", "QuadraticSteps", "gram", "largest_block"]
 
 @dataclass(frozen=True)
 class QuadraticSteps(BaseSolver[QuadraticState]):
-    """One quadratic model of the objective after another, each minimised under the rules by ADMM.
+    """One quadratic model of the objective after another, each minimised under the rules.
 
     For mean losses of a linear model under linear constraints; the fastest method of this library
     where a pass over all examples is affordable. It is deterministic. It ends when a step gains
