@@ -326,6 +326,28 @@ class ProjectionCosts:
     most_rows_of_cycle: int = 8
     """Orders of a contradictory cycle that an error writes out."""
 
+    # -- blocks with exchange (exchange/) --
+
+    block_edges: int = 1 << 22
+    """Orders of a block, where a lattice is too large for this process: 0.4 GB of a worker."""
+
+    kept_blocks: int = 2
+    """Blocks that a worker keeps prepared from round to round: one shape per layer is usual."""
+
+    first_exchange: int = 4
+    """Rounds before the first attempt to end exactly; each further attempt after twice as many."""
+
+    exchange_rounds: int = 512
+    """Rounds before the best point known is handed back."""
+
+    tie_shares: tuple[float, ...] = (1.0, 0.1, 0.01, 0.0)
+    """How little room a constraint must leave to tie its parameters together, in disagreements of
+    the layers. The first whose groups fit into a block is tried."""
+
+    exchange_gap: float = 1e-16
+    """Gap, relative to the squared distance, at which rounds end without the exact end: 1.4e-8 of
+    the distance."""
+
     # -- curved constraints (curved/) --
 
     cutting_rounds: int = 300
