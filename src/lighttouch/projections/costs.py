@@ -335,14 +335,21 @@ class ProjectionCosts:
     """Blocks that a worker keeps prepared from round to round: one shape per layer is usual."""
 
     first_exchange: int = 4
-    """Rounds before the first attempt to end exactly; each further attempt after twice as many."""
+    """Rounds before groups are guessed again; each further guess after twice as many."""
 
     exchange_rounds: int = 512
-    """Rounds before the best point known is handed back."""
+    """Rounds before the best point known is handed back, not certified."""
 
-    tie_shares: tuple[float, ...] = (1.0, 0.1, 0.01, 0.0)
-    """How little room a constraint must leave to tie its parameters together, in disagreements of
-    the layers. The first whose groups fit into a block is tried."""
+    tie_shares: tuple[float, ...] = (1.0, 0.1, 0.01, 0.0, -0.1, -0.5)
+    """How little room a constraint leaves that ties its parameters together, in disagreements of
+    the layers. The first at which every group fits into a block is taken."""
+
+    broken_shares: tuple[float, ...] = (0.0, -0.05, -0.25, -0.5, -0.9)
+    """The same between steps of groups, in shares of the worst excess: below 0 only constraints
+    that are broken by more join."""
+
+    group_steps: int = 200
+    """Steps of the active-set method by groups before more rounds are made."""
 
     exchange_gap: float = 1e-16
     """Gap, relative to the squared distance, at which rounds end without the exact end: 1.4e-8 of

@@ -1,4 +1,4 @@
-"""Vertices of a lattice joined along its axes wherever a point does not rise, without a graph."""
+"""Vertices of a lattice joined along its axes where a point does not rise, without a graph."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from lighttouch.kernels.orders.graph import find
 
 @lean_kernel
 def join_along_axes(w, strides, lengths, signs, tolerance, root):
-    """Join both ends of every edge that rises by `tolerance` or less; afterwards root[i] is the
-    vertex that stands for i's group.
+    """Join both ends of every edge that is level or rises by `tolerance` or less; afterwards
+    root[i] is the vertex that stands for i's group.
     """
     for k in range(strides.size):
         stride = strides[k]
         jump = stride * lengths[k]
         for first in range(0, w.size, jump):
             for low in range(first, first + jump - stride):
-                if signs[k] * (w[low + stride] - w[low]) <= tolerance:
+                rise = signs[k] * (w[low + stride] - w[low])
+                if rise == 0.0 or rise <= tolerance:
                     i = find(root, low)
                     j = find(root, low + stride)
                     if i != j:

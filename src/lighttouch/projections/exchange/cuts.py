@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from lighttouch.arrays import Floats, Indices, Matrix, Vector
+from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.constraints import LinearConstraints
 from lighttouch.constraints.base import LatticeAxes, RecordConstraints
 from lighttouch.domains import Box, Domain, Everywhere
@@ -63,10 +63,13 @@ class Cut(Protocol):
     def view(self, w: Vector) -> Any:
         """The same numbers in the shape that the places of blocks refer to."""
 
-    def tied(self, w: Vector, tolerance: float, before: Indices | None) -> Indices:
-        """Parameters joined by every constraint that w leaves `tolerance` or less to, on top of the
-        groups of `before`. Each has the number of one member of its group.
+    def tied(self, w: Vector, tolerance: float) -> Indices:
+        """Groups of parameters, joined by every constraint that is tight at w or leaves `tolerance`
+        or less. Each parameter has the number of the first of its group.
         """
+
+    def unsettled(self, w: Vector, groups: Indices) -> Booleans:
+        """Which parameters are in groups with a broken constraint inside."""
 
     def task_of(self, members: Indices, groups: Indices) -> Task:
         """What settles these parameters, sorted, whose groups are given: all constraints inside of
@@ -74,10 +77,15 @@ class Cut(Protocol):
         """
 
     def alone(self, v: Vector) -> Vector:
-        """v with the parameters that are in no block where they belong."""
+        """Every parameter where it belongs if no constraint but its bounds held it; the bounds of a
+        lattice come last.
+        """
 
-    def within_bounds(self, w: Vector) -> Vector:
-        """w clipped. It is the nearest point of the set with bounds where w is without them."""
+    def uncovered(self) -> Booleans:
+        """Which parameters are in no block."""
+
+    def last(self, w: Vector) -> Vector:
+        """The nearest point, from that without the bounds that were left to the end."""
 
     def repaired(self, w: Vector) -> Vector:
         """A point near w that obeys the blocks' constraints, where there is an easy one; else w
@@ -111,11 +119,16 @@ class LatticeCut:
     def view(self, w: Vector) -> Any:
         return w.reshape(self.axes.sizes)
 
-    def tied(self, w: Vector, tolerance: float, before: Indices | None) -> Indices:
-        root = np.arange(w.size) if before is None else before.copy()
+    def tied(self, w: Vector, tolerance: float) -> Indices:
+        root = np.arange(w.size)
         lengths = np.array([self.axes.sizes[f] for f in self.axes.features], dtype=np.int64)
         join_along_axes(w, self.axes.strides, lengths, self.axes.signs, tolerance, root)
         return root
+
+    def unsettled(self, w: Vector, groups: Indices) -> Booleans:
+        uneven = np.zeros(w.size, dtype=bool)  # level groups have only level orders inside
+        uneven[groups[w != w[groups]]] = True
+        return uneven[groups]
 
     def task_of(self, members: Indices, groups: Indices) -> Task:
         return nearest_tied_vertices, (self.axes, members, groups)
@@ -123,7 +136,10 @@ class LatticeCut:
     def alone(self, v: Vector) -> Vector:
         return v
 
-    def within_bounds(self, w: Vector) -> Vector:
+    def uncovered(self) -> Booleans:
+        return np.zeros(self.axes.dimension, dtype=bool)
+
+    def last(self, w: Vector) -> Vector:
         return np.clip(w, self.lower, self.upper)
 
     def repaired(self, w: Vector) -> Vector:
@@ -234,17 +250,26 @@ class RowsCut:
     def view(self, w: Vector) -> Any:
         return w
 
-    def tied(self, w: Vector, tolerance: float, before: Indices | None) -> Indices:
-        slack = (self.right - self.matrix @ w) / self._lengths
-        rows = self.matrix[np.flatnonzero(slack <= tolerance)]
-        firsts = np.repeat(rows.indices[rows.indptr[:-1][np.diff(rows.indptr) > 0]],
-                           np.diff(rows.indptr)[np.diff(rows.indptr) > 0])  # fmt: skip
-        known = np.arange(w.size) if before is None else before
-        ends = np.concatenate([firsts, known]), np.concatenate([rows.indices, np.arange(w.size)])
-        links = sparse.coo_matrix((np.ones(ends[0].size, np.int8), ends), shape=(w.size, w.size))
+    def _slack(self, w: Vector) -> Floats:
+        return np.asarray((self.right - self.matrix @ w) / self._lengths)
+
+    def tied(self, w: Vector, tolerance: float) -> Indices:
+        slack = self._slack(w)
+        tight = (np.abs(slack) <= self.rounding(w)) | (slack <= tolerance)
+        rows = self.matrix[np.flatnonzero(tight & (np.diff(self.matrix.indptr) > 0))]
+        firsts = np.repeat(rows.indices[rows.indptr[:-1]], np.diff(rows.indptr))
+        links = sparse.coo_matrix(
+            (np.ones(firsts.size, np.int8), (firsts, rows.indices)), shape=(w.size, w.size)
+        )
         _, group = csgraph.connected_components(links, directed=False)
         _, first = np.unique(group, return_index=True)
         return np.asarray(first[group])
+
+    def unsettled(self, w: Vector, groups: Indices) -> Booleans:
+        broken = self.matrix[np.flatnonzero(self._slack(w) < -self.rounding(w))]
+        uneven = np.zeros(w.size, dtype=bool)
+        uneven[groups[broken.indices]] = True
+        return uneven[groups]
 
     def task_of(self, members: Indices, groups: Indices) -> Task:
         columns = self.matrix[:, members].tocsr()
@@ -262,18 +287,21 @@ class RowsCut:
         return nearest_in_block, ("", (rules, _box(self.lower[members], self.upper[members])))
 
     def alone(self, v: Vector) -> Vector:
-        covered = np.zeros(v.size, dtype=bool)
-        covered[self.matrix.indices] = True
-        return np.where(covered, v, self.within_bounds(v))
+        return np.asarray(np.clip(v, self.lower, self.upper))
 
-    def within_bounds(self, w: Vector) -> Vector:
-        return np.clip(w, self.lower, self.upper)
+    def uncovered(self) -> Booleans:
+        free = np.ones(self.lower.size, dtype=bool)
+        free[self.matrix.indices] = False
+        return free
+
+    def last(self, w: Vector) -> Vector:
+        return w
 
     def repaired(self, w: Vector) -> Vector:
-        return self.within_bounds(w)
+        return self.alone(w)
 
     def excess(self, w: Vector) -> float:
-        return float(np.max((self.matrix @ w - self.right) / self._lengths, initial=0.0))
+        return float(np.max(-self._slack(w), initial=0.0))
 
     def rounding(self, v: Vector) -> float:
         return COSTS.rounding_errors * EPSILON * max(1.0, float(np.abs(v).max(initial=0.0)))

@@ -1,16 +1,19 @@
-"""Nearest points by blocks: accelerated rounds of Dykstra's algorithm, then an exact end.
+"""Nearest points by blocks: an active-set method whose groups are projected by workers, and rounds
+of Dykstra's algorithm where groups grow too large for that.
+
+Groups (`Run.settled`): parameters that constraints hold together are a group. If nothing holds two
+groups together, each is a projection of its own, which a worker solves exactly. At first every
+parameter is alone. Constraints that the groups' points break join groups, tight ones keep them
+together, others let go, until none is broken. The answer then obeys all constraints, and the
+multipliers inside the groups prove that it is the nearest point: weak duality, group by group. This
+is pooling of adjacent violators (M. Ayer and others 1955) for any linear constraints.
 
 Rounds: R. Dykstra, JASA 78, 1983, is coordinate ascent in the dual of the projection, one block of
-constraints after the other. With one layer of blocks eliminated exactly and a gradient step in the
-others it is accelerated as in A. Chambolle and T. Pock, "A remark on accelerated block coordinate
-descent for computing the proximity operators of a sum of convex functions", SMAI Journal of
-Computational Mathematics 1, 2015; restarts by B. O'Donoghue and E. Candes, Foundations of
-Computational Mathematics 15, 2015.
-
-The end (`Run.settled`): parameters that the constraints hold together are groups. If no constraint
-holds two groups together, each is a projection of its own, which a worker solves exactly. Groups
-are guessed from the point that the rounds have reached. A guess is right if the point that it leads
-to obeys all constraints: the multipliers inside the groups then prove it.
+constraints after the other. With one layer of blocks eliminated and a gradient step in the others
+it is accelerated as in A. Chambolle and T. Pock, "A remark on accelerated block coordinate descent
+for computing the proximity operators of a sum of convex functions", SMAI Journal of Computational
+Mathematics 1, 2015, with the restarts of B. O'Donoghue and E. Candes, Foundations of Computational
+Mathematics 15, 2015. The point that they reach is a better guess of the groups.
 
 What is computed depends on the blocks, never on the number of workers or the engine.
 """
@@ -18,15 +21,15 @@ What is computed depends on the blocks, never on the number of workers or the en
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lighttouch.arrays import Floats, Indices, Vector
+from lighttouch.arrays import Booleans, Floats, Indices, Vector
 from lighttouch.mapping import Shared, current_engine
-from lighttouch.projections.costs import COSTS, TINY
+from lighttouch.projections.costs import COSTS
 from lighttouch.projections.exchange.cuts import Cut
 from lighttouch.projections.exchange.tasks import forget_blocks, nearest_in_block
 from lighttouch.projections.result import Nearest, certified, not_certified
@@ -54,8 +57,9 @@ class ByBlocks:
             for layer in self.cut.layers
             for block in layer
         }
+        start = np.where(self.cut.uncovered(), self.cut.alone(v), v)
         try:
-            return Run(self.cut, handles, self.cut.alone(v), warm).nearest()
+            return Run(self.cut, handles, start, warm).nearest()
         finally:
             for handle in handles.values():
                 handle.release()
@@ -77,33 +81,39 @@ class Run:
         self.cut, self.handles, self.v = cut, handles, v
         self.others = max(0, len(cut.layers) - 1)
         shape = (self.others, v.size)
-        fits = isinstance(warm, Known) and warm.duals.shape == shape
-        self.known = warm if fits and isinstance(warm, Known) else None
-        self.duals = np.zeros(shape) if self.known is None else self.known.duals
+        known = warm if isinstance(warm, Known) and warm.duals.shape == shape else None
+        self.duals = np.zeros(shape) if known is None else known.duals
         self.ahead, self.momentum = self.duals.copy(), 1.0
-        self.groups: Indices | None = None if self.known is None else self.known.groups
-        self.rounds = 0
-        self.best: Nearest | None = None
+        self.groups = None if known is None else known.groups
+        self.rounds = self.steps = 0
+        self.best: Nearest | None = None  # of the points with a bound
+        self.relaxed: Vector | None = None  # the nearest under the constraints inside the groups
 
     def nearest(self) -> Nearest:
         try:
-            return self._nearest()
+            found = self._nearest()
         except OutOfTimeError:
+            if self.relaxed is not None:
+                self._consider(self.cut.repaired(self.relaxed), self._gap_to_relaxed)
+            found = None
             if self.best is None:
                 raise
-            return self.best
+        assert found is not None or self.best is not None
+        return found or self.best  # type: ignore[return-value]
 
-    def _nearest(self) -> Nearest:
-        found = self.settled(self.cut.tied(self.v, 0.0, None))
-        if found is None and self.groups is not None:
+    def _nearest(self) -> Nearest | None:
+        found = None
+        if self.groups is not None and self._fits(self.groups):
             found = self.settled(self.groups)
+        if found is None:
+            found = self.settled(np.arange(self.v.size))
         look = COSTS.first_exchange
         while found is None and self.rounds < COSTS.exchange_rounds:
-            state = self._round()
+            reached = self._round()
             if self.rounds >= min(look, COSTS.exchange_rounds):
                 look *= 2
-                found = self._ending(state)
-        return self.best if found is None and self.best is not None else found
+                found = self._ending(reached)
+        return found
 
     # -- rounds -----------------------------------------------------------------------------
 
@@ -146,52 +156,82 @@ class Run:
 
     def _ending(self, reached: Reached) -> Nearest | None:
         """The exact point, or one whose bound is small enough; keeps the best one known."""
-        for share in COSTS.tie_shares:
-            groups = self.cut.tied(reached.points[0], share * reached.residual, None)
-            if self._fits(groups):
-                found = self.settled(groups)
-                if found is not None:
-                    return found
-                break
-        for w in (reached.points[0], self._pooled(groups)):
-            self._consider(self.cut.repaired(w), reached)
-        assert self.best is not None
-        return self.best if self.best.certificate.holds else None
+        first, residual = reached.points[0], reached.residual
+        groups = self._groups_that_fit(first, residual, COSTS.tie_shares)
+        found = None if groups is None else self.settled(groups)
+        if found is not None:
+            return found
+        for w in (first, self._pooled(self.cut.tied(first, residual))):
+            self._consider(self.cut.repaired(w), reached.gap_at)
+        return self.best if self._is_close_enough() else None
+
+    def _is_close_enough(self) -> bool:
+        if self.best is None or self.best.gap is None or not self.best.certificate.holds:
+            return False
+        away = self.best.w - self.v
+        return bool(self.best.gap <= COSTS.exchange_gap * float(away @ away))
 
     def settled(self, groups: Indices) -> Nearest | None:
-        """The nearest point, if these groups are the right ones, or become so by joining those
-        between which a constraint is broken.
+        """The nearest point, from a guess of the groups: an active-set method by groups.
+
+        Every group is projected by itself. Constraints broken between the points of groups join
+        these, those that are tight keep parameters together, and all others let them go. The
+        distance grows from step to step, because no constraint with a multiplier is dropped.
         """
         rounding = self.cut.rounding(self.v)
-        for _ in range(COSTS.order_repairs):
-            if not self._fits(groups):
+        chosen, w = np.ones(self.v.size, dtype=bool), self.cut.alone(self.v)
+        for _ in range(COSTS.group_steps):
+            self.steps += 1
+            w, gap = self._by_groups(groups, chosen, w)
+            self.relaxed, excess = w, self.cut.excess(w)
+            if excess <= rounding and chosen.all():
+                return self._proven(w, gap, groups)
+            if excess <= rounding:  # once more all of them, for their gaps
+                chosen = np.ones(w.size, dtype=bool)
+                continue
+            before, fitting = groups, self._groups_that_fit(w, excess, COSTS.broken_shares)
+            if fitting is None:
                 return None
-            w, gap = self._by_groups(groups)
-            if self.cut.excess(w) <= rounding:
-                sure = certified(gap) if gap == gap else not_certified()
-                return Nearest(w, self._words(groups), sure, warm=Known(self.duals, groups))
-            joined = self.cut.tied(w, min(-rounding, -TINY), groups)
-            if np.array_equal(joined, groups):
-                return None
-            groups = joined
+            groups, chosen = fitting, self.cut.unsettled(w, fitting)
+            if np.array_equal(groups, before):  # as near as the groups' own projections come
+                w, gap = self._by_groups(groups, np.ones(w.size, dtype=bool), w)
+                near = self.cut.excess(w) <= self._allowed(w)
+                return self._proven(w, gap, groups) if near else None
+        return None
+
+    def _proven(self, w: Vector, gap: float, groups: Indices) -> Nearest:
+        sure = not_certified() if math.isnan(gap) else certified(gap)
+        kept = Known(self.duals, groups)
+        return Nearest(self.cut.last(w), self._words(), sure, warm=kept)
+
+    def _allowed(self, w: Vector) -> float:
+        """The excess that an answer may have."""
+        distance = float(np.linalg.norm(w - self.v))
+        return max(self.cut.rounding(self.v), COSTS.accepted_excess * distance)
+
+    def _groups_that_fit(self, w: Vector, scale: float, shares: Sequence[float]) -> Indices | None:
+        """Groups at the first of these tolerances that a worker can hold one by one."""
+        for share in shares:
+            groups = self.cut.tied(w, share * scale)
+            if self._fits(groups):
+                return groups
         return None
 
     def _fits(self, groups: Indices) -> bool:
         return int(np.bincount(groups).max(initial=0)) <= self.cut.most_tied
 
-    def _by_groups(self, groups: Indices) -> tuple[Vector, float]:
-        """Every group's own nearest point, and the sum of their gaps; single parameters stay."""
-        w, gap = self.v.copy(), 0.0
-        parts = list(chunks(groups, self.cut.most_tied))
+    def _by_groups(self, groups: Indices, chosen: Booleans, w: Vector) -> tuple[Vector, float]:
+        """w with every chosen group at its own nearest point, and the sum of their gaps."""
+        w, gap = w.copy(), 0.0
+        parts = list(chunks(groups, chosen, self.cut.most_tied))
         tasks = [self.cut.task_of(part, groups[part]) for part in parts]
         items = [(*task, self.v[part]) for task, part in zip(tasks, parts, strict=True)]
         names = [f"groups {k} of a projection" for k in range(len(parts))]
-        for part, (found, own) in zip(
-            parts, current_engine().map(apply, items, names), strict=True
-        ):
+        answers = current_engine().map(apply, items, names)
+        for part, (found, own) in zip(parts, answers, strict=True):
             w[part] = found
             gap += own
-        return self.cut.within_bounds(w), gap
+        return w, gap
 
     def _pooled(self, groups: Indices) -> Vector:
         """The mean of v over every group."""
@@ -199,24 +239,29 @@ class Run:
         counts = np.bincount(groups, minlength=self.v.size)
         return np.asarray((sums / np.maximum(counts, 1))[groups])
 
-    def _consider(self, w: Vector, reached: Reached) -> None:
-        """Keep w if its bound is the best so far."""
-        gap = reached.gap_at(w, self.v)
-        w = self.cut.within_bounds(w)
+    def _consider(self, w: Vector, bound: Callable[[Vector, Vector], float]) -> None:
+        """Keep w if the bound on its gap is the best so far."""
+        gap = bound(w, self.v)
         if self.best is not None and not gap < (self.best.gap or 0.0):
             return
         excess, square = self.cut.excess(w), float((w - self.v) @ (w - self.v))
-        allowed = max(self.cut.rounding(self.v), COSTS.accepted_excess * math.sqrt(square))
-        sure = excess <= allowed and gap <= COSTS.exchange_gap * square
+        sure = excess <= self._allowed(w) and gap <= COSTS.accepted_gap * square
         certificate = certified(gap) if sure else not_certified(gap, excess or math.nan)
-        groups = self.cut.tied(w, 0.0, None)
-        self.best = Nearest(w, self._words(), certificate, warm=Known(self.duals, groups))
+        kept = Known(self.duals, self.cut.tied(w, 0.0))
+        self.best = Nearest(self.cut.last(w), self._words(), certificate, warm=kept)
 
-    def _words(self, groups: Indices | None = None) -> str:
+    def _gap_to_relaxed(self, w: Vector, v: Vector) -> float:
+        """The point of the groups is the nearest one under some of the constraints, so no point
+        that obeys all is nearer.
+        """
+        assert self.relaxed is not None
+        nearer = self.relaxed - v
+        return max(0.0, 0.5 * float((w - v) @ (w - v)) - 0.5 * float(nearer @ nearer))
+
+    def _words(self) -> str:
         blocks = " + ".join(str(len(layer)) for layer in self.cut.layers)
-        rounds = f"{self.rounds} round{'s' if self.rounds != 1 else ''}"
-        end = "" if groups is None else ", then groups of tied parameters exactly"
-        return f"accelerated Dykstra over {blocks} blocks, {rounds}{end}"
+        words = f"active set by groups on {blocks} blocks, {self.steps} steps"
+        return words + (f", {self.rounds} rounds of accelerated Dykstra" if self.rounds else "")
 
 
 @dataclass(frozen=True)
@@ -251,13 +296,14 @@ def apply(task: Callable[..., Any], *arguments: Any) -> Any:
     return task(*arguments[0], *arguments[1:])
 
 
-def chunks(groups: Indices, most: int) -> Iterator[Indices]:
-    """Members of groups of two and more, sorted: whole groups, about `most` parameters at once."""
+def chunks(groups: Indices, chosen: Booleans, most: int) -> Iterator[Indices]:
+    """Chosen members of groups of two and more, sorted: whole groups, about `most` parameters at
+    once.
+    """
     sizes = np.bincount(groups, minlength=groups.size)
-    members = np.flatnonzero(sizes[groups] > 1)
+    members = np.flatnonzero(chosen & (sizes[groups] > 1))
     members = members[np.argsort(groups[members], kind="stable")]
     begins = np.flatnonzero(np.diff(groups[members], prepend=-1))
     half = max(1, most // 2)  # a chunk ends with the group that crosses a multiple of it
     firsts = begins[np.flatnonzero(np.diff(begins // half, prepend=-1))]
-    for first, stop in zip(firsts, [*firsts[1:], members.size], strict=True):
-        yield np.sort(members[first:stop])
+    yield from map(np.sort, np.split(members, firsts[1:]) if members.size else [])
