@@ -41,6 +41,7 @@ def some_rows(d: int, rows: int, seed: int) -> lt.LinearConstraints:
 
 POINTS = np.random.default_rng(5).normal(size=150)
 LOWER = np.repeat(np.arange(140), 2)
+SPIKES = np.linspace(-1.0, 1.0, 80) ** 2 + 0.2 * np.isin(np.arange(80), [10, 30, 52])
 PAIRS = np.stack([LOWER, LOWER + np.tile([1, 9], 140)])
 
 LATTICES: dict[str, tuple[lt.LinearConstraints, np.ndarray, Any, int]] = {
@@ -71,8 +72,8 @@ ROWS: dict[str, tuple[Any, np.ndarray, Any, int]] = {
         lt.Everywhere(),
         4,
     ),
-    "convex": (bending(80), np.linspace(-1, 1, 80) ** 2 + 0.01 * POINTS[:80], lt.Box(0, 0.9), 4),
-    "sparse rows": (some_rows(150, 100, 0), POINTS, lt.Box(-2.0, 2.0), 5),
+    "convex": (bending(80), SPIKES, lt.Box(0.0, 0.9), 4),
+    "sparse rows": (some_rows(150, 40, 0), POINTS, lt.Box(-2.0, 2.0), 5),
     "equalities": (
         lt.stack(lt.LinearEqualities(np.ones((1, 9)), [1.0]), bending(9)),
         POINTS[:9],
@@ -124,7 +125,7 @@ def few_groups(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     monkeypatch.setattr(rounds, "COSTS", replace(rounds.COSTS, group_steps=0, **changes))
 
 
-@pytest.mark.parametrize("case", ["2^10", "long axis", "convex", "sparse rows"])
+@pytest.mark.parametrize("case", ["2^10", "long axis", "sparse rows"])
 def test_rounds_alone(case: str, monkeypatch: pytest.MonkeyPatch):
     rules, v, domain, blocks = (LATTICES | ROWS)[case]
     known = lt.project(v, rules, domain)

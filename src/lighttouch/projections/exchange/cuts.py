@@ -87,9 +87,9 @@ class Cut(Protocol):
     def last(self, w: Vector) -> Vector:
         """The nearest point, from that without the bounds that were left to the end."""
 
-    def repaired(self, w: Vector) -> Vector:
-        """A point near w that obeys the blocks' constraints, where there is an easy one; else w
-        within its bounds.
+    def repaired(self, w: Vector, v: Vector, tolerance: float) -> list[Vector]:
+        """Points near w that obey all constraints, where that is easy; else w within its bounds. w
+        may be wrong by the tolerance about the projection of v.
         """
 
     def excess(self, w: Vector) -> float:
@@ -142,8 +142,10 @@ class LatticeCut:
     def last(self, w: Vector) -> Vector:
         return np.clip(w, self.lower, self.upper)
 
-    def repaired(self, w: Vector) -> Vector:
-        return between_envelopes(self.axes, w)
+    def repaired(self, w: Vector, v: Vector, tolerance: float) -> list[Vector]:
+        groups = self.tied(w, tolerance)
+        sums, counts = np.bincount(groups, weights=v), np.maximum(np.bincount(groups), 1)
+        return [between_envelopes(self.axes, each) for each in (w, (sums / counts)[groups])]
 
     def excess(self, w: Vector) -> float:
         return max(0.0, self.family.largest_relative(w))
@@ -297,8 +299,8 @@ class RowsCut:
     def last(self, w: Vector) -> Vector:
         return w
 
-    def repaired(self, w: Vector) -> Vector:
-        return self.alone(w)
+    def repaired(self, w: Vector, v: Vector, tolerance: float) -> list[Vector]:
+        return [self.alone(w)]
 
     def excess(self, w: Vector) -> float:
         return float(np.max(-self._slack(w), initial=0.0))

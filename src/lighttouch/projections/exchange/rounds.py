@@ -87,6 +87,7 @@ class Run:
         self.groups = None if known is None else known.groups
         self.rounds = self.steps = 0
         self.best: Nearest | None = None  # of the points with a bound
+        self.rank = (True, math.inf)
         self.relaxed: Vector | None = None  # the nearest under the constraints inside the groups
 
     def nearest(self) -> Nearest:
@@ -94,7 +95,8 @@ class Run:
             found = self._nearest()
         except OutOfTimeError:
             if self.relaxed is not None:
-                self._consider(self.cut.repaired(self.relaxed), self._gap_to_relaxed)
+                for w in self.cut.repaired(self.relaxed, self.v, 0.0):
+                    self._consider(w, self._gap_to_relaxed)
             found = None
             if self.best is None:
                 raise
@@ -161,8 +163,8 @@ class Run:
         found = None if groups is None else self.settled(groups)
         if found is not None:
             return found
-        for w in (first, self._pooled(self.cut.tied(first, residual))):
-            self._consider(self.cut.repaired(w), reached.gap_at)
+        for w in self.cut.repaired(first, self.v, residual):
+            self._consider(w, reached.gap_at)
         return self.best if self._is_close_enough() else None
 
     def _is_close_enough(self) -> bool:
@@ -187,7 +189,7 @@ class Run:
             if excess <= rounding and chosen.all():
                 return self._proven(w, gap, groups)
             if excess <= rounding:  # once more all of them, for their gaps
-                chosen = np.ones(w.size, dtype=bool)
+                chosen, w = np.ones(w.size, dtype=bool), self.cut.alone(self.v)
                 continue
             before, fitting = groups, self._groups_that_fit(w, excess, COSTS.broken_shares)
             if fitting is None:
@@ -233,21 +235,18 @@ class Run:
             gap += own
         return w, gap
 
-    def _pooled(self, groups: Indices) -> Vector:
-        """The mean of v over every group."""
-        sums = np.bincount(groups, weights=self.v, minlength=self.v.size)
-        counts = np.bincount(groups, minlength=self.v.size)
-        return np.asarray((sums / np.maximum(counts, 1))[groups])
-
     def _consider(self, w: Vector, bound: Callable[[Vector, Vector], float]) -> None:
-        """Keep w if the bound on its gap is the best so far."""
-        gap = bound(w, self.v)
-        if self.best is not None and not gap < (self.best.gap or 0.0):
+        """Keep w if it is the best so far: obeys the constraints, and has the smaller gap."""
+        gap, excess = bound(w, self.v), self.cut.excess(w)
+        outside = excess > self._allowed(w)
+        rank = (outside, excess if outside else gap)
+        if self.best is not None and rank >= self.rank:
             return
-        excess, square = self.cut.excess(w), float((w - self.v) @ (w - self.v))
-        sure = excess <= self._allowed(w) and gap <= COSTS.accepted_gap * square
+        square = float((w - self.v) @ (w - self.v))
+        sure = not outside and gap <= COSTS.accepted_gap * square
         certificate = certified(gap) if sure else not_certified(gap, excess or math.nan)
         kept = Known(self.duals, self.cut.tied(w, 0.0))
+        self.rank = rank
         self.best = Nearest(self.cut.last(w), self._words(), certificate, warm=kept)
 
     def _gap_to_relaxed(self, w: Vector, v: Vector) -> float:
@@ -291,9 +290,9 @@ class Reached:
         return float(gap)
 
 
-def apply(task: Callable[..., Any], *arguments: Any) -> Any:
-    """A task that is itself an argument: items of one map may have different ones."""
-    return task(*arguments[0], *arguments[1:])
+def apply(task: Callable[..., Any], arguments: tuple[Any, ...], v: Vector) -> Any:
+    """What `Cut.task_of` says, for these numbers."""
+    return task(*arguments, v)
 
 
 def chunks(groups: Indices, chosen: Booleans, most: int) -> Iterator[Indices]:
