@@ -247,7 +247,7 @@ class RowsCut:
     @cached_property
     def _lengths(self) -> Floats:
         squares = np.asarray(self.matrix.multiply(self.matrix).sum(axis=1)).ravel()
-        return np.maximum(np.sqrt(squares), TINY)
+        return np.asarray(np.maximum(np.sqrt(squares), TINY))
 
     def view(self, w: Vector) -> Any:
         return w

@@ -165,13 +165,17 @@ class Run:
             return found
         for w in self.cut.repaired(first, self.v, residual):
             self._consider(w, reached.gap_at)
-        return self.best if self._is_close_enough() else None
+        return self.best if self._is_close_enough(residual) else None
 
-    def _is_close_enough(self) -> bool:
+    def _is_close_enough(self, residual: float) -> bool:
+        """Whether the best point has a small gap, or is certified and further rounds gain nothing
+        because the layers agree.
+        """
         if self.best is None or self.best.gap is None or not self.best.certificate.holds:
             return False
         away = self.best.w - self.v
-        return bool(self.best.gap <= COSTS.exchange_gap * float(away @ away))
+        agree = residual <= COSTS.tolerance * float(np.abs(self.v).max(initial=1.0))
+        return agree or bool(self.best.gap <= COSTS.exchange_gap * float(away @ away))
 
     def settled(self, groups: Indices) -> Nearest | None:
         """The nearest point, from a guess of the groups: an active-set method by groups.
