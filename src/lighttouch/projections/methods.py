@@ -82,8 +82,9 @@ class Choice:
 
 
 def _on_lattice(feasible: FeasibleSet) -> Method:
-    assert feasible.lattice_orders is not None
-    return feasible.lattice_orders
+    orders = feasible.lattice_orders
+    assert orders is not None and orders.runs is not None  # made now, not in the first projection
+    return orders
 
 
 def _on_graph(feasible: FeasibleSet) -> Method:
