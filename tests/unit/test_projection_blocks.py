@@ -190,7 +190,9 @@ def test_order_of_tasks_changes_nothing(known_bits: dict[str, bytes]):
     assert all(bits(case, Backwards()) == known for case, known in known_bits.items())
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize(
+    "workers", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(4, marks=pytest.mark.slow)]
+)
 def test_same_bits_in_processes(workers: int, known_bits: dict[str, bytes]):
     with lt.Processes(workers) as engine:
         assert all(bits(case, engine) == known for case, known in known_bits.items())

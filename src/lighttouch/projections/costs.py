@@ -349,7 +349,8 @@ class ProjectionCosts:
     that are broken by more join."""
 
     group_steps: int = 200
-    """Steps of the active-set method by groups before more rounds are made."""
+    """Steps of the active-set method by groups before rounds are made. Lattices of 2^20 vertices,
+    increasing plus noise, take 22; noise on 2^16 vertices takes 45."""
 
     exchange_gap: float = 1e-16
     """Gap, relative to the squared distance, at which rounds end without the exact end: 1.4e-8 of
