@@ -5,12 +5,13 @@ slow on a busy machine; files that compile the same loops share a worker.
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from lighttouch import running
+from lighttouch import signals
 
 settings.register_profile(
     "repeatable",
@@ -20,13 +21,15 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in jobs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
 def forget_signals():
     """A SIGTERM that a test sent to itself was not meant for the tests after it."""
     yield
-    running._told_to_end.clear()
+    signals._told_to_end.clear()
 
 
 # Most of the time goes into compiling. A process compiles what a problem of the catalogue needs

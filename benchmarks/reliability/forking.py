@@ -144,6 +144,7 @@ def serve() -> None:
 
 
 def _become(folder: str) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
     os.chdir(folder)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

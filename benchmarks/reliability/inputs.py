@@ -67,7 +67,7 @@ def bad_inputs(quick: bool) -> Outcome:
 @row("file-fuzz")
 def file_fuzz(quick: bool) -> Outcome:
     """Mutated model files and checkpoints, plain and with the checksum redone."""
-    count = 60 if quick else 10_000
+    count = 60 if quick else 10_400  # some change nothing and do not count
     plain = fuzz(count // 2, seed=1, redone=False)
     redone = fuzz(count // 4, seed=2)
     checkpoints = _mutated_checkpoints(count // 4)

@@ -53,7 +53,7 @@ def _wrote(folder: Path, since: float, process: subprocess.Popen[str]) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--rows", type=int, default=900_000)
     parser.add_argument("--steps", type=int, default=2_000)
     parser.add_argument("--kills", type=int, default=9)
     given = parser.parse_args()

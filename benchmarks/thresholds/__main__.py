@@ -10,7 +10,7 @@ from benchmarks.thresholds import EXPERIMENTS, report
 
 
 def main(fields: list[str]) -> int:
-    for name in ("projections", "solvers", "interior"):
+    for name in ("projections", "solvers", "interior", "estimators"):
         if importlib.util.find_spec(f"benchmarks.thresholds.{name}") is not None:
             importlib.import_module(f"benchmarks.thresholds.{name}")
     unknown = set(fields) - {each.field for each in EXPERIMENTS}

@@ -309,9 +309,9 @@ def values(row: LossRow, z: Vector, y: Vector, width: float = 0.0) -> Vector:
         return cast(CustomLoss, row.users).at("value", z, y)
     out = np.empty(z.size)
     if width > 0.0:  # apart, so that only what is called is compiled
-        kernels.rounded_values(row.number, row.levels, float(width), z, y, out)
+        kernels.rounded_values[row.number](row.levels, float(width), z, y, out)
     else:
-        kernels.plain_values(row.number, row.levels, z, y, out)
+        kernels.plain_values[row.number](row.levels, z, y, out)
     return out
 
 
@@ -321,7 +321,7 @@ def quadratic(row: LossRow, z: Vector, y: Vector, width: float) -> tuple[Vector,
         curved = np.maximum(row.users.curvatures(z, y), SMALLEST_CURVATURE)
         return row.users.at("slope", z, y), curved
     slopes, curvatures = np.empty(z.size), np.empty(z.size)
-    kernels.quadratic_models(row.number, row.levels, float(width), z, y, slopes, curvatures)
+    kernels.quadratic_models[row.number](row.levels, float(width), z, y, slopes, curvatures)
     return slopes, curvatures
 
 
@@ -331,7 +331,7 @@ def derivatives(row: LossRow, z: Vector, y: Vector) -> tuple[Vector, Vector, Vec
         users = row.users
         return users.at("value", z, y), users.at("slope", z, y), users.curvatures(z, y)
     found = np.empty(z.size), np.empty(z.size), np.empty(z.size)
-    kernels.derivatives(row.number, row.levels, z, y, *found)
+    kernels.derivatives[row.number](row.levels, z, y, *found)
     return found
 
 
@@ -346,7 +346,7 @@ def typical_residual(row: LossRow, z: Vector, y: Vector) -> float:
     if row.users is not None:
         return float(np.mean(np.abs(z - y)))
     out = np.empty(z.size)
-    kernels.residuals(row.number, z, y, out)
+    kernels.residuals[row.number](z, y, out)
     return float(np.mean(np.abs(out)))
 
 
@@ -370,5 +370,5 @@ def conjugate_values(row: LossRow, slopes: Vector, y: Vector) -> tuple[Vector, V
         out = row.users.at("conjugate", allowed, y) if known else np.full(slopes.size, np.inf)
         return allowed, out
     allowed, out = np.array(slopes, dtype=np.float64), np.empty(slopes.size)
-    kernels.conjugates(row.number, row.levels, allowed, y, out)
+    kernels.conjugates[row.number](row.levels, allowed, y, out)
     return allowed, out

@@ -1,28 +1,22 @@
-"""What every run needs: clock, deadline, signals, progress, one BLAS thread, things made once."""
+"""What every run needs: clock, deadline, progress, one BLAS thread, things made once."""
 
 from __future__ import annotations
 
-import atexit
 import hashlib
-import logging
 import math
-import os
-import signal
 import sys
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache
-from types import FrameType
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from lighttouch.arrays import Floats
-from lighttouch.kernels.compiler.compiled import compile_seconds, end_compilation
+from lighttouch.kernels.compiler.compiled import compile_seconds
 
 
 class Stopwatch:
@@ -99,105 +93,6 @@ class Timed:
     def __call__(self, *arguments: Any) -> Any:
         check_deadline()
         return self.function(*arguments)
-
-
-TERMINATED = 128 + signal.SIGTERM  # the exit code of a program that SIGTERM ended
-_told_to_end: set[int] = set()  # processes that had a SIGTERM while they were in a run
-
-
-class Interrupts:
-    """Turns the first Ctrl-C or SIGTERM into a flag, so that a run ends with its best result; a
-    second one ends the program's work at once.
-
-    Where one is inside another, the flag is set in both: what goes on after the inner run must know
-    that it was interrupted, and an inner one that begins after the signal is interrupted from the
-    start. In a compilation that takes long the signal is raised, because nothing else ends it soon
-    (the flag stays: callbacks of the compiler swallow what is raised).
-
-    At the end of the outermost block:
-
-    - SIGINT is raised again where `deliver` is set (if nothing else was raised in the block);
-    - SIGTERM was meant for the program. A handler of its own gets it. Where there is none the
-      result is still returned, and the program ends with exit code 143 when it calls a run again,
-      or by itself. With `ends_program` the caller sees to that.
-    """
-
-    def __init__(self, deliver: bool = False, ends_program: bool = False) -> None:
-        self.raised = False
-        self.number = 0  # of the signal
-        self.deliver, self.ends_program = deliver, ends_program
-        self._previous: dict[int, Any] = {}
-
-    def __enter__(self) -> Interrupts:
-        if threading.current_thread() is threading.main_thread():
-            _end_if_told()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._previous[number] = signal.signal(number, self._note)
-                outer = _owner(self._previous[number])
-                if outer is not None and outer.raised:
-                    self.raised, self.number = True, outer.number
-        return self
-
-    def __exit__(self, failure: object, *_: object) -> None:
-        known_outside = False
-        for number, handler in self._previous.items():
-            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
-            outer = _owner(handler)
-            if self.raised and outer is not None:
-                outer.raised = known_outside = True
-                outer.number = self.number
-        if not self.raised or known_outside or not self._previous or self.ends_program:
-            return
-        if self.number == signal.SIGTERM and self._previous[self.number] == signal.SIG_DFL:
-            _end_program_later()
-        elif self.number == signal.SIGTERM or (self.deliver and failure is None):
-            signal.raise_signal(self.number)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        again = self.raised
-        self.raised, self.number = True, number
-        error = SystemExit(TERMINATED) if number == signal.SIGTERM else KeyboardInterrupt()
-        if again:
-            raise error
-        outer = _owner(self._previous.get(number))
-        if outer is not None:
-            outer._note(number, frame)
-        else:
-            end_compilation(error)
-
-    @property
-    def exit_code(self) -> int:
-        """Of a program that the signal ended."""
-        return 128 + self.number
-
-
-def _owner(handler: Any) -> Interrupts | None:
-    owner = getattr(handler, "__self__", None)
-    return owner if isinstance(owner, Interrupts) else None
-
-
-def _end_program_later() -> None:
-    _told_to_end.add(os.getpid())
-    atexit.unregister(_end_by_signal)
-    atexit.register(_end_by_signal)
-
-
-def _end_if_told() -> None:
-    if os.getpid() in _told_to_end:
-        _told_to_end.clear()
-        raise SystemExit(TERMINATED)
-
-
-def _end_by_signal() -> None:
-    """Die of the signal, as the program would have without us: that is what its parent looks at."""
-    if os.getpid() not in _told_to_end:
-        return
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):
-            stream.flush()
-    logging.shutdown()
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 BAR = 24

@@ -45,9 +45,9 @@ from lighttouch.kernels.state.iterate import new_counters
 from lighttouch.mapping import working_with
 from lighttouch.objectives import ShardedRisk
 from lighttouch.problem import Problem
-from lighttouch.projections.sets import feasible_set
 from lighttouch.result import History, Result, RunState, Status
-from lighttouch.running import Interrupts, OutOfTimeError, Stopwatch, within
+from lighttouch.running import OutOfTimeError, Stopwatch, within
+from lighttouch.signals import Interrupts
 from lighttouch.solvers.automatic import Automatic
 from lighttouch.solvers.base import BaseSolver, SolverState
 from lighttouch.solvers.costs import COSTS
@@ -403,9 +403,10 @@ class _Run:
         """A chunk of iterations; False where a projection ran out of time on the way."""
         before, clock = self.state.iteration, Stopwatch()
         steps = self.budget.steps(before, self.recorder.next_stop(before))
+        kept = 0.0 if self.problem.interpreted else self._reserved()
         try:
             with (
-                within(self._time_for_projections(), lambda: self.interrupts.raised),
+                within(self._time_for_projections(kept), lambda: self.interrupts.raised),
                 np.errstate(over="ignore", invalid="ignore"),  # `_keep_if_finite` looks
             ):
                 self.solver.advance(self.problem, self.state, steps, self.rng)
@@ -419,9 +420,9 @@ class _Run:
             self.budget.learn(max(1, self.state.iteration - before), took)
         return True
 
-    def _time_for_projections(self) -> float:
-        """A little more than is left: a projection just begun may end."""
-        return self.budget.left + min(COSTS.overtime, self.budget.seconds)
+    def _time_for_projections(self, kept: float = 0.0) -> float:
+        """A little more than is left besides what is kept: a projection just begun may end."""
+        return self.budget.left - kept + min(COSTS.overtime, self.budget.seconds)
 
     def _time_to_look(self) -> AbstractContextManager[None]:
         """Functions in Python may take seconds for one pass over all of them: once the time is
@@ -453,14 +454,14 @@ class _Run:
             return ended
         if self.interrupts.raised:
             return Status.INTERRUPTED
-        return Status.TIME_LIMIT if self.budget.left <= self._reserved() else None
+        kept = COSTS.final_projection_share * self.budget.seconds
+        over = self.budget.left <= 0.0 or (self.budget.left <= kept and self._reserved() > 0.0)
+        return Status.TIME_LIMIT if over else None
 
     def _reserved(self) -> float:
-        """Seconds of the limit that are kept for the final projection, where there is one to make:
-        the solution is looked at only once so little is left.
-        """
+        """Seconds of the limit that are kept for the final projection, where one must be made."""
         share = COSTS.final_projection_share * self.budget.seconds
-        if not self.projects or math.isinf(share) or self.budget.left > share:
+        if not self.projects or math.isinf(share):
             return 0.0
         return share if is_broken(self.problem, self.solver.solution(self.state)) else 0.0
 
@@ -497,19 +498,10 @@ class _Run:
             candidates = [self.solver.solution(self.state)]
         if not project:
             return unprojected(self.problem, candidates[0], "not projected")
-        soon = max(0.0, self.budget.left) + COSTS.overtime
-        return best_projection(self.problem, candidates, self._time_for_the_answer(), soon)
-
-    def _time_for_the_answer(self) -> float:
-        """What was kept for it and a little more; much more where nothing but a projection finds a
-        feasible point.
-        """
-        if math.isinf(self.budget.seconds):
-            return math.inf
-        if feasible_set(self.problem.constraints, self.problem.domain).is_order:
-            return max(0.0, self.budget.left) + COSTS.chunk_seconds
-        share = COSTS.final_projection_share * self.budget.seconds
-        return share + COSTS.final_projection_seconds
+        left = max(0.0, self.budget.left)  # what was kept for it, and a little more
+        return best_projection(
+            self.problem, candidates, left + COSTS.chunk_seconds, left + COSTS.overtime
+        )
 
     def result(self, status: Status, answer: Answer, project: bool) -> Result:
         if project and status not in (Status.DIVERGED, Status.UNBOUNDED) and answer.broken:

@@ -270,10 +270,6 @@ def test_output_into_a_closed_pipe_is_no_error(place):
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
-@pytest.mark.skipif(
-    signal.getsignal(signal.SIGINT) == signal.SIG_IGN,
-    reason="Ctrl-C is ignored here, as in background jobs",
-)
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_ctrl_c_during_reproduce_keeps_what_was_measured(tmp_path, workers):
     """The signal goes to the whole group, as a terminal sends it."""

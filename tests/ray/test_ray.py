@@ -64,6 +64,14 @@ def test_constraints_in_ranges(nodes: Nodes):
     assert (same.constraint_probabilities == known.constraint_probabilities).all()
 
 
+def test_projections_by_blocks(nodes: Nodes):
+    rules, v = lt.lattice.increasing([2] * 8), np.random.default_rng(0).normal(size=256)
+    known = lt.project(v, rules, blocks=4)
+    with lt.Ray(nodes.address) as engine:
+        same = lt.project(v, rules, blocks=4, engine=engine)
+    assert same.w.tobytes() == known.w.tobytes() and same.gap == known.gap
+
+
 def test_everything_listens_on_this_machine_only(nodes: Nodes):
     """Of every process of the cluster: the sockets that wait for connections."""
     inodes = {link for pid in offspring(os.getpid()) for link in _open_files(pid)}

@@ -13,8 +13,15 @@ import numpy as np
 import pytest
 
 import lighttouch as lt
+from lighttouch import signals
 from lighttouch.estimators import fitting, training
-from lighttouch.running import Interrupts
+from lighttouch.signals import Interrupts
+
+
+@pytest.fixture(autouse=True)
+def after_long_work(monkeypatch):
+    """What must be compiled after the signal is waited for."""
+    monkeypatch.setattr(signals, "WORTH_WAITING", 0.0)
 
 
 def data(columns: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -52,10 +59,6 @@ def started(monkeypatch) -> threading.Event:
     return event
 
 
-@pytest.mark.skipif(
-    signal.getsignal(signal.SIGINT) == signal.SIG_IGN,
-    reason="Ctrl-C is ignored here, as in background jobs",
-)
 @pytest.mark.filterwarnings("ignore:training")
 def test_ctrl_c_leaves_a_usable_model_and_raises(monkeypatch):
     X, y = data()

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import lighttouch as lt
 from lighttouch import losses
@@ -13,6 +14,7 @@ from lighttouch.estimators import growing, smoothing
 from lighttouch.estimators.model import AdditiveModel, Term, interpolated, whole_positions
 from lighttouch.estimators.smoothing import marginal_likelihood, problem
 from lighttouch.estimators.structure.screening import Leftover, Screen
+from lighttouch.interior import pivoting
 from lighttouch.interior.quadratic import quadratic_minimum
 from lighttouch.solvers.quadratic_steps import gram
 
@@ -103,18 +105,32 @@ def test_gram_matrices_of_terms_are_those_of_the_matrix():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_quadratic_minimum_satisfies_the_conditions_of_optimality(seed):
-    from scipy import sparse
-
+@pytest.mark.parametrize("method", ["interior point", "pivots", "pivots, downhill"])
+def test_the_quadratic_minimum_satisfies_the_conditions_of_optimality(monkeypatch, method, seed):
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(30, 30))
     H, c = root @ root.T + 0.1 * np.eye(30), rng.normal(size=30)
-    A, b = sparse.csr_matrix(np.diff(np.eye(30), axis=0) * -1.0), np.zeros(29)
-    found = quadratic_minimum(H, c, A, b, np.linalg.solve(H, c), 1e-9)
+    chain = sparse.csr_matrix(np.diff(np.eye(30), axis=0) * -1.0)
+    A, b = sparse.vstack([chain, chain[5:9]], format="csr"), np.zeros(33)  # some rows twice
+    free = np.linalg.solve(H, c)
+    if method == "interior point":
+        found = quadratic_minimum(H, c, A, b, free, 1e-9)
+    else:
+        patience = 3 if method == "pivots" else -1
+        costs = dataclasses.replace(pivoting.COSTS, pivot_patience=patience)
+        monkeypatch.setattr(pivoting, "COSTS", costs)
+        found = pivoting.pivoted_minimum(np.linalg.cholesky(H), c, A, b, free, 1e-9)
     assert found is not None
     assert (A @ found.w).max() <= 1e-7 and found.multipliers.min() >= 0.0
     np.testing.assert_allclose(H @ found.w - c + A.T @ found.multipliers, 0.0, atol=1e-5)
     assert abs(found.multipliers @ (A @ found.w)) < 1e-6
+
+
+def test_pivots_give_up_on_rows_that_contradict_each_other():
+    A, b = lt.ordering(3).A, np.array([-1.0, -1.0])  # a rise of at least 1 each ...
+    both = sparse.vstack([A, -A], format="csr")  # ... and of at most -1
+    found = pivoting.pivoted_minimum(np.eye(3), np.ones(3), both, np.append(b, b), np.ones(3), 1e-9)
+    assert found is None
 
 
 def small_model() -> AdditiveModel:

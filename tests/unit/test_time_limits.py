@@ -14,7 +14,8 @@ from lighttouch.estimators import fitting, growing, smoothing, training
 from lighttouch.estimators.structure import Screen
 from lighttouch.interior.quadratic import quadratic_minimum
 from lighttouch.result import Status
-from lighttouch.running import Interrupts, OutOfTimeError, out_of_time, within
+from lighttouch.running import OutOfTimeError, out_of_time, within
+from lighttouch.signals import Interrupts
 
 OVER = 1e-9  # seconds: a limit that is over at once
 

@@ -14,12 +14,12 @@ from lighttouch.errors import (
     InfeasibleConstraintsError,
     ModelFileError,
 )
+from lighttouch.signals import TERMINATED
 from lighttouch.text import printable
 
 OK, RULES_BROKEN, BAD_USAGE, INFEASIBLE, NOT_CONVERGED, FILE_PROBLEM, DRIFTED = range(7)
 OUR_MISTAKE = 70  # as sysexits.h calls an internal error
 INTERRUPTED = 130  # as shells report a process ended by SIGINT
-TERMINATED = 143  # the same by SIGTERM
 
 
 class DriftError(Exception):

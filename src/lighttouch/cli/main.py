@@ -7,15 +7,13 @@ import importlib
 import json
 import logging
 import os
-import signal
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
-from lighttouch.cli.failures import BAD_USAGE, OK, TERMINATED, described, exit_code, say, tell
+from lighttouch.cli.failures import BAD_USAGE, OK, described, exit_code, say, tell
 from lighttouch.cli.parser import build_parser
+from lighttouch.signals import TERMINATED, RaisedAtOnce
 
 
 def program() -> None:
@@ -34,7 +32,7 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.print_help()
         return BAD_USAGE
     try:
-        with _termination(), _logging(options.debug):
+        with RaisedAtOnce(ends_program=True), _logging(options.debug):
             # Imported when asked for: scikit-learn and pandas take a second.
             return int(importlib.import_module(f"lighttouch.cli.{options.command}").run(options))
     except BrokenPipeError:  # the reader of our output went away, as head does
@@ -53,23 +51,6 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _is_termination(error: BaseException) -> bool:
     return isinstance(error, SystemExit) and error.code == TERMINATED
-
-
-@contextmanager
-def _termination() -> Iterator[None]:
-    """SIGTERM unwinds, so that temporary files are removed, and ends with its own exit code."""
-
-    def end(number: int, frame: Any) -> None:
-        raise SystemExit(TERMINATED)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before if before is not None else signal.SIG_DFL)
 
 
 @contextmanager

@@ -22,7 +22,8 @@ from lighttouch.cli.speaking import Speaker
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
 from lighttouch.estimators.training import has_ended
-from lighttouch.running import Interrupts, Stopwatch
+from lighttouch.running import Stopwatch
+from lighttouch.signals import Interrupts
 from lighttouch.text import printable
 
 if TYPE_CHECKING:

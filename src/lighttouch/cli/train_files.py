@@ -32,7 +32,7 @@ from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.training import has_ended
 from lighttouch.files import replacing_all
 from lighttouch.mapping import working_with
-from lighttouch.running import Interrupts
+from lighttouch.signals import Interrupts
 from lighttouch.text import printable
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import lighttouch as lt
 from lighttouch.cli.failures import OK, say
 from lighttouch.cli.speaking import Speaker
 from lighttouch.kernels.compiler.cache import cache_folder, remove_stale_code
-from lighttouch.running import Interrupts
+from lighttouch.signals import Interrupts
 from lighttouch.text import printable
 
 

@@ -230,14 +230,16 @@ class Examples(AnyExamples):
 
     @cached_property
     def table(self) -> Floats:
-        return (
-            np.vstack([table for table, _ in self.signed_tables])
-            if self.source is None
-            else self.source[0]
-        )
+        if self.source is not None:
+            return self.source[0]
+        if len(self.signed_tables) == 1:
+            return self.signed_tables[0][0]  # not copied: it may be most of the memory
+        return np.vstack([table for table, _ in self.signed_tables])
 
     @cached_property
     def table_weights(self) -> Floats:
+        if self.source is None and len(self.signed_tables) == 1:
+            return self.weights
         if self.source is None:
             return np.concatenate([self.weights] * len(self.signed_tables))
         count = self.source[0].shape[0]

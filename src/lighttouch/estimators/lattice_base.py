@@ -52,7 +52,8 @@ from lighttouch.estimators.tables import (
 from lighttouch.estimators.training import Settings, ending, has_ended, warn_about
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
-from lighttouch.running import Interrupts, one_blas_thread
+from lighttouch.running import one_blas_thread
+from lighttouch.signals import Interrupts
 from lighttouch.validation import flag, one_of, positive, positive_int
 
 Floats = NDArray[np.float64]

@@ -46,7 +46,8 @@ from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.result import Result
-from lighttouch.running import Interrupts, one_blas_thread
+from lighttouch.running import one_blas_thread
+from lighttouch.signals import Interrupts
 from lighttouch.validation import positive, positive_int
 
 MOST_REMEMBERED = (

@@ -26,7 +26,8 @@ from lighttouch.interfaces import AnySolver
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
 from lighttouch.result import Result
-from lighttouch.running import Interrupts, one_blas_thread
+from lighttouch.running import one_blas_thread
+from lighttouch.signals import Interrupts
 from lighttouch.solve import Progress, solve
 
 

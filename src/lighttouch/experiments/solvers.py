@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import lighttouch as lt
-from lighttouch.running import Interrupts
+from lighttouch.signals import Interrupts
 
 DEFAULT = "default"
 

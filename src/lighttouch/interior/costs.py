@@ -125,6 +125,19 @@ class InteriorCosts:
     free_gap: float = 10.0
     """... of the minimum of a quadratic without its rows: 11 steps on lattice models of 478 and 707
     parameters, 15 with a tenth of it, 21 with a hundredth, 11 with ten times as much."""
+    pivots: int = 100
+    """Guesses of the rows that hold with equality, before an interior point is tried instead: 10 to
+    20 on most lattice models, 53 on one of 1,471 parameters, each a tenth of a factor of all
+    parameters (an interior point took 2 to 5 times as long). Budget."""
+    pivot_patience: int = 3
+    """Guesses that contradict no fewer rows than the best so far, before rows change sides downhill
+    only (Kim and Park 2011)."""
+    pivot_shift: float = 1e-12
+    """Of the diagonal, in a factor of rows that may depend on each other. Rounding."""
+    pivot_refinements: int = 2
+    """Of the last multipliers, which take the shift out again."""
+    pivot_rounding: float = 1e-12
+    """Excess over a row, in units of the largest without rows, that counts as none. Rounding."""
     first_slacks: tuple[float, ...] = (50.0, 50.0, 1e4)
     """How far inside a path begins, in excesses of the worst row, at each attempt: nearer is
     faster, but ill-conditioned rows (LISWET) want to begin far away. The second is for small

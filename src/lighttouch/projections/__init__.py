@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.domains import Domain, Everywhere
 from lighttouch.errors import ConstraintError
+from lighttouch.interfaces import Engine
+from lighttouch.mapping import working_with
 from lighttouch.projections.result import Projected
 from lighttouch.projections.sets import feasible_set
 from lighttouch.running import OutOfTimeError, within
-from lighttouch.validation import finite_vector, positive, told
+from lighttouch.validation import finite_vector, positive, positive_int, told
 
 __all__ = ["OutOfTimeError", "Projected", "project"]
 
@@ -30,6 +32,8 @@ def project(
     *,
     warm: object = None,
     time_limit: float | None = None,
+    engine: Engine | None = None,
+    blocks: int | None = None,
 ) -> Projected:
     """The point of {w in W: g_j(w) <= 0 for all j} nearest to w.
 
@@ -48,6 +52,13 @@ def project(
         Seconds after which the search ends with the best point known, said to be not certified, or
         with an OutOfTimeError. Orders with few edges, which take an instant, do not look at the
         clock.
+    engine : Engine, optional
+        Where the work in blocks is done: None is this process, `lt.Processes(workers)` several, and
+        `lt.Ray(address)` a cluster. It changes no bit of the result.
+    blocks : int, optional
+        Cut the constraints into about so many blocks, which the engine's workers project, with
+        exchange between rounds. Nobody holds more than a block and a few vectors. By default orders
+        of a lattice that do not fit into memory are cut, and nothing else.
 
     Returns
     -------
@@ -63,7 +74,7 @@ def project(
     DataError
         Where w is not finite, or the domain is none of the four.
     ConstraintError
-        Where a constraint function returns NaN.
+        Where a constraint function returns NaN, or constraints cannot be cut into blocks.
 
     Examples
     --------
@@ -78,8 +89,10 @@ def project(
             f"{told(constraints)}"
         )
     point = finite_vector(w, "w", constraints.dimension)
-    with within(math.inf if time_limit is None else positive(time_limit, "time_limit")):
-        found = feasible_set(constraints, domain).nearest(point, warm)
+    count = None if blocks is None else positive_int(blocks, "blocks")
+    limit = math.inf if time_limit is None else positive(time_limit, "time_limit")
+    with working_with(engine), within(limit):
+        found = feasible_set(constraints, domain, count).nearest(point, warm)
     return Projected(
         w=found.w,
         distance=float(np.linalg.norm(found.w - point)),

@@ -326,6 +326,36 @@ class ProjectionCosts:
     most_rows_of_cycle: int = 8
     """Orders of a contradictory cycle that an error writes out."""
 
+    # -- blocks with exchange (exchange/) --
+
+    block_edges: int = 1 << 22
+    """Orders of a block, where a lattice is too large for this process: 0.4 GB of a worker."""
+
+    kept_blocks: int = 2
+    """Blocks that a worker keeps prepared from round to round: one shape per layer is usual."""
+
+    first_exchange: int = 4
+    """Rounds before groups are guessed again; each further guess after twice as many."""
+
+    exchange_rounds: int = 512
+    """Rounds before the best point known is handed back, not certified."""
+
+    tie_shares: tuple[float, ...] = (1.0, 0.1, 0.01, 0.0, -0.1, -0.5)
+    """How little room a constraint leaves that ties its parameters together, in disagreements of
+    the layers. The first at which every group fits into a block is taken."""
+
+    broken_shares: tuple[float, ...] = (0.0, -0.05, -0.25, -0.5, -0.9)
+    """The same between steps of groups, in shares of the worst excess: below 0 only constraints
+    that are broken by more join."""
+
+    group_steps: int = 200
+    """Steps of the active-set method by groups before rounds are made. Lattices of 2^20 vertices,
+    increasing plus noise, take 22; noise on 2^16 vertices takes 45."""
+
+    exchange_gap: float = 1e-16
+    """Gap, relative to the squared distance, at which rounds end without the exact end: 1.4e-8 of
+    the distance."""
+
     # -- curved constraints (curved/) --
 
     cutting_rounds: int = 300

@@ -20,6 +20,7 @@ from lighttouch.projections.costs import COSTS
 from lighttouch.projections.curved.ball_path import InBall
 from lighttouch.projections.curved.cutting_planes import CuttingPlanes
 from lighttouch.projections.curved.portfolio import curved_method
+from lighttouch.projections.exchange.rounds import ByBlocks
 from lighttouch.projections.result import EXACT, Nearest
 from lighttouch.projections.rows.affine import Affine
 from lighttouch.projections.rows.kinds import Bounds
@@ -81,13 +82,19 @@ class Choice:
 
 
 def _on_lattice(feasible: FeasibleSet) -> Method:
-    assert feasible.lattice_orders is not None
-    return feasible.lattice_orders
+    orders = feasible.lattice_orders
+    assert orders is not None and orders.runs is not None  # made now, not in the first projection
+    return orders
 
 
 def _on_graph(feasible: FeasibleSet) -> Method:
     assert feasible.graph_orders is not None
     return feasible.graph_orders
+
+
+def _by_blocks(feasible: FeasibleSet) -> ByBlocks:
+    assert feasible.cut is not None
+    return ByBlocks(feasible.cut)
 
 
 def _curved(feasible: FeasibleSet) -> Method:
@@ -146,6 +153,7 @@ class OnRows:
 
 METHODS: tuple[Choice, ...] = (
     Choice("one simplex", lambda s: s.is_simplex, _on_simplex),
+    Choice("blocks with exchange", lambda s: s.cut is not None, _by_blocks),
     Choice("equalities", lambda s: s.is_affine, _affine),
     Choice("clipping", lambda s: s.is_box, lambda s: Clip(s.rows.bounds)),
     Choice("one half-space", lambda s: s.is_halfspace, _halfspace),

@@ -23,6 +23,7 @@ from lighttouch.domains import Ball, Box, Domain, Everywhere, Simplex, checked_d
 from lighttouch.errors import ConstraintError, InfeasibleConstraintsError
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.curved.cutting_planes import BallDomain, Part, RowsToFind
+from lighttouch.projections.exchange.cuts import Cut, cut_lattice, cut_rows
 from lighttouch.projections.methods import Method, choose
 from lighttouch.projections.orders.on_graphs import GraphOrders, graph_orders
 from lighttouch.projections.orders.on_lattices import LatticeOrders, lattice_orders
@@ -42,7 +43,9 @@ from lighttouch.running import prepared
 Answer = TypeVar("Answer")
 
 
-def feasible_set(constraints: RecordConstraints, domain: Domain) -> FeasibleSet:
+def feasible_set(
+    constraints: RecordConstraints, domain: Domain, blocks: int | None = None
+) -> FeasibleSet:
     """The set of the constraints and the domain, prepared once.
 
     Parameters
@@ -51,11 +54,13 @@ def feasible_set(constraints: RecordConstraints, domain: Domain) -> FeasibleSet:
         Any, also stacked or aggregated.
     domain : Box, Ball, Simplex or Everywhere
         The simple set W.
+    blocks : int, optional
+        Cut it into so many blocks; None leaves that to its size.
 
     Returns
     -------
     FeasibleSet
-        The same object for the same pair.
+        The same object for the same arguments.
 
     Raises
     ------
@@ -63,6 +68,8 @@ def feasible_set(constraints: RecordConstraints, domain: Domain) -> FeasibleSet:
         Where bounds or orders alone leave no point.
     DataError
         Where the domain is none of the four.
+    ConstraintError
+        Where `blocks` is given and the set cannot be cut.
 
     Examples
     --------
@@ -81,8 +88,8 @@ def feasible_set(constraints: RecordConstraints, domain: Domain) -> FeasibleSet:
         constraints,
         lambda: prepared(
             constraints,
-            ("feasible set", _key(domain)),
-            lambda: FeasibleSet(constraints, domain).ready(),
+            ("feasible set", _key(domain), blocks),
+            lambda: FeasibleSet(constraints, domain, blocks).ready(),
         ),
     )
 
@@ -110,9 +117,12 @@ class FeasibleSet:
         each, and after the last the count of all.
     """
 
-    def __init__(self, constraints: RecordConstraints, domain: Domain) -> None:
+    def __init__(
+        self, constraints: RecordConstraints, domain: Domain, blocks: int | None = None
+    ) -> None:
         self.constraints = constraints
         self.domain = domain
+        self.blocks = blocks
         self.dimension = int(constraints.dimension)
         self.families = constraints.parts
         self.firsts: Indices = np.cumsum([0, *(family.count for family in self.families)])
@@ -415,6 +425,27 @@ class FeasibleSet:
             return None
         axes = self.families[0].lattice_axes()
         return None if axes is None else lattice_orders(axes, *self._box)
+
+    @cached_property
+    def cut(self) -> Cut | None:
+        """The set in blocks, where that was asked for, or it is too large for one process."""
+        lattice = self.lattice_orders
+        if lattice is not None:
+            count = self.blocks
+            if count is None and not lattice.fits_one_process:
+                count = -(-lattice.axes.count // COSTS.block_edges)
+            family, box = self.families[0], (lattice.lower, lattice.upper)
+            return None if count is None else cut_lattice(family, lattice.axes, *box, count)
+        if self.blocks is None:
+            return None
+        if not self.is_linear:
+            raise ConstraintError(
+                f"blocks={self.blocks} takes orders of a lattice and linear rows that are stored, "
+                "in a Box, a Simplex or everywhere; leave blocks out for other constraints"
+            )
+        assert self.matrix is not None and self.right is not None
+        bounds = self.rows.bounds
+        return cut_rows(self.matrix, self.right, bounds.lower, bounds.upper, self.blocks)
 
     @cached_property
     def graph_orders(self) -> GraphOrders | None:

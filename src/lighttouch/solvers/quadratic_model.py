@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from scipy import sparse
 
 from lighttouch import losses
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Floats, Vector
 from lighttouch.kernels.numerics.gram import grouped_gram, weighted_gram
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks
@@ -73,6 +74,15 @@ class QuadraticModel:
             (here, gram(self.X[rows, here], self.curvatures[rows])) for rows, here in self.blocks
         )
         return BlockDiagonal(tuple(parts)).plus(self.penalty)
+
+    @cached_property
+    def factor(self) -> Floats | None:
+        """Cholesky's factor of the matrix, lower; None where it has several blocks or no factor."""
+        if not isinstance(self.matrix, np.ndarray):
+            return None
+        # symmetric: its transpose is the same matrix in the order of LAPACK
+        lower, failed = scipy.linalg.lapack.dpotrf(self.matrix.T, lower=1, clean=0)
+        return None if failed else np.asarray(lower)
 
     @cached_property
     def diagonal(self) -> Vector:

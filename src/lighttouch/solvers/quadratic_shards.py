@@ -164,7 +164,10 @@ def forced_minimum(state: QuadraticState, model: QuadraticModel) -> tuple[Vector
     if model.matrix is None:
         return None
     try:
-        w = cholesky_solver(model.matrix.copy())(model.c - v, v)
+        if model.factor is None:
+            w = cholesky_solver(model.matrix.copy())(model.c - v, v)
+        else:
+            w = np.asarray(scipy.linalg.lapack.dpotrs(model.factor, model.c - v, lower=1)[0])
         return w, cholesky_solver(dense_penalty(model.penalty, model.blocks))
     except scipy.linalg.LinAlgError:
         return None

@@ -6,9 +6,10 @@ the present prediction,
 
     phi(z) ~ phi(z_i) + s_i (z - z_i) + k_i / 2 (z - z_i)^2      (the rows of `losses`),
 
-minimises the sum, the penalty included, over the feasible set by ADMM (`projections.splitting`),
-and goes to the minimum, or part of the way where the objective would not fall. Losses with kinks
-are rounded over a width that narrows whenever the steps have stopped gaining.
+minimises the sum, the penalty included, over the feasible set (by pivots, `interior.pivoting`; else
+by an interior point, `interior.quadratic`; else by ADMM, `projections.splitting`), and goes to the
+minimum, or part of the way where the objective would not fall. Losses with kinks are rounded over a
+width that narrows whenever the steps have stopped gaining.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from lighttouch import losses
 from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
+from lighttouch.interior.pivoting import pivoted_minimum
 from lighttouch.interior.quadratic import quadratic_minimum
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
@@ -73,7 +75,7 @@ __all__ = ["NEAR", "SQUARES", "QuadraticSteps", "gram", "largest_block"]
 
 @dataclass(frozen=True)
 class QuadraticSteps(BaseSolver[QuadraticState]):
-    """One quadratic model of the objective after another, each minimised under the rules by ADMM.
+    """One quadratic model of the objective after another, each minimised under the rules.
 
     For mean losses of a linear model under linear constraints; the fastest method of this library
     where a pass over all examples is affordable. It is deterministic. It ends when a step gains
@@ -304,13 +306,13 @@ def minimum_under_rules(
     """The model's minimum over the feasible set."""
     check_deadline()  # making the model was a pass over all examples
     if model.matrix is not None:
-        free = free_minimum(model.matrix, model.c)
+        free = free_minimum(model, model.c)
         if is_feasible(problem, free):
             state.counters[CHECKS] += problem.constraints.members
             state.splitting.z, state.splitting.settled = free, True
             state.splitting.multipliers = np.zeros(free.size)
             return free
-        found = _by_interior(problem, model, state, free, tolerance)
+        found = _at_once(problem, model, state, free, tolerance)
         if found is not None:
             return found
     elif unconstrained(problem):
@@ -328,10 +330,12 @@ def minimum_under_rules(
     return _alternated(problem, model, state, tolerance)
 
 
-def _by_interior(
+def _at_once(
     problem: Problem, model: QuadraticModel, state: QuadraticState, free: Vector, tolerance: float
 ) -> Vector | None:
-    """The minimum by an interior point; None where there are too many rows, or it fails."""
+    """The minimum by pivots, or else by an interior point; None where there are too many rows, or
+    both fail.
+    """
     rows, matrix = problem.constraints, model.matrix
     if not isinstance(rows, LinearConstraints) or not isinstance(problem.domain, Everywhere):
         return None
@@ -339,8 +343,11 @@ def _by_interior(
         return None
     if not np.isfinite(free).all():
         return None
-    A = sparse.csr_matrix(rows.A)
-    found = quadratic_minimum(matrix, model.c, A, rows.b, free, tolerance**2, check_deadline)
+    A, found, gap = sparse.csr_matrix(rows.A), None, tolerance**2
+    if model.factor is not None:
+        found = pivoted_minimum(model.factor, model.c, A, rows.b, free, gap, check_deadline)
+    if found is None:
+        found = quadratic_minimum(matrix, model.c, A, rows.b, free, gap, check_deadline)
     if found is None:
         return None
     at = state.splitting
@@ -365,10 +372,17 @@ def _alternated(
     return splitting.ordered(at)
 
 
-def free_minimum(H: Vector | BlockDiagonal, c: Vector) -> Vector:
-    """Of w'Hw / 2 - c.w."""
+def free_minimum(model: QuadraticModel, c: Vector) -> Vector:
+    """Of w'Hw / 2 - c.w, where H is the model's matrix."""
+    if model.factor is not None:
+        return np.asarray(scipy.linalg.lapack.dpotrs(model.factor, c, lower=1)[0])
+    return _minimum(model.matrix, c)
+
+
+def _minimum(H: Vector | BlockDiagonal | None, c: Vector) -> Vector:
     if isinstance(H, BlockDiagonal):
-        return np.concatenate([free_minimum(block, c[here]) for here, block in H.blocks])
+        return np.concatenate([_minimum(block, c[here]) for here, block in H.blocks])
+    assert H is not None
     try:
         return cholesky_solver(H.copy())(c, c)
     except scipy.linalg.LinAlgError:

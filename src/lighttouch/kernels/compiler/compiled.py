@@ -145,13 +145,19 @@ class _CompileClock(event.Listener):
     """
 
     def __init__(self) -> None:
-        self._own = threading.local()
-        self._asked: list[BaseException] = []  # to be raised in a compilation that takes long
+        self._own = threading.local()  # `asked`: what to raise in a compilation that takes long
 
     def ask(self, error: BaseException) -> None:
         """Raise it, now and at every further part: callbacks of the compiler swallow it."""
-        self._asked[:] = [error]
-        if self.held >= LONG:
+        self._own.asked = error
+        self._raise_if_long()
+
+    def go_on(self) -> None:
+        self._own.asked = None
+
+    def _raise_if_long(self) -> None:
+        error = getattr(self._own, "asked", None)
+        if error is not None and self.held >= LONG:
             raise error
 
     def on_start(self, event: Any) -> None:
@@ -159,13 +165,11 @@ class _CompileClock(event.Listener):
         if depth == 0:
             self._own.began = time.perf_counter()
         self._own.depth = depth + 1
-        if self._asked and self.held >= LONG:
-            raise self._asked[0]
+        self._raise_if_long()
 
     def on_end(self, event: Any) -> None:
         self._own.depth = max(0, getattr(self._own, "depth", 0) - 1)
         if self._own.depth == 0:
-            self._asked.clear()
             self._own.total = self.total + time.perf_counter() - self._own.began
 
     @property
@@ -173,8 +177,9 @@ class _CompileClock(event.Listener):
         """Seconds since the lock was taken; 0 where this thread does not hold it."""
         if not global_compiler_lock.is_locked():
             self._own.depth = 0  # what a signal raised within these lines may have left
+        if getattr(self._own, "depth", 0) == 0:
             return 0.0
-        return time.perf_counter() - float(getattr(self._own, "began", time.perf_counter()))
+        return time.perf_counter() - float(self._own.began)
 
     @property
     def total(self) -> float:
@@ -187,12 +192,16 @@ event.register("numba:compiler_lock", _clock)
 
 def compile_seconds() -> float:
     """What this thread has spent so far compiling, or reading what was compiled before."""
-    return _clock.total
+    return _clock.total + _clock.held
 
 
 def end_compilation(error: BaseException) -> None:
-    """Raise the error in a compilation of this thread that takes long, now or at its next part;
-    where it is not compiling, or only reading what is compiled already, do nothing.
+    """Raise the error in a compilation of this thread that takes long: now, at its next part, or in
+    one that follows, until `go_on_compiling`.
     """
-    if _clock.held > 0.0:
-        _clock.ask(error)
+    _clock.ask(error)
+
+
+def go_on_compiling() -> None:
+    """Forget what `end_compilation` was asked for."""
+    _clock.go_on()

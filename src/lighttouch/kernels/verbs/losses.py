@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -213,11 +213,6 @@ _NUMBERS = range(len(TABLE))
 loss = _chosen_by_number("loss", "value", "level, z, y")
 slope = _chosen_by_number("slope", "slope", "level, z, y")
 smooth_loss = _chosen_by_number("smooth_loss", "rounded", "level, width, z, y")
-quadratic_model = _chosen_by_number("quadratic_model", "model", "level, width, z, y")
-residual = _chosen_by_number("residual", "residual", "z, y")
-conjugate = _chosen_by_number("conjugate", "conjugate", "level, s, y")
-slope_range = _chosen_by_number("slope_range", "slope_range", "level, y")
-curvature = _chosen_by_number("curvature", "curvature", "level, z, y")
 
 
 # ------------------------------------------------------------------------- all examples at once
@@ -228,47 +223,58 @@ def level_of(levels, example):
     return levels[example] if levels.size > 1 else levels[0]
 
 
-@lean_kernel
-def plain_values(kind, levels, z, y, out):
-    """The loss of every example."""
-    for i in range(z.size):
-        out[i] = loss(kind, level_of(levels, i), z[i], y[i])
+def _loop_of_each(name: str, arguments: str, *lines: str) -> tuple[Any, ...]:
+    """For every row of the table a kernel `name(<arguments>)`, which does the lines for every
+    example i; they call the row's functions by the names of its columns.
+
+    One kernel each: what a fit compiles is then its own loss, and not all of them.
+    """
+    source = "\n".join(
+        [
+            f"def {name}({arguments}):",
+            "    for i in range(y.size):",
+            *(" " * 8 + ln for ln in lines),
+        ]
+    )
+    found = []
+    for row in TABLE:
+        namespace = {field.name: getattr(row, field.name) for field in fields(row)}
+        namespace |= {"__name__": __name__, "level_of": level_of}
+        exec(compile(source.replace(name, f"{name}_{row.name}", 1), __file__, "exec"), namespace)
+        found.append(lean_kernel(namespace[f"{name}_{row.name}"]))
+    return tuple(found)
 
 
-@lean_kernel
-def rounded_values(kind, levels, width, z, y, out):
-    """The loss of every example, its kink rounded over `width` > 0."""
-    for i in range(z.size):
-        out[i] = smooth_loss(kind, level_of(levels, i), width, z[i], y[i])[0]
-
-
-@lean_kernel
-def quadratic_models(kind, levels, width, z, y, slopes, curvatures):
-    for i in range(z.size):
-        slopes[i], curvatures[i] = quadratic_model(kind, level_of(levels, i), width, z[i], y[i])
-
-
-@lean_kernel
-def derivatives(kind, levels, z, y, values, slopes, curvatures):
-    """The loss of every example with its first and second derivative."""
-    for i in range(z.size):
-        level = level_of(levels, i)
-        values[i] = loss(kind, level, z[i], y[i])
-        slopes[i] = slope(kind, level, z[i], y[i])
-        curvatures[i] = curvature(kind, level, z[i], y[i])
-
-
-@lean_kernel
-def residuals(kind, z, y, out):
-    for i in range(z.size):
-        out[i] = residual(kind, z[i], y[i])
-
-
-@lean_kernel
-def conjugates(kind, levels, s, y, out):
-    """phi* at the slopes s, which are first moved into its domain."""
-    for i in range(s.size):
-        level = level_of(levels, i)
-        lowest, highest = slope_range(kind, level, y[i])
-        s[i] = min(highest, max(lowest, s[i]))
-        out[i] = conjugate(kind, level, s[i], y[i])
+plain_values = _loop_of_each(
+    "plain_values", "levels, z, y, out", "out[i] = value(level_of(levels, i), z[i], y[i])"
+)
+"""The loss of every example."""
+rounded_values = _loop_of_each(
+    "rounded_values",
+    "levels, width, z, y, out",
+    "out[i] = rounded(level_of(levels, i), width, z[i], y[i])[0]",
+)
+"""The loss of every example, its kink rounded over `width` > 0."""
+quadratic_models = _loop_of_each(
+    "quadratic_models",
+    "levels, width, z, y, slopes, curvatures",
+    "slopes[i], curvatures[i] = model(level_of(levels, i), width, z[i], y[i])",
+)
+derivatives = _loop_of_each(
+    "derivatives",
+    "levels, z, y, values, slopes, curvatures",
+    "level = level_of(levels, i)",
+    "values[i] = value(level, z[i], y[i])",
+    "slopes[i] = slope(level, z[i], y[i])",
+    "curvatures[i] = curvature(level, z[i], y[i])",
+)
+"""The loss of every example with its first and second derivative."""
+residuals = _loop_of_each("residuals", "z, y, out", "out[i] = residual(z[i], y[i])")
+conjugates = _loop_of_each(
+    "conjugates",
+    "levels, s, y, out",
+    "lowest, highest = slope_range(level_of(levels, i), y[i])",
+    "s[i] = min(highest, max(lowest, s[i]))",
+    "out[i] = conjugate(level_of(levels, i), s[i], y[i])",
+)
+"""phi* at the slopes s, which are first moved into its domain."""

@@ -5,21 +5,20 @@ down from the sizes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from lighttouch.arrays import Indices, Vector
 from lighttouch.constraints.base import LatticeAxes
-from lighttouch.errors import ConstraintError
 from lighttouch.kernels.orders.graph import OrderGraph, lattice_arcs, lattice_edges
 from lighttouch.kernels.orders.sweeps import Runs
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.orders.graphs import vector_runs
-from lighttouch.projections.orders.on_graphs import between, on_graph
+from lighttouch.projections.orders.on_graphs import on_graph
 from lighttouch.projections.result import Nearest, certified
 from lighttouch.projections.rows.kinds import Side
-from lighttouch.validation import refuse_if_too_large
+from lighttouch.validation import available_memory
 
 LARGEST = 2**30  # edges that 32-bit numbers can hold twice
 
@@ -41,11 +40,27 @@ class LatticeOrders:
     """
 
     axes: LatticeAxes
-    graph: OrderGraph
-    runs: Runs
     mirrored: tuple[int, ...]
     lower: float
     upper: float
+
+    @property
+    def bytes_needed(self) -> int:
+        """Of memory, at the peak of a projection in one process."""
+        return COSTS.bytes_per_edge * self.axes.count
+
+    @property
+    def fits_one_process(self) -> bool:
+        """Whether its memory and 32-bit numbers suffice; else `exchange/` takes it by blocks."""
+        return self.axes.count <= LARGEST and self.bytes_needed <= available_memory()
+
+    @cached_property
+    def graph(self) -> OrderGraph:
+        return graph_of(self.axes.dimension, by_stride(self.axes))
+
+    @cached_property
+    def runs(self) -> Runs:
+        return vector_runs(self.graph.lower, self.graph.upper)
 
     def nearest(self, v: Vector, warm: object = None) -> Nearest:
         w, method, gap, ties = on_graph(self.graph, self.runs, self._mirror(v), warm)
@@ -57,7 +72,7 @@ class LatticeOrders:
 
     def near(self, v: Vector) -> Vector:
         """Some point of the set, near v; for the time that is left after a time limit."""
-        return np.clip(self._mirror(between(self.graph, self._mirror(v))), self.lower, self.upper)
+        return np.clip(between_envelopes(self.axes, v), self.lower, self.upper)
 
     def _mirror(self, v: Vector) -> Vector:
         if not self.mirrored:
@@ -111,25 +126,22 @@ def lattice_orders(axes: LatticeAxes, lower: Side, upper: Side) -> LatticeOrders
         or len(set(features)) < len(features)
     ):
         return None
-    if axes.count > LARGEST:
-        return None
-    advice = "use a smaller lattice, or solve with project=False"
-    refuse_if_too_large(
-        COSTS.bytes_per_edge * axes.count,
-        f"projecting onto {axes.count:,} orders",
-        advice,
-        ConstraintError,
-    )
-    graph = graph_of(axes.dimension, by_stride(axes))
     mirrored = tuple(f for f, sign in zip(features, axes.signs, strict=True) if sign < 0.0)
-    return LatticeOrders(
-        axes,
-        graph,
-        vector_runs(graph.lower, graph.upper),
-        mirrored,
-        float(low[0]),
-        float(high[0]),
-    )
+    return LatticeOrders(axes, mirrored, float(low[0]), float(high[0]))
+
+
+def between_envelopes(axes: LatticeAxes, w: Vector) -> Vector:
+    """Halfway between w raised to what must be below it and w lowered to what must be above it:
+    running maxima and minima along one axis after the other. It keeps every order exactly.
+    """
+    raised, lowered = w.reshape(axes.sizes).copy(), w.reshape(axes.sizes).copy()
+    for feature, sign in zip(axes.features, axes.signs, strict=True):
+        step = 1 if sign > 0.0 else -1
+        up = np.moveaxis(raised, feature, 0)[::step]
+        down = np.moveaxis(lowered, feature, 0)[::-step]
+        np.maximum.accumulate(up, axis=0, out=up)
+        np.minimum.accumulate(down, axis=0, out=down)
+    return np.asarray(0.5 * (raised + lowered)).ravel()
 
 
 def graph_of(nodes: int, axes: AxesByStride) -> OrderGraph:

@@ -1,0 +1,114 @@
+"""The numbers of `estimators/smoothing/costs.py`, `estimators/training.py` and of quadratic steps
+that decide how often a matrix of second derivatives is formed, and of how many rows.
+
+Times are of whole fits to generated labels, with named lattices, so that nothing is searched for:
+smoothing and training are what these numbers are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import lighttouch as lt
+from benchmarks.models.scaling import INCREASING, table
+from benchmarks.thresholds import Comparison, experiment, seconds, with_values
+from lighttouch.estimators.smoothing.costs import COSTS as SMOOTHING
+from lighttouch.estimators.training import COSTS as TRAINING
+from lighttouch.solvers.costs import COSTS as SOLVING
+
+PAIRS = [(0, 1), (1, 2), (0, 2), (3, 4), (5, 6), (7, 8), (9, 10), (4, 11)]
+ENTRIES = 1 + 2 * 12 + 4 * len(PAIRS)  # of a row of features
+LIMIT = 120.0  # seconds of a fit
+NEVER = float("inf")
+
+
+def fitted(rows: int) -> lt.LatticeClassifier:
+    X, y = table(rows, 0, classify=True)
+    rules: dict[str | int, int] = dict.fromkeys(INCREASING, 1)
+    return lt.LatticeClassifier(monotonic_cst=rules, lattices=PAIRS, random_state=0).fit(X, y)
+
+
+def fit_seconds(rows: int, record: Any, **values: float) -> float:
+    with with_values(record, **values):
+        return seconds(lambda: fitted(rows), LIMIT)
+
+
+@experiment(
+    "model_many_products", SOLVING.model_many_products, "labels, 12 columns", "formed anew", "kept"
+)
+def many_products() -> Iterator[Comparison]:
+    for rows in (5_000, 20_000, 40_000):
+        anew = fit_seconds(rows, SOLVING, model_many_products=NEVER)
+        kept = fit_seconds(rows, SOLVING, model_many_products=0.0, model_dear_matrix=0.0)
+        yield Comparison(0.5 * rows * ENTRIES**2, anew, kept, f"{rows:,} rows")
+
+
+@experiment(
+    "model_dear_matrix", SOLVING.model_dear_matrix, "labels, 12 columns", "formed anew", "kept"
+)
+def dear_matrix() -> Iterator[Comparison]:
+    """The same fits by the other measure: products per cube of the parameters."""
+    for rows in (5_000, 20_000, 40_000):
+        size = 0.5 * rows * ENTRIES**2 / float(fitted(rows).model_.dimension) ** 3
+        anew = fit_seconds(rows, SOLVING, model_dear_matrix=NEVER)
+        kept = fit_seconds(rows, SOLVING, model_many_products=0.0, model_dear_matrix=0.0)
+        yield Comparison(size, anew, kept, f"{rows:,} rows")
+
+
+def other_values(record: Any, field: str, tried: tuple[float, ...]) -> Iterator[Comparison]:
+    """Fits to 40,000 rows with the value that is chosen, and with others."""
+    fitted(1_000)  # compiles
+    chosen = seconds(lambda: fitted(40_000), LIMIT)
+    for value in tried:
+        yield Comparison(value, chosen, fit_seconds(40_000, record, **{field: value}))
+
+
+@experiment("model_stale", SOLVING.model_stale, "40,000 labels", "chosen value", "this value", True)
+def model_stale() -> Iterator[Comparison]:
+    yield from other_values(SOLVING, "model_stale", (0.02, 0.1, 0.5))
+
+
+@experiment(
+    "swept_products", SMOOTHING.swept_products, "40,000 labels", "chosen value", "this value", True
+)
+def swept_products() -> Iterator[Comparison]:
+    yield from other_values(SMOOTHING, "swept_products", (6e6, 2e7, 2e8, NEVER))
+
+
+@experiment("swept_rows", SMOOTHING.swept_rows, "40,000 labels", "chosen value", "this value", True)
+def swept_rows() -> Iterator[Comparison]:
+    with with_values(SMOOTHING, swept_products=0.0):
+        yield from other_values(SMOOTHING, "swept_rows", (5.0, 50.0, 200.0))
+
+
+@experiment(
+    "smooth_models", TRAINING.smooth_models, "labels, 12 columns", "quadratic steps", "sampling"
+)
+def smooth_models() -> Iterator[Comparison]:
+    """Fits by either solver, and how many matrices the quadratic one formed while it trained."""
+    for rows in (50_000, 200_000):
+        steps = fit_seconds(rows, TRAINING, least_sampled=NEVER)
+        sampled = fit_seconds(rows, TRAINING, least_sampled=0.0, product_seconds=NEVER)
+        yield Comparison(rows, steps, sampled, f"{_formed(rows)} formed")
+
+
+def _formed(rows: int) -> int:
+    """Matrices that quadratic steps form for so many rows."""
+    from lighttouch.solvers import quadratic_model
+
+    count, plain = [0], quadratic_model.gram
+
+    def counted(X: Any, weights: np.ndarray) -> np.ndarray:
+        count[0] += 1
+        return plain(X, weights)
+
+    quadratic_model.gram = counted
+    try:
+        with with_values(TRAINING, least_sampled=NEVER):
+            fitted(rows)
+    finally:
+        quadratic_model.gram = plain
+    return count[0]
