@@ -7,7 +7,8 @@ the present prediction,
     phi(z) ~ phi(z_i) + s_i (z - z_i) + k_i / 2 (z - z_i)^2      (the rows of `losses`),
 
 minimises the sum, the penalty included, over the feasible set (by pivots, `interior.pivoting`; else
-by an interior point, `interior.quadratic`; else by ADMM, `projections.splitting`), and goes to the minimum, or part of the way where the objective would not fall. Losses with kinks
+by an interior point, `interior.quadratic`; else by ADMM, `projections.splitting`), and goes to the
+minimum, or part of the way where the objective would not fall. Losses with kinks
 are rounded over a width that narrows whenever the steps have stopped gaining.
 """
 
