@@ -334,8 +334,8 @@ class SolverCosts:
     matrix took 0.7, 1.1 and 0.9 of the time at 8e6, 3e7 and 6e7 (one run each)."""
     model_stale: float = 0.2
     """Change of an objective's curvatures, relative, from which its matrix is formed anew: steps
-    with an old one leave about that share of the way. Flat: 0.02, 0.1 and 0.5 took 0.9, 0.9 and 0.85
-    of the time of a fit to 80,000 labels (one run each, its first run the slowest)."""
+    with an old one leave about that share of the way. Flat: 0.02, 0.1 and 0.5 took 0.9, 0.9 and
+    0.85 of the time of a fit to 80,000 labels (one run each, the first run the slowest)."""
     model_large_tolerance: float = 0.01
     """Residuals of ADMM by pieces, relative to those by whole projections: its copies satisfy the
     rules together only in the limit."""
