@@ -74,7 +74,8 @@ def _downhill(dual: _Dual, held: Booleans, v: Vector) -> Vector:
     while True:
         if (found[held] < 0.0).any():
             low = np.flatnonzero(held & (found < 0.0))
-            shares = v[low] / (v[low] - found[low])
+            shares = np.zeros(low.size)  # where v is 0: found may be too small to divide by
+            np.divide(v[low], v[low] - found[low], out=shares, where=v[low] > 0.0)
             share = float(shares.min())
             v = np.maximum(v + share * (found - v), 0.0)
             held = held.copy()
