@@ -126,6 +126,23 @@ def test_the_quadratic_minimum_satisfies_the_conditions_of_optimality(monkeypatc
     assert abs(found.multipliers @ (A @ found.w)) < 1e-6
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_downhill_pivots_keep_multipliers_above_zero(monkeypatch, seed):
+    """Also those of rows that a first guess held with a negative one."""
+    monkeypatch.setattr(pivoting, "COSTS", dataclasses.replace(pivoting.COSTS, pivot_patience=-1))
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(8, 8))
+    H, c = root @ root.T + 0.1 * np.eye(8), 3.0 * rng.normal(size=8)
+    A, b = sparse.csr_matrix(rng.normal(size=(7, 8))), np.zeros(7)
+    with np.errstate(divide="raise"):
+        found = pivoting.pivoted_minimum(
+            np.linalg.cholesky(H), c, A, b, np.linalg.solve(H, c), 1e-9
+        )
+    assert found is not None and found.multipliers.min() >= 0.0
+    np.testing.assert_allclose(H @ found.w - c + A.T @ found.multipliers, 0.0, atol=1e-8)
+    assert (A @ found.w).max() <= 1e-8 and abs(found.multipliers @ (A @ found.w)) < 1e-8
+
+
 def test_pivots_give_up_on_rows_that_contradict_each_other():
     A, b = lt.ordering(3).A, np.array([-1.0, -1.0])  # a rise of at least 1 each ...
     both = sparse.vstack([A, -A], format="csr")  # ... and of at most -1

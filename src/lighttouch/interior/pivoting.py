@@ -69,13 +69,13 @@ def _downhill(dual: _Dual, held: Booleans, v: Vector) -> Vector:
     guess until a multiplier would turn negative, whose row is let go; once none does, rows that are
     broken are held (after Lawson and Hanson 1974, chapter 23, who hold one at a time).
     """
-    held = held & (v >= 0.0)
-    v, found = np.where(held, v, 0.0), v
+    kept = held & (v >= 0.0)
+    found = v if np.array_equal(kept, held) else dual.multipliers(kept)
+    held, v = kept, np.where(kept, v, 0.0)
     while True:
         if (found[held] < 0.0).any():
             low = np.flatnonzero(held & (found < 0.0))
-            shares = np.zeros(low.size)  # where v is 0: found may be too small to divide by
-            np.divide(v[low], v[low] - found[low], out=shares, where=v[low] > 0.0)
+            shares = v[low] / (v[low] - found[low])
             share = float(shares.min())
             v = np.maximum(v + share * (found - v), 0.0)
             held = held.copy()
