@@ -463,7 +463,8 @@ class _Run:
         share = COSTS.final_projection_share * self.budget.seconds
         if not self.projects or math.isinf(share):
             return 0.0
-        return share if is_broken(self.problem, self.solver.solution(self.state)) else 0.0
+        points = self.solver.candidates(self.state)
+        return share if all(is_broken(self.problem, each) for each in points) else 0.0
 
     def _keep_if_finite(self) -> bool:
         last = np.array(self.state.w)

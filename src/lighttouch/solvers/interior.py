@@ -24,7 +24,7 @@ from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_cou
 from lighttouch.problem import Problem
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
-from lighttouch.running import check_deadline, one_blas_thread
+from lighttouch.running import check_deadline, one_blas_thread, seconds_left
 from lighttouch.solvers.base import BaseSolver
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.interior_rounds import (
@@ -209,11 +209,14 @@ class InteriorPoint(BaseSolver[InteriorState]):
         return True
 
     def _repair(self, model: Model, current: Round, state: InteriorState, enough: float) -> None:
+        """A better bound from slopes that balance; each takes about as long as a step."""
         assert state.point is not None
-        for better in current.repaired(state.point):
+        repaired = current.repaired(state.point)
+        while state.proven < enough and seconds_left() > current.took:
+            better = next(repaired, None)
+            if better is None:
+                return
             model.renew_bound(current.program, state, better.x, better.s)
-            if state.proven >= enough:
-                break
 
     def _keep(
         self, model: Model, current: Round, state: InteriorState, at: Point, value: float

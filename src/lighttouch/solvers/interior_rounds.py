@@ -7,6 +7,7 @@ Newton's equations, and begins where the round before it has left off.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -266,6 +267,7 @@ class Round:
     lift: float  # of the diagonal of the inner program
     cuts: int  # the last rows
     factor: Factor | None = None  # of the last step
+    took: float = 0.0  # seconds of the last step
 
     @classmethod
     def of(cls, model: Model, state: InteriorState) -> Round:
@@ -296,11 +298,13 @@ class Round:
         """
         if seconds_left() < self.seconds:
             raise OutOfTimeError("a step of the interior point needs more time; allow more")
+        began = time.perf_counter()
         try:
             at = state.point or self._first(state)
             found, self.factor = step_with_factor(self.system, at, falling_lift(at))
         except RuntimeError:  # the factor is singular: as far as doubles go
             return None
+        self.took = time.perf_counter() - began
         return found if found.finite else None
 
     def _first(self, state: InteriorState) -> Point:
