@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import warnings
 
@@ -80,6 +81,8 @@ def test_without_time_for_all_rows_a_part_is_trained_on(monkeypatch, tmp_path):
     X, y = data()
     y = 1000.0 + 50.0 * y  # in other units than those of training
     monkeypatch.setattr(fitting.structure, "LIMITS", growing.LIMITS.__class__(searched=100))
+    none = dataclasses.replace(training.COSTS, shortest=OVER)  # not even time for a short step
+    monkeypatch.setattr(training, "COSTS", none)
     sizes = []
     under_rules = fitting._fit_under_rules
 
