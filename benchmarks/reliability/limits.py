@@ -19,6 +19,7 @@ import lighttouch as lt
 from benchmarks.reliability.card import Outcome, row
 from lighttouch.running import Stopwatch
 
+TRIES = 3  # of a cell, whose median counts: processor time, too, is longer beside other work
 ALLOWED = 0.2  # seconds late
 SLOW = 0.05  # seconds of one evaluation of a user's function
 Timed = Callable[[float], Any]  # a limit -> whatever
@@ -46,7 +47,8 @@ def time_limit(quick: bool) -> Outcome:
             call = CASES[name]()
             call(0.02)  # reads modules, and looks at the first point of slow functions
             for limit in (0.2,) if quick else (0.1, 0.3, 1.0):
-                seconds = _seconds(call, limit)
+                tries = sorted(_seconds(call, limit) for _ in range(1 if quick else TRIES))
+                seconds = tries[len(tries) // 2]
                 over = seconds - limit - (SLOW if name.startswith("slow") else 0.0)
                 tried, ok = tried + 1, ok + (over <= ALLOWED)
                 late.append((round(over, 3), f"{name}, limit {limit}"))
