@@ -283,6 +283,8 @@ class _Run:
         self.seed: int | None = None
         self.direction: Vector | None = None  # along which the objective falls without end
         self.projects = True  # whether the answer will be projected
+        self.must_project = True  # whether no candidate was feasible at the last look
+        self.looking = 0.0  # seconds of those looks
         self.unprojected = False  # a projection failed on the way
         self.given_up = False  # the last point was not looked at: the time was over
         self.finite: tuple[Vector, Vector] = (np.zeros(0), np.zeros(0))  # last iterate, average
@@ -454,17 +456,29 @@ class _Run:
             return ended
         if self.interrupts.raised:
             return Status.INTERRUPTED
-        kept = COSTS.final_projection_share * self.budget.seconds
-        over = self.budget.left <= 0.0 or (self.budget.left <= kept and self._reserved() > 0.0)
+        share = COSTS.final_projection_share * self.budget.seconds
+        over = self.budget.left <= 0.0 or (
+            self.budget.left <= share and self._reserved() > 0.0 and self._all_are_broken()
+        )
         return Status.TIME_LIMIT if over else None
 
     def _reserved(self) -> float:
-        """Seconds of the limit that are kept for the final projection, where one must be made."""
+        """Seconds of the limit that are kept for the final projection, where one must be made.
+
+        Millions of rows take a while to look at: so the last look counts until looks have taken
+        less than their share of the run.
+        """
         share = COSTS.final_projection_share * self.budget.seconds
         if not self.projects or math.isinf(share):
             return 0.0
-        points = self.solver.candidates(self.state)
-        return share if all(is_broken(self.problem, each) for each in points) else 0.0
+        if self.looking <= COSTS.looking_share * self.seconds:
+            clock = Stopwatch()
+            self.must_project = self._all_are_broken()
+            self.looking += clock.seconds
+        return share if self.must_project else 0.0
+
+    def _all_are_broken(self) -> bool:
+        return all(is_broken(self.problem, each) for each in self.solver.candidates(self.state))
 
     def _keep_if_finite(self) -> bool:
         last = np.array(self.state.w)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
 import warnings
 
@@ -284,3 +285,28 @@ def test_a_shorter_limit_outside_stays_in_force(clock):
         clock[0] += 1.0
         assert out_of_time()
     assert not out_of_time()
+
+
+def test_looks_at_points_take_their_share_of_the_time_only(monkeypatch, clock):
+    looks, steps = [], []
+
+    def slow_look(problem, w):
+        looks.append(len(steps))
+        clock[0] += 0.5  # as many rows may take
+        return True
+
+    step = lt.FullTouch.advance
+
+    def slow_step(*given):
+        steps.append(given)
+        clock[0] += 1.0
+        return step(*given)
+
+    monkeypatch.setattr(sys.modules["lighttouch.solve"], "is_broken", slow_look)
+    monkeypatch.setattr(lt.FullTouch, "advance", slow_step)
+    rows = lt.LinearConstraints([[1.0, 0.0]], [1.0])
+    problem = lt.Problem(lt.EmpiricalRisk([[1.0, 2.0]], [1.0], loss="squared"), rows)
+    lt.solve(problem, lt.FullTouch(1.0, 0.1), time_limit=100.0, seed=0)
+    before_the_end = [step for step in looks if step < len(steps)]
+    assert len(steps) >= 70
+    assert len(before_the_end) <= 3

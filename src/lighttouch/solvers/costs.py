@@ -48,6 +48,8 @@ class SolverCosts:
     point can be looked at. Budget: a run ends within 1 s of a signal."""
     final_projection_share: float = 0.2
     """Of the time limit that is kept for the projection of an answer that needs one. Budget."""
+    looking_share: float = 0.01
+    """Of a run's time in which points are checked to know whether one must be projected. Budget."""
     feasibility_tolerance: float = 1e-8
     """Excess over a constraint, in units of its row and of the point, that still counts as
     rounding. Tolerance: NOT_PROJECTED is said beyond it."""
