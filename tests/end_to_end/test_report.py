@@ -5,6 +5,7 @@ browser.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -219,6 +220,22 @@ def test_history_and_what_a_free_model_would_break_are_measured():
         assert len(history) == against.n_iter_ + 1
         assert (np.diff(history.objective) <= 0).all() and (np.diff(history.seconds) >= 0).all()
         assert (np.diff(history.constraint_checks) > 0).all()
+
+
+def test_a_report_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    X, y = pd.DataFrame({"x": np.arange(20.0)}), np.arange(20.0)
+    model = lt.ConstrainedLinearRegressor().fit(X, y)
+    path = tmp_path / "r.html"
+    path.write_text("the old one")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        write_report(model, path, Data("rows", X, y))
+    assert path.read_text() == "the old one", "nothing is written in place"
+    assert [each.name for each in tmp_path.iterdir()] == ["r.html"]
 
 
 def test_rules_about_differences_are_shown_on_the_log_odds(tmp_path):

@@ -8,13 +8,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.arrays import Floats, Matrix
 from lighttouch.constraints import LinearConstraints
-from lighttouch.kernels.numerics.additive import evaluate_sum, fill_positions
-from lighttouch.kernels.numerics.lattice_features import fill_all_corners
+from lighttouch.kernels.numerics.additive import (
+    evaluate_sum,
+    fill_positions,
+    fill_sum_features,
+)
 from lighttouch.lattice import Lattice
 from lighttouch.lattice.model import checked_parameters
 
@@ -179,13 +181,6 @@ class Term:
     def features(self, table: Floats) -> sparse.csr_matrix:
         return self.lattice.features(self.positions(table))
 
-    def fill(self, table: Floats, first: int, indices: NDArray[Any], weights: Floats) -> None:
-        """The features of every row, with weights of 0, parameters counted from `first`."""
-        sizes = np.array(self.lattice.sizes, dtype=np.int64)
-        strides = np.array(self.lattice.strides, dtype=np.int64)
-        simplex = self.lattice.simplex
-        fill_all_corners(self.positions(table), sizes, strides, simplex, first, indices, weights)
-
     def evaluate(self, table: Floats, theta: Floats) -> Floats:
         """By the kernel that evaluates whole models, to the same bits as `Lattice.evaluate`."""
         return AdditiveModel([self]).evaluate(table, np.append(0.0, theta))
@@ -256,18 +251,12 @@ class AdditiveModel:
         Every row has the same number of entries, weights of 0 included, so that Gram matrices can
         be formed term by term.
         """
-        rows, widths = table.shape[0], [1] + [term.lattice.row_width for term in self.terms]
-        ends = np.cumsum(widths)
-        small = rows * int(ends[-1]) <= LARGEST_INT32
-        indices = np.empty((rows, int(ends[-1])), dtype=np.int32 if small else np.int64)
+        rows, width = table.shape[0], self.row_entries
+        small = rows * width <= LARGEST_INT32
+        indices = np.empty((rows, width), dtype=np.int32 if small else np.int64)
         weights = np.empty(indices.shape)
-        indices[:, 0], weights[:, 0] = 0, 1.0
-        for place, term in enumerate(self.terms):
-            here = slice(int(ends[place]), int(ends[place + 1]))
-            own = np.empty((rows, term.lattice.row_width), dtype=indices.dtype)
-            values = np.empty(own.shape)
-            term.fill(table, int(self.starts[place]), own, values)
-            indices[:, here], weights[:, here] = own, values
+        axes = self._axes(table.shape[1])
+        fill_sum_features(np.ascontiguousarray(table), *axes, indices, weights)
         indptr = np.arange(0, indices.size + 1, indices.shape[1], dtype=indices.dtype)
         shape = (rows, self.dimension)
         matrix = sparse.csr_matrix((weights.ravel(), indices.ravel(), indptr), shape=shape)

@@ -81,10 +81,10 @@ class TermStore:
 
 
 def _rows_of(term: Term, table: Floats) -> TermRows:
-    places = np.empty((table.shape[0], term.lattice.row_width), dtype=np.int32)
-    values = np.empty(places.shape)
-    term.fill(table, 0, places, values)
-    return TermRows(places, values)
+    alone = AdditiveModel([term]).features(table)
+    shape = (table.shape[0], 1 + term.lattice.row_width)  # the intercept comes first
+    places = alone.indices.reshape(shape)[:, 1:] - 1
+    return TermRows(places, np.ascontiguousarray(alone.data.reshape(shape)[:, 1:]))
 
 
 class TermFeatures:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import io
 import json
 import time
 from collections.abc import Sequence
@@ -150,11 +151,11 @@ def _write(folder: Path, measured: Measured, laboratory: Laboratory) -> None:
 
 
 def _write_table(path: Path, rows: list[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]) if rows else [])
-        writer.writeheader()
-        writer.writerows(rows)
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [])
+    writer.writeheader()
+    writer.writerows(rows)
+    _replace(path, text.getvalue())
 
 
 def _draw(name: str, folder: Path) -> list[str]:

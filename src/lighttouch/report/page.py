@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lighttouch.errors import DataError
+from lighttouch.files import write_whole
 from lighttouch.report.accuracy import Accuracy, Data, judge
 from lighttouch.report.charts import Extras, Series, line_chart
 from lighttouch.report.column_sections import curves, missing_cells, pairs
@@ -103,7 +104,7 @@ def write_report(
     """
     known = Findings(tuple(measured)) if findings is None else findings
     whole = page(model, data, known, asked or {}, seconds, test)
-    Path(path).write_text(whole, encoding="utf-8")
+    write_whole(Path(path), whole)
 
 
 def page(

@@ -59,6 +59,92 @@ def fill_positions(
             )
 
 
+@lean_kernel
+def place_of(value, missing, low, keypoints, positions):
+    """The position of a value along an axis, in the cell that begins at keypoint `low`; -p - 1
+    stands for the single keypoint p.
+    """
+    if np.isnan(value):
+        return missing
+    if low < 0:
+        return positions[-low - 1]
+    return between(value, keypoints, positions, low)
+
+
+@kernel
+def fill_sum_features(
+    table: np.ndarray,
+    edges: np.ndarray,
+    edge_ends: np.ndarray,
+    columns: np.ndarray,
+    cells: np.ndarray,
+    cell_ends: np.ndarray,
+    keypoints: np.ndarray,
+    positions: np.ndarray,
+    missing: np.ndarray,
+    axes: np.ndarray,
+    sizes: np.ndarray,
+    strides: np.ndarray,
+    simplex: np.ndarray,
+    starts: np.ndarray,
+    indices: np.ndarray,
+    weights: np.ndarray,
+) -> None:
+    """The features of every row of the table: an intercept, then the corners of its cell in every
+    term, weights of 0 included. Terms are given as to `evaluate_sum`.
+    """
+    terms = starts.size - 1
+    found = np.empty(edge_ends.size - 1, dtype=np.int64)
+    fractions = np.empty(columns.size)
+    order = np.empty(columns.size, dtype=np.int64)
+    for i in range(table.shape[0]):
+        for c in range(found.size):
+            found[c] = cell_of(table[i, c], edges, edge_ends[c], edge_ends[c + 1]) - edge_ends[c]
+        indices[i, 0] = 0
+        weights[i, 0] = 1.0
+        begin = 1
+        for t in range(terms):
+            first, last = axes[t], axes[t + 1]
+            base = starts[t]
+            for k in range(first, last):
+                column = columns[k]
+                low = cells[cell_ends[k] + found[column]]
+                x = place_of(table[i, column], missing[k], low, keypoints, positions)
+                top = sizes[k] - 1  # from here as `locate` does
+                inside = min(max(x, 0.0), np.float64(top))
+                cell = min(int(inside), top - 1)
+                fractions[k] = (1.0 + (inside - cell)) - 1.0
+                base += cell * strides[k]
+            if simplex[t] and last - first > 1:
+                for k in range(first, last):  # by descending fraction, ties by axis
+                    place = k
+                    while place > first and fractions[order[place - 1]] < fractions[k]:
+                        order[place] = order[place - 1]
+                        place -= 1
+                    order[place] = k
+                above = 1.0
+                for k in range(first, last):
+                    indices[i, begin] = base
+                    weights[i, begin] = above - fractions[order[k]]
+                    base += strides[order[k]]
+                    above = fractions[order[k]]
+                    begin += 1
+                indices[i, begin] = base
+                weights[i, begin] = above
+                begin += 1
+                continue
+            indices[i, begin] = base
+            weights[i, begin] = 1.0
+            filled = 1
+            for k in range(last - 1, first - 1, -1):
+                for m in range(begin, begin + filled):
+                    indices[i, filled + m] = indices[i, m] + strides[k]
+                    weights[i, filled + m] = weights[i, m] * fractions[k]
+                    weights[i, m] *= 1.0 - fractions[k]
+                filled *= 2
+            begin += filled
+
+
 @kernel
 def evaluate_sum(
     table: np.ndarray,
@@ -112,14 +198,8 @@ def evaluate_sum(
             base = starts[t]
             for k in range(count):
                 column = columns[first + k]
-                value = table[i, column]
                 low = cells[cell_ends[first + k] + found[column]]
-                if np.isnan(value):
-                    x[k] = missing[first + k]
-                elif low < 0:
-                    x[k] = positions[-low - 1]
-                else:
-                    x[k] = between(value, keypoints, positions, low)
+                x[k] = place_of(table[i, column], missing[first + k], low, keypoints, positions)
             if simplex[t] and count > 1:
                 total += simplex_value(
                     x[:count],

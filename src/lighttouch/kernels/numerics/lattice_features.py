@@ -140,45 +140,6 @@ def fill_features(
     return filled
 
 
-@kernel
-def fill_all_corners(
-    X: np.ndarray,
-    sizes: np.ndarray,
-    strides: np.ndarray,
-    simplex: bool,
-    first: int,
-    indices: np.ndarray,
-    weights: np.ndarray,
-) -> None:
-    """The same number of entries for every row of X, weights of 0 included: row i of `indices`
-    (ascending, counted from `first`) and of `weights` have `row_width` numbers.
-    """
-    fractions = np.empty(sizes.size)
-    order = np.empty(sizes.size, dtype=np.int64)
-    for i in range(X.shape[0]):
-        base = first + locate(X[i], sizes, strides, fractions)
-        if simplex:
-            _sort_descending(fractions, order)
-            above = 1.0
-            for k in range(fractions.size):
-                indices[i, k] = base
-                weights[i, k] = above - fractions[order[k]]
-                base += strides[order[k]]
-                above = fractions[order[k]]
-            indices[i, fractions.size] = base
-            weights[i, fractions.size] = above
-            continue
-        indices[i, 0] = base
-        weights[i, 0] = 1.0
-        filled = 1
-        for d in range(sizes.size - 1, -1, -1):
-            for m in range(filled):
-                indices[i, filled + m] = indices[i, m] + strides[d]
-                weights[i, filled + m] = weights[i, m] * fractions[d]
-                weights[i, m] *= 1.0 - fractions[d]
-            filled *= 2
-
-
 @lean_kernel
 def simplex_value(x, sizes, strides, theta, fractions, order, indices, weights, parts):
     """`evaluate_row` of a simplex lattice."""
