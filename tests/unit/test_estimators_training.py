@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import lighttouch as lt
 from lighttouch.estimators import examples, fitting, training
 from lighttouch.estimators.moves import no_moves
+from lighttouch.solvers import quadratic_model
 
 
 def data(count: int = 800) -> tuple[np.ndarray, np.ndarray]:
@@ -112,13 +114,47 @@ def test_squared_errors_of_many_rows_are_trained_by_their_sums(monkeypatch):
     model = lt.LatticeRegressor(monotonic_cst={1: 1}, random_state=0)
     whole = model.fit(X, y).predict(X)
     report = model.constraint_report_
-    few = dataclasses.replace(examples.LIMITS, summed_entries=3000.0)  # several parts
-    monkeypatch.setattr(examples, "LIMITS", few)
-    monkeypatch.setattr(examples.Examples, "score_problem", _only_some(500))
+    in_parts(monkeypatch)
     summed = lt.LatticeRegressor(monotonic_cst={1: 1}, random_state=0).fit(X, y)
     assert summed.status_ == "converged"
     np.testing.assert_allclose(summed.predict(X), whole, atol=1e-6)
     np.testing.assert_allclose(summed.constraint_report_.objective, report.objective, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["new matrices", "a matrix that is kept"])
+@pytest.mark.parametrize("loss", ["logistic", "poisson"])
+def test_smooth_losses_of_many_rows_are_trained_by_parts(monkeypatch, loss, kept):
+    X, y = data(1200)
+    if loss == "logistic":
+        kind, more, predict = lt.LatticeClassifier, {}, "predict_proba"
+        y = y > np.median(y)
+    else:
+        kind, more, predict = lt.LatticeRegressor, {"loss": loss}, "predict"
+        y = np.round(np.exp(y - y.mean()))
+    make = functools.partial(kind, monotonic_cst={1: 1}, tol=1e-10, random_state=0, **more)
+    weights = np.where(np.arange(1200) < 400, 0.0, 1.0)  # whole parts without examples
+    model = make().fit(X, y, sample_weight=weights)
+    whole, report = getattr(model, predict)(X), model.constraint_report_
+    in_parts(monkeypatch)
+    if kept:
+        always = dataclasses.replace(
+            quadratic_model.COSTS, model_many_products=0.0, model_dear_matrix=0.0
+        )
+        monkeypatch.setattr(quadratic_model, "COSTS", always)
+    parts = make().fit(X, y, sample_weight=weights)
+    assert parts.status_ == model.status_ == "converged"
+    np.testing.assert_allclose(getattr(parts, predict)(X), whole, rtol=2e-3)
+    np.testing.assert_allclose(parts.constraint_report_.objective, report.objective, rtol=1e-6)
+    np.testing.assert_allclose(
+        parts.constraint_report_.objective_without_rules, report.objective_without_rules, rtol=1e-6
+    )
+
+
+def in_parts(monkeypatch) -> None:
+    """Features are made for at most 500 examples at once."""
+    few = dataclasses.replace(examples.LIMITS, summed_entries=3000.0, part_entries=3000.0)
+    monkeypatch.setattr(examples, "LIMITS", few)
+    monkeypatch.setattr(examples.Examples, "score_problem", _only_some(500))
 
 
 def _only_some(most: int):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -198,8 +199,37 @@ def test_a_matrix_serves_for_several_models_and_the_answer_is_the_same(monkeypat
     assert kept.objective == pytest.approx(anew.objective, rel=1e-8)
 
 
-def test_a_run_that_keeps_a_matrix_can_be_stopped_and_resumed(kept_matrices):
-    whole = lt.solve(many_labels(), lt.QuadraticSteps(1e-9), record_every=1)
-    part = lt.solve(many_labels(), lt.QuadraticSteps(1e-9), iterations=2, record_every=1)
-    rest = lt.solve(many_labels(), lt.QuadraticSteps(1e-9), resume=part.state, record_every=1)
+def in_shards(problem):
+    risk, cuts = problem.objective, (0, 100, 450, 800)
+    shards = [
+        lt.EmpiricalRisk(risk.X[first:last], risk.y[first:last], "logistic", l2=risk.l2)
+        for first, last in itertools.pairwise(cuts)
+    ]
+    return lt.Problem(lt.ShardedRisk(shards), problem.constraints)
+
+
+@pytest.mark.parametrize("make", [many_labels, lambda: in_shards(many_labels())])
+def test_a_run_that_keeps_a_matrix_can_be_stopped_and_resumed(kept_matrices, make):
+    whole = lt.solve(make(), lt.QuadraticSteps(1e-9), record_every=1)
+    part = lt.solve(make(), lt.QuadraticSteps(1e-9), iterations=2, record_every=1)
+    rest = lt.solve(make(), lt.QuadraticSteps(1e-9), resume=part.state, record_every=1)
     np.testing.assert_array_equal(rest.w, whole.w)
+
+
+def test_shards_keep_a_matrix_too_and_take_one_pass_per_step(monkeypatch, kept_matrices):
+    together = lt.solve(many_labels(), lt.QuadraticSteps(1e-9), record_every=1)
+    passes = []
+    plain = lt.ShardedRisk.mean
+    monkeypatch.setattr(
+        lt.ShardedRisk, "mean", lambda *given: passes.append(given[1].__name__) or plain(*given)
+    )
+    problem = in_shards(many_labels())
+    apart = lt.solve(problem, lt.QuadraticSteps(1e-9), record_every=1)
+    assert apart.status is lt.Status.CONVERGED
+    assert apart.iterations == together.iterations
+    np.testing.assert_allclose(apart.w, together.w, rtol=1e-9)
+    assert apart.objective == problem.objective.value(apart.w)
+    matrices = [name for name in passes if "matrix" in name]
+    assert len(matrices) < apart.iterations, "every model had a matrix of its own"
+    looks = [name for name in passes if name != "matrix_part"]
+    assert len(looks) <= 2 + apart.iterations, "the start, every step, and the bound"

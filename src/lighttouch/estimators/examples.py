@@ -15,6 +15,7 @@ from scipy import sparse
 from lighttouch.estimators import smoothing
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.outputs import ONE_SCORE, OneScore, Outputs, ScoreProblem
+from lighttouch.estimators.parts import PartOfTable, RiskOfPart
 from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.structure.limits import LIMITS, RECORD
 from lighttouch.estimators.structure.screening import Leftover
@@ -24,7 +25,7 @@ from lighttouch.estimators.targets import centre_and_scale
 from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import Loss, loss_of
-from lighttouch.objectives import EmpiricalRisk
+from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.running import check_deadline
 
 Floats = NDArray[np.float64]
@@ -296,18 +297,33 @@ class Examples(AnyExamples):
         return known[1]
 
     def _parts(self, model: AdditiveModel) -> Iterator[tuple[Any, Floats, Floats]]:
-        entries = model.row_entries * len(self.signed_tables)
-        rows = max(1, int(LIMITS.summed_entries) // entries)
-        for first in range(0, self.size, rows):
+        for cut in self._cut(model):
             check_deadline()
-            part = self.rows(np.arange(first, min(first + rows, self.size)))
+            part = cut()
             yield part.features(model), *part.squares
+
+    def _cut(self, model: AdditiveModel) -> list[PartOfTable]:
+        """Parts whose features take a few dozen megabytes."""
+        entries = model.row_entries * len(self.signed_tables)
+        rows = max(1, int(LIMITS.part_entries) // entries)
+        return [
+            PartOfTable(self, first, min(first + rows, self.size))
+            for first in range(0, self.size, rows)
+        ]
 
     def objective(
         self, model: AdditiveModel, loss: Loss, roughness: Any, pull: float
-    ) -> EmpiricalRisk:
+    ) -> EmpiricalRisk | ShardedRisk:
+        """Of many examples the sums of squared errors, or, where the loss is smooth, the risks of
+        parts, whose features are made whenever they are needed.
+        """
+        row, one_score = loss_of(loss), isinstance(self.outputs, OneScore)
+        many = one_score and self._many(model)
+        if many and not row.kinked and row.name != "squared":
+            parts = [part for part in self._cut(model) if part.has_weight]
+            return ShardedRisk([RiskOfPart(part, model, loss, roughness, pull) for part in parts])
         own = type(self.outputs) is OneScore and self.offset is None and self.nearby is None
-        if own and loss_of(loss).name == "squared" and self._many(model):
+        if many and own and row.name == "squared":
             X, y = self.sums(model).rows()
             X = _as_wide_as(roughness, X)
             one = ScoreProblem(X, y, np.full(y.size, 1.0 / y.size), None, loss, roughness, pull)

@@ -30,6 +30,7 @@ from lighttouch.estimators.streaming.linear import (
     refuse_other_than_numbers,
 )
 from lighttouch.estimators.streaming.opening import OpenFiles
+from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.summary import QuadraticSummary
 from lighttouch.estimators.tables import Column, Columns, known_columns, numeric_table
 from lighttouch.estimators.training import (
@@ -105,7 +106,8 @@ class LinearBase(FitsFiles, SavedEstimator, BaseEstimator):  # type: ignore[misc
             scaled(X, sizes), y, given_as(loss), sample_weight=weights, roughness=ridge, copy=False
         )
         p = self._minimise_scaled(objective, rules, sizes, units)
-        self.training_record_ = TrainingRecord.of(self._columns, X, y, self.scores_of)
+        recorded = RECORD.rows_for(not has_ended(self.status_))
+        self.training_record_ = TrainingRecord.of(self._columns, X, y, self.scores_of, recorded)
         if sizes.size <= MOST_REMEMBERED:
             unused = QuadraticSummary.nothing(sizes, *units).with_ranges(X)
             self._past = unused.with_examples(objective.X, y, worth * weights, loss, p)

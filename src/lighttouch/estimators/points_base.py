@@ -19,6 +19,7 @@ from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules import read_monotonic
 from lighttouch.estimators.rules.reading import monotone_label
 from lighttouch.estimators.saving import SavedEstimator
+from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.tables import Column, Columns, Table
 from lighttouch.estimators.targets import read_weights
 from lighttouch.estimators.training import ending, has_ended, share_of_limit, warn_about
@@ -150,7 +151,10 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         return self._evaluate(self.read_rows(X))
 
     def _record(self, rows: Floats, targets: Floats) -> None:
-        self.training_record_ = TrainingRecord.of(self._columns, rows, targets, self.scores_of)
+        recorded = RECORD.rows_for(not has_ended(self.status_))
+        self.training_record_ = TrainingRecord.of(
+            self._columns, rows, targets, self.scores_of, recorded
+        )
 
     def _evaluate(self, rows: Floats) -> Floats:
         raise NotImplementedError

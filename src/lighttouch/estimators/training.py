@@ -29,7 +29,11 @@ from lighttouch.signals import Interrupts, RaisedAtOnce
 from lighttouch.solve import Progress, solve
 from lighttouch.solvers import Automatic, QuadraticSteps
 from lighttouch.solvers.costs import COSTS as SOLVING
-from lighttouch.solvers.quadratic_steps import feasible, largest_block
+from lighttouch.solvers.quadratic_steps import (
+    begin_with_last_matrix,
+    feasible,
+    largest_block,
+)
 from lighttouch.validation import positive
 
 Floats = NDArray[np.float64]
@@ -60,7 +64,7 @@ class TrainingCosts:
     """Matrices of quadratic models that are formed until a smooth loss other than the squared one
     has converged: a matrix serves for several models, and smoothing leaves the first one (200,000
     labels, 12 columns: 10.9 s of CPU, proven; sampling, which 5 of them chose, had not ended after
-    103 s). From where sampling is chosen now, 720,000 rows of 93 entries, nothing is measured."""
+    103 s). Tables with one score whose features are not held never ask (`Examples.objective`)."""
     kinked_models: int = 30
     """Quadratic models until a loss with kinks has."""
     advantage: float = 2.0
@@ -178,6 +182,7 @@ def train_without_rules(objective: Risk, trained: Result, settings: Settings) ->
     """
     if settings.over or ending(trained) not in NORMAL:
         return None
+    begin_with_last_matrix(objective)
     free = _solved(objective, None, trained.w, replace(settings, verbose=False))
     return free if ending(free) in NORMAL else None
 

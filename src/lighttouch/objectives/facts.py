@@ -36,8 +36,10 @@ def column_squares(objective: Any) -> Vector:
     if not isinstance(objective, EmpiricalRisk):
         return np.zeros(objective.dimension)
     X = objective.X
-    squares = X.multiply(X) if scipy.sparse.issparse(X) else np.square(X)
-    return np.asarray(squares.mean(axis=0)).ravel() + objective.l2
+    if scipy.sparse.issparse(X):
+        shares = np.square(X.data) * (1.0 / X.shape[0])
+        return np.asarray(np.bincount(X.indices, shares, minlength=X.shape[1]) + objective.l2)
+    return np.asarray(np.square(X).mean(axis=0)) + objective.l2
 
 
 def mass(objective: Any) -> float:

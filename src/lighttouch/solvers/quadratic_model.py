@@ -19,7 +19,8 @@ from scipy import sparse
 from lighttouch import losses
 from lighttouch.arrays import Floats, Vector
 from lighttouch.kernels.numerics.gram import grouped_gram, weighted_gram
-from lighttouch.objectives import EmpiricalRisk
+from lighttouch.kernels.verbs.losses import LossRow
+from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks
 from lighttouch.projections.splitting import SplittingState
 from lighttouch.running import prepared
@@ -27,6 +28,7 @@ from lighttouch.solvers.base import SolverState
 from lighttouch.solvers.costs import COSTS
 
 SQUARES = "X' diag(shares) X"  # what is prepared for squared errors: the same in every model
+LAST = "the last matrix, and the point whose curvatures it has"
 NEAR = "a point and X' diag(shares * curvatures there) X"  # what may be prepared for other losses
 
 
@@ -113,7 +115,7 @@ def quadratic_model(
     curved, squares = risk.shares * curvatures, None
     if dense and len(blocks) == 1 and risk.loss_row.name == "squared":
         squares = prepared(risk, SQUARES, lambda: gram(risk.X, risk.shares))
-    elif dense and keeps_matrix(risk):
+    elif dense and keeps_matrix(risk, risk.loss_row, blocks):
         curved, squares = _near(risk, w, curved, state)
     transposed = risk.X.T if dense else prepared(risk, "transposed X", lambda: _transposed(risk.X))
     moved = z if risk.offset is None else z - risk.offset
@@ -124,13 +126,12 @@ def quadratic_model(
     return QuadraticModel(risk.X, transposed, curved, penalty, c, dense, blocks, squares)
 
 
-def keeps_matrix(risk: EmpiricalRisk) -> bool:
+def keeps_matrix(risk: EmpiricalRisk | ShardedRisk, row: LossRow, blocks: Blocks) -> bool:
     """Whether a matrix of second derivatives serves for several models: where forming it takes
     long, and longer than the minimum under rules, and the loss has no kinks. The gradient is always
-    exact, so that steps still go downhill (a chord method; Ortega and Rheinboldt 1970). Examples in
-    shards form theirs in every pass; both then agree to the tolerance, not to rounding.
+    exact, so that steps still go downhill (a chord method; Ortega and Rheinboldt 1970).
     """
-    if risk.loss_row.kinked or len(blocks_of(risk)) > 1:
+    if row.kinked or row.name == "squared" or len(blocks) > 1:
         return False
     products = 0.5 * risk.examples * risk.cost**2
     many = max(COSTS.model_many_products, COSTS.model_dear_matrix * float(risk.dimension) ** 3)
@@ -141,8 +142,8 @@ def _near(
     risk: EmpiricalRisk, w: Vector, curved: Vector, state: QuadraticState
 ) -> tuple[Vector, Vector]:
     """Weighted curvatures and their Gram matrix: those of the last model while they are near."""
-    given = _given(risk)
-    last: dict[str, Vector] = prepared(risk, "last matrix", dict)
+    given = given_matrix(risk)
+    last: dict[str, Vector] = prepared(risk, LAST, dict)
     if "point" not in last or not np.array_equal(last["point"], state.reference):
         last.clear()
         z = risk.predictions(state.reference)
@@ -160,13 +161,20 @@ def _near(
     return last["curved"], last["matrix"]
 
 
-def first_reference(risk: EmpiricalRisk, w: Vector) -> Vector:
+def first_reference(risk: EmpiricalRisk | ShardedRisk, w: Vector) -> Vector:
     """The point whose curvatures the first model has: one for which the matrix is known, or w."""
-    given = _given(risk)
+    given = given_matrix(risk)
     return w if given is None else given[0]
 
 
-def _given(risk: EmpiricalRisk) -> tuple[Vector, Vector] | None:
+def begin_with_last_matrix(risk: EmpiricalRisk | ShardedRisk) -> None:
+    """The next run on these examples begins with the matrix that the last one has left."""
+    last: dict[str, Vector] = prepared(risk, LAST, dict)
+    if "matrix" in last:
+        vars(risk)["_prepared"][NEAR] = (last["point"], last["matrix"])
+
+
+def given_matrix(risk: EmpiricalRisk | ShardedRisk) -> tuple[Vector, Vector] | None:
     """A point, and the matrix with the curvatures there, that a fit before has left."""
     found: tuple[Vector, Vector] | None = vars(risk).get("_prepared", {}).get(NEAR)
     return found

@@ -21,15 +21,18 @@ from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks
 from lighttouch.projections.splitting import cholesky_solver
-from lighttouch.running import prepared
+from lighttouch.running import prepared, remembered
 from lighttouch.solvers.costs import COSTS, EPSILON
 from lighttouch.solvers.fenchel import DualSums, Normal, bound_of_sums, dual_sums
 from lighttouch.solvers.quadratic_model import (
+    LAST,
     SQUARES,
     QuadraticModel,
     QuadraticState,
     dense_penalty,
+    given_matrix,
     gram,
+    keeps_matrix,
     value_at,
 )
 
@@ -56,18 +59,112 @@ class SummedModel(QuadraticModel):
         return np.asarray(self.squares @ w)
 
 
-def shard_model(risk: ShardedRisk, w: Vector, width: float) -> QuadraticModel:
+def shard_model(risk: ShardedRisk, w: Vector, state: QuadraticState) -> QuadraticModel:
     """The model at w; of squared errors the matrix is the same everywhere, and summed once."""
     template: EmpiricalRisk = risk.template
     if template.loss_row.name == "squared":
         squares, c = _of_squares(risk)
+    elif shards_keep_matrix(risk):
+        squares, c = _near(risk, w, state)
     else:
-        squares, c = risk.mean(model_part, w, width)
+        squares, c = risk.mean(model_part, w, state.width)
     if template.roughness.shape[0]:
         c = c + template.roughness.T @ template.roughness_target
-    blocks = prepared(risk, "blocks", lambda: common_blocks(risk))
     none = np.zeros(0)
-    return SummedModel(None, None, none, template.penalty_matrix, c, True, blocks, squares)
+    penalty, blocks = template.penalty_matrix, blocks_of_shards(risk)
+    return SummedModel(None, None, none, penalty, c, True, blocks, squares)
+
+
+def shards_keep_matrix(risk: ShardedRisk) -> bool:
+    return keeps_matrix(risk, risk.template.loss_row, blocks_of_shards(risk))
+
+
+def _near(risk: ShardedRisk, w: Vector, state: QuadraticState) -> tuple[Vector, Vector]:
+    """The matrix of the last model while the curvatures are near, and X'(k X w - s)."""
+    seen = look(risk, w, state.reference, state.width)
+    if seen.change > COSTS.model_stale * seen.curved:
+        state.reference = w.copy()
+    matrix = _known_matrix(risk, state.reference)
+    if matrix is None:
+        matrix = risk.mean(matrix_part, state.reference, state.width)
+        _last(risk).update(point=state.reference, matrix=matrix)
+    return matrix, matrix @ w - seen.pull
+
+
+def _last(risk: ShardedRisk) -> dict[str, Vector]:
+    return prepared(risk, LAST, dict)
+
+
+def _known_matrix(risk: ShardedRisk, point: Vector) -> Vector | None:
+    """The matrix with the curvatures of a point, from the last model or from a fit before."""
+    last, given = _last(risk), given_matrix(risk)
+    if "point" in last and np.array_equal(last["point"], point):
+        return np.asarray(last["matrix"])
+    if given is None or not np.array_equal(given[0], point):
+        return None
+    last.update(point=point, matrix=given[1])
+    return given[1]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one pass says about a point: the rounded objective, the objective, X'(a s) with the
+    slopes s, how far the curvatures are from those of the reference, and their sum there.
+    """
+
+    rounded: float
+    plain: float
+    pull: Vector
+    change: float
+    curved: float
+
+
+def look(risk: ShardedRisk, w: Vector, reference: Vector, width: float) -> Look:
+    """One pass, or none where the same was asked before; with a look at the reference itself comes
+    its matrix.
+    """
+
+    def looked() -> Look:
+        if not np.array_equal(w, reference) or _known_matrix(risk, w) is not None:
+            return Look(*risk.mean(look_part, w, reference, width))
+        *seen, matrix = risk.mean(look_and_matrix_part, w, width)
+        _last(risk).update(point=w.copy(), matrix=matrix)
+        return Look(*seen)
+
+    found = remembered(risk, "looks", np.concatenate([w, reference, [width]]), looked)
+    remembered(risk, "values", w, lambda: found.plain)  # for the record of the run
+    return found
+
+
+def look_part(
+    part: EmpiricalRisk, w: Vector, reference: Vector, width: float
+) -> tuple[float, float, Vector, float, float]:
+    z = part.predictions(w)
+    slopes, curvatures = losses.quadratic(part.loss_row, z, part.y, width)
+    there = losses.quadratic(part.loss_row, part.predictions(reference), part.y, width)[1]
+    plain = float(part.value(w))
+    return (
+        plain if width == 0.0 else value_at(part, z, w, width),
+        plain,
+        np.asarray(part.X.T @ (part.shares * slopes)),
+        float(part.shares @ np.abs(curvatures - there)),
+        float(part.shares @ there),
+    )
+
+
+def look_and_matrix_part(
+    part: EmpiricalRisk, w: Vector, width: float
+) -> tuple[float, float, Vector, float, float, Vector]:
+    return *look_part(part, w, w, width), matrix_part(part, w, width)
+
+
+def matrix_part(part: EmpiricalRisk, w: Vector, width: float) -> Vector:
+    curvatures = losses.quadratic(part.loss_row, part.predictions(w), part.y, width)[1]
+    return gram(part.X, part.shares * curvatures)
+
+
+def blocks_of_shards(risk: ShardedRisk) -> Blocks:
+    return prepared(risk, "blocks", lambda: common_blocks(risk))
 
 
 def common_blocks(risk: ShardedRisk) -> Blocks:
@@ -118,16 +215,21 @@ def force_part(part: EmpiricalRisk) -> Vector:
     return np.asarray(part.X.T @ (part.shares * centre))
 
 
-def shard_values(risk: ShardedRisk, w: Vector, width: float) -> tuple[float, float]:
+def shard_values(
+    risk: ShardedRisk, w: Vector, reference: Vector, width: float
+) -> tuple[float, float]:
     """The rounded objective at w, and the objective."""
+    if shards_keep_matrix(risk):
+        seen = look(risk, w, reference, width)  # the next model asks for the rest of it
+        return seen.rounded, seen.plain
     rounded, plain = risk.mean(values_part, w, width)
+    remembered(risk, "values", w, lambda: float(plain))  # for the record of the run
     return float(rounded), float(plain)
 
 
 def values_part(part: EmpiricalRisk, w: Vector, width: float) -> tuple[float, float]:
-    z = part.predictions(w)
-    plain = value_at(part, z, w, 0.0)
-    return (plain if width == 0.0 else value_at(part, z, w, width)), plain
+    plain = float(part.value(w))
+    return (plain if width == 0.0 else value_at(part, part.predictions(w), w, width)), plain
 
 
 def shard_move(risk: ShardedRisk, state: QuadraticState, proposed: Vector) -> tuple[float, float]:
@@ -137,12 +239,12 @@ def shard_move(risk: ShardedRisk, state: QuadraticState, proposed: Vector) -> tu
     change, share = proposed - state.w, 1.0
     while share > COSTS.model_least_share:
         w = proposed if share == 1.0 else state.w + share * change
-        rounded, plain = shard_values(risk, w, state.width)
+        rounded, plain = shard_values(risk, w, state.reference, state.width)
         if rounded <= state.value:
             state.w = w
             return rounded, plain
         share *= 0.5
-    return shard_values(risk, state.w, state.width)
+    return shard_values(risk, state.w, state.reference, state.width)
 
 
 def shard_residual(risk: ShardedRisk, w: Vector) -> float:
@@ -192,7 +294,8 @@ def shard_bound(
     if found is None:
         return -math.inf
     w, penalty = found
-    sums = DualSums(*risk.mean(dual_part, before, w, state.width))
+    curved_at = state.reference if shards_keep_matrix(risk) else before
+    sums = DualSums(*risk.mean(dual_part, before, curved_at, w, state.width))
     normal = admm_normal(problem, state)
     template: EmpiricalRisk = risk.template
     force = sums.pull + normal.vector - template.roughness.T @ template.roughness_target
@@ -200,11 +303,14 @@ def shard_bound(
 
 
 def dual_part(
-    part: EmpiricalRisk, before: Vector, w: Vector, width: float
+    part: EmpiricalRisk, before: Vector, curved_at: Vector, w: Vector, width: float
 ) -> tuple[Vector, Vector, float, float]:
-    """The sums of a bound from the slopes at w of the model that was made `before`."""
-    z = part.predictions(before)
-    slopes, curvatures = losses.quadratic(part.loss_row, z, part.y, width)
+    """The sums of a bound from the slopes at w of the model at `before`, with the curvatures of
+    another point.
+    """
+    z, other = part.predictions(before), part.predictions(curved_at)
+    slopes = losses.quadratic(part.loss_row, z, part.y, width)[0]
+    curvatures = losses.quadratic(part.loss_row, other, part.y, width)[1]
     slopes += curvatures * (part.predictions(w) - z)
     sums = dual_sums(part, slopes)
     return sums.pull, sums.size, sums.conjugates, sums.offsets

@@ -52,6 +52,8 @@ from lighttouch.solvers.quadratic_model import (
     SQUARES,
     QuadraticModel,
     QuadraticState,
+    begin_with_last_matrix,
+    blocks_of,
     first_reference,
     gram,
     keeps_matrix,
@@ -67,10 +69,18 @@ from lighttouch.solvers.quadratic_shards import (
     shard_move,
     shard_residual,
     shard_values,
+    shards_keep_matrix,
 )
 from lighttouch.validation import positive
 
-__all__ = ["NEAR", "SQUARES", "QuadraticSteps", "gram", "largest_block"]
+__all__ = [
+    "NEAR",
+    "SQUARES",
+    "QuadraticSteps",
+    "begin_with_last_matrix",
+    "gram",
+    "largest_block",
+]
 
 
 @dataclass(frozen=True)
@@ -130,7 +140,8 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         risk = _risk(problem)
         w = start.copy() if problem.violation(start) == 0.0 else feasible(problem, start)
         width = max(COSTS.least_width, self._first_width(problem, w)) if risk.loss_row.kinked else 0
-        value, objective = _values(problem, w, width)
+        reference = first_reference(_whole(problem), w).copy()
+        value, objective = _values(problem, w, reference, width)
         splitting = splitting_of(problem)
         return QuadraticState(
             new_counters(),
@@ -142,7 +153,7 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
             objective,
             splitting.begin(np.zeros(w.size)),
             problem.objective.examples,
-            first_reference(risk, w).copy(),
+            reference,
         )
 
     def _first_width(self, problem: Problem, w: Vector) -> float:
@@ -170,7 +181,7 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         check_deadline()
         before, whole = state.w, problem.objective
         if isinstance(whole, ShardedRisk):
-            model = shard_model(whole, before, state.width)
+            model = shard_model(whole, before, state)
             proposed = minimum_under_rules(problem, model, state, self.inner_tolerance)
             value, objective = shard_move(whole, state, proposed)
         else:
@@ -202,7 +213,7 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
                 state.reference = state.w.copy()  # a matrix formed there may gain more
             return
         state.width = max(state.narrowest, state.width * COSTS.model_narrowing)
-        state.value = _values(problem, state.w, state.width)[0]
+        state.value = _values(problem, state.w, state.reference, state.width)[0]
 
     @property
     def inner_tolerance(self) -> float:
@@ -232,9 +243,12 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
 
 def _matrix_is_old(problem: Problem, state: QuadraticState, before: Vector) -> bool:
     """Whether the last model had the curvatures of another point than its own."""
-    if isinstance(problem.objective, ShardedRisk) or not keeps_matrix(_risk(problem)):
-        return False
-    return not np.array_equal(state.reference, before)
+    risk = _whole(problem)
+    if isinstance(risk, ShardedRisk):
+        kept = shards_keep_matrix(risk)
+    else:
+        kept = keeps_matrix(risk, risk.loss_row, blocks_of(risk))
+    return kept and not np.array_equal(state.reference, before)
 
 
 def lower_bound(
@@ -274,10 +288,10 @@ def _objection_to_shards(risk: ShardedRisk) -> str | None:
     return None if alike else "it needs shards of the same loss and penalties; use Automatic"
 
 
-def _values(problem: Problem, w: Vector, width: float) -> tuple[float, float]:
+def _values(problem: Problem, w: Vector, reference: Vector, width: float) -> tuple[float, float]:
     """The rounded objective at w, and the objective."""
     if isinstance(problem.objective, ShardedRisk):
-        return shard_values(problem.objective, w, width)
+        return shard_values(problem.objective, w, reference, width)
     risk = _risk(problem)
     z = risk.predictions(w)
     return value_at(risk, z, w, width), value_at(risk, z, w, 0.0)
@@ -434,9 +448,15 @@ def _projection(problem: Problem) -> Callable[[Vector, Any], tuple[Vector, Any]]
     return nearest
 
 
+def _whole(problem: Problem) -> EmpiricalRisk | ShardedRisk:
+    objective: object = problem.objective
+    assert isinstance(objective, EmpiricalRisk | ShardedRisk)  # `objection_to` has seen to that
+    return objective
+
+
 def _risk(problem: Problem) -> EmpiricalRisk:
     """The objective; of one in shards its loss and penalties."""
-    objective = problem.objective
+    objective = _whole(problem)
     risk = objective.template if isinstance(objective, ShardedRisk) else objective
-    assert isinstance(risk, EmpiricalRisk)  # `objection_to` has seen to that
+    assert isinstance(risk, EmpiricalRisk)
     return risk

@@ -18,6 +18,7 @@ from lighttouch.arrays import Floats
 from lighttouch.estimators.examples import AnyExamples, Examples, averages
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.outputs import OrderedClasses, Outputs
+from lighttouch.estimators.parts import RiskOfPart
 from lighttouch.estimators.record import TrainingRecord, evenly
 from lighttouch.estimators.streaming.passes import Passes
 from lighttouch.estimators.streaming.scan import Facts
@@ -26,7 +27,7 @@ from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.tables import Columns
 from lighttouch.fingerprints import fingerprint
 from lighttouch.losses import Loss
-from lighttouch.objectives import EmpiricalRisk, ShardedRisk
+from lighttouch.objectives import ShardedRisk
 
 Answer = TypeVar("Answer")
 Make = Callable[[Rows], Examples]
@@ -58,23 +59,6 @@ class SpreadOfShard:
         examples = self.examples()
         sizes = examples.left_over(self.model, self.w)
         return replace(examples, nearby=((sizes - self.centre) / self.unit, examples.squares[1]))
-
-
-@dataclass(frozen=True)
-class RiskOfShard:
-    """What is trained, on the examples of one shard."""
-
-    examples: Callable[[], Examples]
-    model: AdditiveModel
-    loss: Loss
-    roughness: Any
-    pull: float
-    total: float | None
-
-    def __call__(self) -> EmpiricalRisk:
-        examples = self.examples()
-        one = examples.score_problem(self.model, self.loss, self.roughness, self.pull)
-        return examples.outputs.risk(replace(one, total=self.total))
 
 
 @dataclass(frozen=True)
@@ -158,7 +142,7 @@ class StreamedExamples(AnyExamples):
         if isinstance(self.outputs, OrderedClasses) and len(self.shards) > 1:
             total = sum(self._map(partial(_total_of, self.outputs), "adding up weights"))
         shards = [
-            RiskOfShard(shard, model, loss, roughness, pull, total)
+            RiskOfPart(shard, model, loss, roughness, pull, total)
             for shard, count in zip(self.shards, self.weighted, strict=True)
             if count
         ]

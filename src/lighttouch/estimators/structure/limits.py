@@ -68,7 +68,11 @@ class StructureLimits:
     """Room per lattice while interactions are looked for; the more worth ones have more of it."""
 
     summed_entries: float = 5e6
-    """Entries of the feature matrix above which squared errors are kept as sums: 60 MB."""
+    """Entries of the feature matrix above which it is not held: squared errors are kept as sums,
+    and other smooth losses make the features of a part of the rows at a time. 60 MB."""
+
+    part_entries: float = 2e6
+    """Entries of the feature matrix of such a part: 24 MB."""
 
     examples_per_cell: float = 10.0
     """Examples per cell of the finest lattice, so that noise averages out."""

@@ -100,8 +100,9 @@ def fill_sum_features(
     for i in range(table.shape[0]):
         for c in range(found.size):
             found[c] = cell_of(table[i, c], edges, edge_ends[c], edge_ends[c + 1]) - edge_ends[c]
-        indices[i, 0] = 0
-        weights[i, 0] = 1.0
+        places, shares = indices[i], weights[i]
+        places[0] = 0
+        shares[0] = 1.0
         begin = 1
         for t in range(terms):
             first, last = axes[t], axes[t + 1]
@@ -124,23 +125,23 @@ def fill_sum_features(
                     order[place] = k
                 above = 1.0
                 for k in range(first, last):
-                    indices[i, begin] = base
-                    weights[i, begin] = above - fractions[order[k]]
+                    places[begin] = base
+                    shares[begin] = above - fractions[order[k]]
                     base += strides[order[k]]
                     above = fractions[order[k]]
                     begin += 1
-                indices[i, begin] = base
-                weights[i, begin] = above
+                places[begin] = base
+                shares[begin] = above
                 begin += 1
                 continue
-            indices[i, begin] = base
-            weights[i, begin] = 1.0
+            places[begin] = base
+            shares[begin] = 1.0
             filled = 1
             for k in range(last - 1, first - 1, -1):
                 for m in range(begin, begin + filled):
-                    indices[i, filled + m] = indices[i, m] + strides[k]
-                    weights[i, filled + m] = weights[i, m] * fractions[k]
-                    weights[i, m] *= 1.0 - fractions[k]
+                    places[filled + m] = places[m] + strides[k]
+                    shares[filled + m] = shares[m] * fractions[k]
+                    shares[m] *= 1.0 - fractions[k]
                 filled *= 2
             begin += filled
 
