@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.constraints import LinearConstraints
+from lighttouch.domains import Everywhere
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.projections import project
+from lighttouch.projections.sets import feasible_set
 
 Floats = NDArray[np.float64]
 MARGINS = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # relative to the parameters' size
@@ -18,14 +20,17 @@ def exactly_feasible(w: Floats, rules: LinearConstraints) -> tuple[Floats, float
     """The nearest point without violation, and the violation that is left where rules leave no room
     to remove it.
 
-    Orders are projected exactly. Other rows are met up to rounding errors. Those go when the rows
-    are tightened by slightly more than the rounding.
+    Orders are projected exactly; where little is to be removed, any feasible point as near will do,
+    which spares a first fit the compilation of projections. Other rows are met up to rounding
+    errors. Those go when the rows are tightened by slightly more than the rounding.
     """
     if rules.count == 0 or violation(w, rules) == 0.0:
         return w, 0.0
-    best = project(w, rules).w
-    left = violation(best, rules)
     scale = max(float(np.abs(w).max()), 1e-300)
+    best = feasible_set(rules, Everywhere()).near(w)
+    if best is None or float(np.abs(best - w).max()) > MARGINS[-1] * scale:
+        best = project(w, rules).w
+    left = violation(best, rules)
     for margin in MARGINS:
         for rows in (_not_orders(rules), np.ones(rules.count, dtype=bool)):
             if left == 0.0:
