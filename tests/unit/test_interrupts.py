@@ -6,6 +6,7 @@ import ctypes
 import signal
 import sys
 
+import numba
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -89,6 +90,21 @@ def test_a_signal_in_a_compilation_ends_those_that_follow_too(monkeypatch):
             pytest.fail("another compilation began")
     with global_compiler_lock:  # the next run compiles as ever
         pass
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_after_a_signal_no_compilation_begins():
+    """However short: one after the other they took longer than a second."""
+
+    @numba.njit
+    def twice(number):
+        return 2 * number
+
+    with pytest.raises(KeyboardInterrupt), Interrupts():
+        signal.raise_signal(signal.SIGINT)
+        twice(1)
+    assert not twice.signatures
+    assert twice(1) == 2, "the next run compiles as ever"
 
 
 def test_after_long_work_a_compilation_ends_and_the_result_is_kept(monkeypatch):

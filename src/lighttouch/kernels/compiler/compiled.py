@@ -160,6 +160,11 @@ class _CompileClock(event.Listener):
         if error is not None and self.held >= LONG:
             raise error
 
+    def raise_if_asked(self) -> None:
+        error = getattr(self._own, "asked", None)
+        if error is not None:
+            raise error
+
     def on_start(self, event: Any) -> None:
         depth = getattr(self._own, "depth", 0)
         if depth == 0:
@@ -186,8 +191,19 @@ class _CompileClock(event.Listener):
         return float(getattr(self._own, "total", 0.0))
 
 
+class _Gate(event.Listener):
+    """Lets no further compilation begin once one is asked to end; what is on disk is still read."""
+
+    def on_start(self, event: Any) -> None:
+        _clock.raise_if_asked()
+
+    def on_end(self, event: Any) -> None:
+        """Nothing: only beginnings are asked about."""
+
+
 _clock = _CompileClock()
 event.register("numba:compiler_lock", _clock)
+event.register("numba:compile", _Gate())
 
 
 def compile_seconds() -> float:
@@ -196,8 +212,8 @@ def compile_seconds() -> float:
 
 
 def end_compilation(error: BaseException) -> None:
-    """Raise the error in a compilation of this thread that takes long: now, at its next part, or in
-    one that follows, until `go_on_compiling`.
+    """Raise the error in a compilation of this thread that takes long, now or at its next part, and
+    where another one begins, until `go_on_compiling`.
     """
     _clock.ask(error)
 
