@@ -52,7 +52,6 @@ from lighttouch.estimators.tables import (
 from lighttouch.estimators.training import Settings, ending, has_ended, warn_about
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
-from lighttouch.running import one_blas_thread
 from lighttouch.signals import Interrupts
 from lighttouch.validation import flag, one_of, positive, positive_int
 
@@ -128,8 +127,7 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
             )
             settings = self._settings(loss, interrupts)
             earlier = self._earlier(plan) if flag(self.warm_start, "warm_start") else None
-            with one_blas_thread():  # the same bits for any number of threads
-                fitted = fit(plan, examples, settings, self.smoothing, canonical, earlier)
+            fitted = fit(plan, examples, settings, self.smoothing, canonical, earlier)
             self._keep(plan, fitted, canonical, examples.outputs)
             self._learn_importances(examples, settings.over)
             LOG.info("%s: %s; %s", type(self).__name__, self.status_, self.constraint_report_)

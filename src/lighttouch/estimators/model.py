@@ -305,10 +305,11 @@ def interpolated(lattice: Lattice, positions: Floats, theta: Floats) -> Floats:
 def _flat_axes(terms: list[Term], columns: int) -> tuple[Any, ...]:
     """The edges of the cells of every column, and all axes of all terms one after the other."""
     axes = [pair for term in terms for pair in zip(term.columns, term.maps, strict=True)]
-    edges = [
-        np.unique(np.concatenate([[-np.inf], *(each.keypoints for k, each in axes if k == c)]))
-        for c in range(columns)
-    ]
+    edges = [np.array([-np.inf])] * columns
+    for c in {column for column, _ in axes}:
+        edges[c] = np.unique(
+            np.concatenate([edges[c], *(each.keypoints for k, each in axes if k == c)])
+        )
     ends = np.cumsum([0] + [each.keypoints.size for _, each in axes])
     cells = []
     for (column, each), first in zip(axes, ends[:-1], strict=True):

@@ -24,7 +24,7 @@ from lighttouch.losses import Loss
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.result import Result, Status
-from lighttouch.running import Stopwatch, within
+from lighttouch.running import Stopwatch, one_blas_thread, within
 from lighttouch.signals import Interrupts, RaisedAtOnce
 from lighttouch.solve import Progress, solve
 from lighttouch.solvers import Automatic, QuadraticSteps
@@ -96,14 +96,15 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 def on_the_clock(fit: Fit) -> Fit:
     """The time limit of a fit counts from its first line, reading the table included, and so does
-    Ctrl-C: it ends at once what has no model yet. A fit inside another has a clock of its own.
+    Ctrl-C: it ends at once what has no model yet. A fit inside another has a clock of its own. BLAS
+    has one thread, so that the bits are the same for any number of them.
     """
 
     @functools.wraps(fit)
     def timed(*arguments: Any, **named: Any) -> Any:
         before = _clock_of_fit.set(Stopwatch())
         try:
-            with RaisedAtOnce():
+            with RaisedAtOnce(), one_blas_thread():
                 return fit(*arguments, **named)
         finally:
             _clock_of_fit.reset(before)

@@ -139,9 +139,20 @@ def between_envelopes(axes: LatticeAxes, w: Vector) -> Vector:
         step = 1 if sign > 0.0 else -1
         up = np.moveaxis(raised, feature, 0)[::step]
         down = np.moveaxis(lowered, feature, 0)[::-step]
-        np.maximum.accumulate(up, axis=0, out=up)
-        np.minimum.accumulate(down, axis=0, out=down)
+        _run_along(np.maximum, up)
+        _run_along(np.minimum, down)
     return np.asarray(0.5 * (raised + lowered)).ravel()
+
+
+def _run_along(extremum: np.ufunc, values: Vector) -> None:
+    """Running maxima or minima along the first axis; on short axes `accumulate` takes ten times as
+    long as one slice after the other.
+    """
+    if len(values) ** 2 > values.size:
+        extremum.accumulate(values, axis=0, out=values)
+        return
+    for here in range(1, len(values)):
+        extremum(values[here], values[here - 1], out=values[here])
 
 
 def graph_of(nodes: int, axes: AxesByStride) -> OrderGraph:
