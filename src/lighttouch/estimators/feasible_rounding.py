@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
+from lighttouch.arrays import Indices
 from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
 from lighttouch.errors import InfeasibleConstraintsError
@@ -18,14 +22,40 @@ MARGINS = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # relative to the parameters' size
 
 def exactly_feasible(w: Floats, rules: LinearConstraints) -> tuple[Floats, float]:
     """The nearest point without violation, and the violation that is left where rules leave no room
-    to remove it.
-
-    Orders are projected exactly; where little is to be removed, any feasible point as near will do,
-    which spares a first fit the compilation of projections. Other rows are met up to rounding
-    errors. Those go when the rows are tightened by slightly more than the rounding.
+    to remove it. Rows that share no parameter are met apart, as those of different terms.
     """
     if rules.count == 0 or violation(w, rules) == 0.0:
         return w, 0.0
+    if rules.nested or not rules.sparse:
+        return _feasible_together(w, rules)
+    found, left = w.copy(), 0.0
+    for rows, columns in _groups(rules):
+        part = LinearConstraints(rules.A[rows][:, columns], rules.b[rows])
+        if violation(w[columns], part) > 0.0:
+            try:
+                found[columns], more = _feasible_together(w[columns], part)
+            except InfeasibleConstraintsError as error:
+                named = [int(rows[each]) for each in error.rows]
+                raise InfeasibleConstraintsError(str(error), named) from None
+            left = max(left, more)
+    return found, left
+
+
+def _groups(rules: LinearConstraints) -> Iterator[tuple[Indices, Indices]]:
+    """Rows, and the parameters that they are about, such that groups have none in common."""
+    A = sparse.csr_matrix(rules.A)
+    both = sparse.bmat([[None, A], [A.T, None]], format="csr")
+    labels = connected_components(both, directed=False)[1]
+    of_rows, of_columns = labels[: rules.count], labels[rules.count :]
+    for label in np.unique(of_rows):
+        yield np.flatnonzero(of_rows == label), np.flatnonzero(of_columns == label)
+
+
+def _feasible_together(w: Floats, rules: LinearConstraints) -> tuple[Floats, float]:
+    """Orders are projected exactly; where little is to be removed, any feasible point as near will
+    do, which spares a first fit the compilation of projections. Other rows are met up to rounding
+    errors. Those go when the rows are tightened by slightly more than the rounding.
+    """
     scale = max(float(np.abs(w).max()), 1e-300)
     best = feasible_set(rules, Everywhere()).near(w)
     if best is None or float(np.abs(best - w).max()) > MARGINS[-1] * scale:
