@@ -193,7 +193,7 @@ def test_model_and_report_are_replaced_together(here, monkeypatch, capsys):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    for broken in ("lighttouch.report.page.Path.write_text", "lighttouch.files._flush"):
+    for broken in ("lighttouch.report.page.write_whole", "lighttouch.files._flush"):
         with monkeypatch.context() as patched:
             patched.setattr(broken, full)
             assert main([*words, "--seed", "3"]) == 5
