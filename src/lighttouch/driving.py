@@ -35,9 +35,14 @@ class Budget:
     """
 
     def __init__(
-        self, problem: Problem, solver: AnySolver, iterations: int | None, time_limit: float | None
+        self,
+        problem: Problem,
+        solver: AnySolver,
+        iterations: int | None,
+        time_limit: float | None,
+        clock: Stopwatch,
     ) -> None:
-        self.clock = Stopwatch()
+        self.clock = clock
         self.seconds = math.inf if time_limit is None else positive(time_limit, "time_limit")
         self.iterations = self._limit(problem, solver, iterations)
         self._chunk = COSTS.first_chunk

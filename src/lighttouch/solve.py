@@ -139,6 +139,7 @@ def solve(
     >>> lt.solve(problem).w.round(4)
     array([2., 2., 2.])
     """
+    clock = Stopwatch()  # before shards are asked what they hold
     place = _device(problem, device)
     with (
         Interrupts() as interrupts,
@@ -162,7 +163,7 @@ def solve(
         objection = _shards_objection(problem, solver) or solver.objection_to(problem)
         if objection:
             raise ValueError(f"{type(solver).__name__} cannot take this problem: {objection}")
-        budget = Budget(problem, solver, iterations, time_limit)
+        budget = Budget(problem, solver, iterations, time_limit, clock)
         looks_convex = look_at_custom_pieces(problem)
         recorder = Recorder(problem, solver, record_every, callback, progress)
         run = run_on(problem, solver, budget, recorder, interrupts)

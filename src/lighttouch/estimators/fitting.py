@@ -203,7 +203,8 @@ def _fit_under_rules(
         wanted = _in_training_units(everything, lift, examples.scale)
         result = train(objective, wanted, moves.with_none(start), settings)
         w = moves.kept(result.w * examples.scale + lift)
-        _unseen_missing(model, outputs.scores(w, model.dimension), examples)
+        averaged = some if settings.over else examples
+        _unseen_missing(model, outputs.scores(w, model.dimension), averaged)
         w, _ = exactly_feasible(w, stacked(rules, w.size))
     except InfeasibleConstraintsError as error:
         raise named(error, rules) from None
