@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Floats, Matrix
+from lighttouch.arrays import Floats, Indices, Matrix
 from lighttouch.constraints import LinearConstraints
 from lighttouch.kernels.numerics.additive import (
+    Terms,
     evaluate_sum,
     fill_positions,
     fill_sum_features,
@@ -230,7 +231,7 @@ class AdditiveModel:
     def __init__(self, terms: list[Term]) -> None:
         self.terms = terms
         self.starts = np.cumsum([1] + [term.size for term in terms])
-        self._known: tuple[Any, ...] | None = None
+        self._known: Terms | None = None
 
     @property
     def dimension(self) -> int:
@@ -255,8 +256,8 @@ class AdditiveModel:
         small = rows * width <= LARGEST_INT32
         indices = np.empty((rows, width), dtype=np.int32 if small else np.int64)
         weights = np.empty(indices.shape)
-        axes = self._axes(table.shape[1])
-        fill_sum_features(np.ascontiguousarray(table), *axes, indices, weights)
+        terms = self._flat(table.shape[1])
+        fill_sum_features(np.ascontiguousarray(table), terms, indices, weights)
         indptr = np.arange(0, indices.size + 1, indices.shape[1], dtype=indices.dtype)
         shape = (rows, self.dimension)
         matrix = sparse.csr_matrix((weights.ravel(), indices.ravel(), indptr), shape=shape)
@@ -271,15 +272,14 @@ class AdditiveModel:
         """
         theta = checked_parameters(w, (self.dimension,))
         values = np.empty(table.shape[0])
-        evaluate_sum(np.ascontiguousarray(table), *self._axes(table.shape[1]), theta, values)
+        evaluate_sum(np.ascontiguousarray(table), self._flat(table.shape[1]), theta, values)
         return values
 
-    def _axes(self, columns: int) -> tuple[Any, ...]:
-        """All axes of all terms as `evaluate_sum` reads them; found once."""
-        if self._known is None or self._known[0].size != columns + 1:
-            self._known = _flat_axes(self.terms, columns)
-        edge_ends, edges, *others = self._known
-        return (edges, edge_ends, *others, self.starts)
+    def _flat(self, columns: int) -> Terms:
+        """All terms as kernels read them; found once."""
+        if self._known is None or self._known.edge_ends.size != columns + 1:
+            self._known = _flat_terms(self.terms, columns, self.starts)
+        return self._known
 
     def calibrator_of(self, column: int) -> int | None:
         """The place of a column's own calibrator."""
@@ -302,7 +302,7 @@ def interpolated(lattice: Lattice, positions: Floats, theta: Floats) -> Floats:
     return Term(tuple(range(len(maps))), maps, lattice).evaluate(positions, theta)
 
 
-def _flat_axes(terms: list[Term], columns: int) -> tuple[Any, ...]:
+def _flat_terms(terms: list[Term], columns: int, starts: Indices) -> Terms:
     """The edges of the cells of every column, and all axes of all terms one after the other."""
     axes = [pair for term in terms for pair in zip(term.columns, term.maps, strict=True)]
     edges = [np.array([-np.inf])] * columns
@@ -319,17 +319,18 @@ def _flat_axes(terms: list[Term], columns: int) -> tuple[Any, ...]:
             below = np.searchsorted(each.keypoints, edges[column], side="right") - 1
             cells.append(first + np.clip(below, 0, each.keypoints.size - 2))
     nothing = np.zeros(0)
-    return (
-        np.cumsum([0] + [each.size for each in edges]),
-        np.concatenate([nothing, *edges]),
-        np.array([column for column, _ in axes], dtype=np.int64),
-        np.concatenate([nothing, *cells]).astype(np.int64),
-        np.cumsum([0] + [each.size for each in cells]),
-        np.concatenate([nothing, *(each.keypoints for _, each in axes)]),
-        np.concatenate([nothing, *(each.positions for _, each in axes)]),
-        np.array([each.missing for _, each in axes], dtype=np.float64),
-        np.cumsum([0] + [len(term.columns) for term in terms]),
-        np.array([n for term in terms for n in term.lattice.sizes], dtype=np.int64),
-        np.array([n for term in terms for n in term.lattice.strides], dtype=np.int64),
-        np.array([term.lattice.simplex for term in terms], dtype=np.bool_),
+    return Terms(
+        edges=np.concatenate([nothing, *edges]),
+        edge_ends=np.cumsum([0] + [each.size for each in edges]),
+        columns=np.array([column for column, _ in axes], dtype=np.int64),
+        cells=np.concatenate([nothing, *cells]).astype(np.int64),
+        cell_ends=np.cumsum([0] + [each.size for each in cells]),
+        keypoints=np.concatenate([nothing, *(each.keypoints for _, each in axes)]),
+        positions=np.concatenate([nothing, *(each.positions for _, each in axes)]),
+        missing=np.array([each.missing for _, each in axes], dtype=np.float64),
+        axes=np.cumsum([0] + [len(term.columns) for term in terms]),
+        sizes=np.array([n for term in terms for n in term.lattice.sizes], dtype=np.int64),
+        strides=np.array([n for term in terms for n in term.lattice.strides], dtype=np.int64),
+        simplex=np.array([term.lattice.simplex for term in terms], dtype=np.bool_),
+        starts=starts,
     )

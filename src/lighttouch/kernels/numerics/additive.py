@@ -7,11 +7,42 @@ An axis is a piecewise linear map through (keypoints, positions), constant outsi
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
 from lighttouch.kernels.numerics.exact_sum import nearest_blend, quick_blend
 from lighttouch.kernels.numerics.lattice_features import simplex_value
+
+
+class Terms(NamedTuple):
+    """The terms of a model, and all their axes one after the other.
+
+    A value is looked up once per column, among the keypoints of all axes of the column. Term t has
+    the axes from axes[t] to axes[t + 1] and the parameters from starts[t] to starts[t + 1].
+    """
+
+    edges: np.ndarray
+    """Those of column c are edges[edge_ends[c]:edge_ends[c + 1]]."""
+    edge_ends: np.ndarray
+    columns: np.ndarray
+    """The column of every axis."""
+    cells: np.ndarray
+    """cells[cell_ends[k] + e] is the place, among all keypoints, where the cell of axis k begins
+    that holds the e-th edge of its column; p is written as -p - 1 where the axis has a single
+    keypoint."""
+    cell_ends: np.ndarray
+    keypoints: np.ndarray
+    positions: np.ndarray
+    """Of every keypoint along its axis."""
+    missing: np.ndarray
+    """The position of missing cells along every axis."""
+    axes: np.ndarray
+    sizes: np.ndarray
+    strides: np.ndarray
+    simplex: np.ndarray
+    starts: np.ndarray
 
 
 @lean_kernel
@@ -74,49 +105,39 @@ def place_of(value, missing, low, keypoints, positions):
 @kernel
 def fill_sum_features(
     table: np.ndarray,
-    edges: np.ndarray,
-    edge_ends: np.ndarray,
-    columns: np.ndarray,
-    cells: np.ndarray,
-    cell_ends: np.ndarray,
-    keypoints: np.ndarray,
-    positions: np.ndarray,
-    missing: np.ndarray,
-    axes: np.ndarray,
-    sizes: np.ndarray,
-    strides: np.ndarray,
-    simplex: np.ndarray,
-    starts: np.ndarray,
+    terms: Terms,
     indices: np.ndarray,
     weights: np.ndarray,
 ) -> None:
     """The features of every row of the table: an intercept, then the corners of its cell in every
-    term, weights of 0 included. Terms are given as to `evaluate_sum`.
+    term, weights of 0 included.
     """
-    terms = starts.size - 1
-    found = np.empty(edge_ends.size - 1, dtype=np.int64)
-    fractions = np.empty(columns.size)
-    order = np.empty(columns.size, dtype=np.int64)
+    found = np.empty(terms.edge_ends.size - 1, dtype=np.int64)
+    fractions = np.empty(terms.columns.size)
+    order = np.empty(terms.columns.size, dtype=np.int64)
     for i in range(table.shape[0]):
         for c in range(found.size):
-            found[c] = cell_of(table[i, c], edges, edge_ends[c], edge_ends[c + 1]) - edge_ends[c]
+            first, last = terms.edge_ends[c], terms.edge_ends[c + 1]
+            found[c] = cell_of(table[i, c], terms.edges, first, last) - first
         places, shares = indices[i], weights[i]
         places[0] = 0
         shares[0] = 1.0
         begin = 1
-        for t in range(terms):
-            first, last = axes[t], axes[t + 1]
-            base = starts[t]
+        for t in range(terms.axes.size - 1):
+            first, last = terms.axes[t], terms.axes[t + 1]
+            base = terms.starts[t]
             for k in range(first, last):
-                column = columns[k]
-                low = cells[cell_ends[k] + found[column]]
-                x = place_of(table[i, column], missing[k], low, keypoints, positions)
-                top = sizes[k] - 1  # from here as `locate` does
+                column = terms.columns[k]
+                low = terms.cells[terms.cell_ends[k] + found[column]]
+                x = place_of(
+                    table[i, column], terms.missing[k], low, terms.keypoints, terms.positions
+                )
+                top = terms.sizes[k] - 1  # from here as `locate` does
                 inside = min(max(x, 0.0), np.float64(top))
                 cell = min(int(inside), top - 1)
                 fractions[k] = (1.0 + (inside - cell)) - 1.0
-                base += cell * strides[k]
-            if simplex[t] and last - first > 1:
+                base += cell * terms.strides[k]
+            if terms.simplex[t] and last - first > 1:
                 for k in range(first, last):  # by descending fraction, ties by axis
                     place = k
                     while place > first and fractions[order[place - 1]] < fractions[k]:
@@ -127,7 +148,7 @@ def fill_sum_features(
                 for k in range(first, last):
                     places[begin] = base
                     shares[begin] = above - fractions[order[k]]
-                    base += strides[order[k]]
+                    base += terms.strides[order[k]]
                     above = fractions[order[k]]
                     begin += 1
                 places[begin] = base
@@ -139,7 +160,7 @@ def fill_sum_features(
             filled = 1
             for k in range(last - 1, first - 1, -1):
                 for m in range(begin, begin + filled):
-                    places[filled + m] = places[m] + strides[k]
+                    places[filled + m] = places[m] + terms.strides[k]
                     shares[filled + m] = shares[m] * fractions[k]
                     shares[m] *= 1.0 - fractions[k]
                 filled *= 2
@@ -149,40 +170,21 @@ def fill_sum_features(
 @kernel
 def evaluate_sum(
     table: np.ndarray,
-    edges: np.ndarray,
-    edge_ends: np.ndarray,
-    columns: np.ndarray,
-    cells: np.ndarray,
-    cell_ends: np.ndarray,
-    keypoints: np.ndarray,
-    positions: np.ndarray,
-    missing: np.ndarray,
-    axes: np.ndarray,
-    sizes: np.ndarray,
-    strides: np.ndarray,
-    simplex: np.ndarray,
-    starts: np.ndarray,
+    terms: Terms,
     theta: np.ndarray,
     values: np.ndarray,
 ) -> None:
     """theta[0] plus every term, added up in order, for every row of the table.
 
-    The keypoints of all axes of column c are edges[edge_ends[c]:edge_ends[c + 1]]: a value is
-    looked up once per column. cells[cell_ends[k] + e] is the place, among all keypoints, where the
-    cell of axis k begins that holds the e-th edge of its column; p is written as -p - 1 where the
-    axis has a single keypoint. Term t has the axes from axes[t] to axes[t + 1] and the parameters
-    from starts[t] to starts[t + 1].
-
     Every term is monotone to the last bit where its parameters are (`evaluate_row`), and so is a
     sum that is always added up in the same order.
     """
-    terms = starts.size - 1
     most, width = 1, 2
-    for t in range(terms):
-        count = axes[t + 1] - axes[t]
+    for t in range(terms.axes.size - 1):
+        count = terms.axes[t + 1] - terms.axes[t]
         most = max(most, count)
-        width = max(width, count + 1 if simplex[t] and count > 1 else 1 << count)
-    found = np.empty(edge_ends.size - 1, dtype=np.int64)
+        width = max(width, count + 1 if terms.simplex[t] and count > 1 else 1 << count)
+    found = np.empty(terms.edge_ends.size - 1, dtype=np.int64)
     x = np.empty(most)
     fractions = np.empty(most)
     order = np.empty(most, dtype=np.int64)
@@ -191,22 +193,29 @@ def evaluate_sum(
     parts = np.empty(max(4, 2 * most + 2))
     for i in range(table.shape[0]):
         for c in range(found.size):
-            found[c] = cell_of(table[i, c], edges, edge_ends[c], edge_ends[c + 1]) - edge_ends[c]
+            first, last = terms.edge_ends[c], terms.edge_ends[c + 1]
+            found[c] = cell_of(table[i, c], terms.edges, first, last) - first
         total = theta[0]
-        for t in range(terms):
-            first = axes[t]
-            count = axes[t + 1] - first
-            base = starts[t]
+        for t in range(terms.axes.size - 1):
+            first = terms.axes[t]
+            count = terms.axes[t + 1] - first
+            base = terms.starts[t]
             for k in range(count):
-                column = columns[first + k]
-                low = cells[cell_ends[first + k] + found[column]]
-                x[k] = place_of(table[i, column], missing[first + k], low, keypoints, positions)
-            if simplex[t] and count > 1:
+                column = terms.columns[first + k]
+                low = terms.cells[terms.cell_ends[first + k] + found[column]]
+                x[k] = place_of(
+                    table[i, column],
+                    terms.missing[first + k],
+                    low,
+                    terms.keypoints,
+                    terms.positions,
+                )
+            if terms.simplex[t] and count > 1:
                 total += simplex_value(
                     x[:count],
-                    sizes[first : first + count],
-                    strides[first : first + count],
-                    theta[base : starts[t + 1]],
+                    terms.sizes[first : first + count],
+                    terms.strides[first : first + count],
+                    theta[base : terms.starts[t + 1]],
                     fractions[:count],
                     order[:count],
                     indices,
@@ -215,16 +224,16 @@ def evaluate_sum(
                 )
                 continue
             for k in range(count):  # as `locate` does
-                top = sizes[first + k] - 1
+                top = terms.sizes[first + k] - 1
                 inside = min(max(x[k], 0.0), np.float64(top))
                 cell = min(int(inside), top - 1)
                 fractions[k] = (1.0 + (inside - cell)) - 1.0
-                base += cell * strides[first + k]
+                base += cell * terms.strides[first + k]
             filled = 1
             indices[0] = base
             for k in range(count - 1, -1, -1):
                 for m in range(filled):
-                    indices[filled + m] = indices[m] + strides[first + k]
+                    indices[filled + m] = indices[m] + terms.strides[first + k]
                 filled *= 2
             for m in range(filled):
                 corners[m] = theta[indices[m]]
