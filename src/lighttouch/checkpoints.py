@@ -278,6 +278,7 @@ class CheckpointFile:
         self._thread: threading.Thread | None = None
         self._written = time.perf_counter()
         self._complained = False
+        self._left_off = False
         self._failure: ModelFileError | None = None
 
     def _read(self) -> list[bytes]:
@@ -293,6 +294,8 @@ class CheckpointFile:
         self, belonging: Belonging, solver: AnySolver, start: str, seed: int | None
     ) -> Snapshot | None:
         """The next run of this call: where it stood, or None if it has not begun."""
+        if self._left_off:
+            return None
         self.finish_writing()
         self._place += 1
         self._key = "".join(belonging.prints.values()).encode()
@@ -323,6 +326,8 @@ class CheckpointFile:
 
     def write(self, snapshot: Snapshot) -> None:
         """Hand a copy to a thread that writes it; runs after this one are forgotten."""
+        if self._left_off:
+            return
         self.finish_writing()
         self._thread = threading.Thread(
             target=self._write, args=(snapshot, self._place, self._key), name="checkpoint"
@@ -338,6 +343,13 @@ class CheckpointFile:
         except ModelFileError as error:
             self._failure = error
         self._written = time.perf_counter()
+
+    def leave_off(self) -> None:
+        """Keep the runs before this moment, and none after it: what they solve depends on how much
+        time was left, so that no other call could go on with them.
+        """
+        self.finish_writing()
+        self._left_off = True
 
     def finish_writing(self) -> None:
         """Wait for the thread; a run goes on where its checkpoint cannot be written, but not in

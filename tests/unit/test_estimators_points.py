@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.isotonic import IsotonicRegression
 
 import lighttouch as lt
+from lighttouch.estimators import isotonic
 from lighttouch.estimators.convex import Points, averaged, tangent_row, tangents
-from lighttouch.estimators.isotonic import comparable, oriented
+from lighttouch.estimators.isotonic import comparable, in_one_line
+from lighttouch.running import OutOfTimeError
 
 
 def noisy(rows: int = 300, columns: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -29,7 +33,7 @@ def test_one_column_is_isotonic_regression():
 
 def test_covers_are_the_transitive_reduction():
     points = np.unique(np.random.default_rng(0).integers(0, 4, (40, 3)).astype(float), axis=0)
-    lower, upper = comparable(points)
+    lower, upper = comparable(points, np.ones(3))
     count = len(points)
     less = np.array(
         [[i != j and (points[i] <= points[j]).all() for j in range(count)] for i in range(count)]
@@ -43,8 +47,43 @@ def test_covers_are_the_transitive_reduction():
 
 def test_columns_without_sign_must_be_equal():
     points = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
-    lower, upper = comparable(oriented(points, np.array([1.0, 0.0])))
+    lower, upper = comparable(points, np.array([1.0, 0.0]))
     assert (lower.tolist(), upper.tolist()) == ([0], [1])
+
+
+@pytest.mark.parametrize("signs", [(1.0, 1.0, 1.0), (1.0, -1.0, 0.0), (0.0, 0.0, -1.0)])
+def test_one_line_holds_every_order_between_two_points(signs):
+    points = np.unique(np.random.default_rng(0).integers(0, 5, (60, 3)).astype(float), axis=0)
+    lower, upper = in_one_line(points, np.array(signs))
+    group = np.arange(len(points))  # the line that a point is in, and its place there
+    place = np.zeros(len(points), dtype=int)
+    for low, high in zip(lower, upper, strict=True):
+        group[high], place[high] = group[low], place[low] + 1
+    for low, high in zip(*comparable(points, np.array(signs)), strict=True):
+        assert group[low] == group[high]
+        assert place[low] < place[high]
+
+
+def test_without_time_to_compare_points_the_model_is_monotone_all_the_same(monkeypatch):
+    X, y = noisy(400, 3)
+    monkeypatch.setattr(isotonic, "comparable", _no_time)
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        model = lt.MonotoneRegressor(monotonic_cst=[1, -1, 0], time_limit=5.0).fit(X, y)
+    monkeypatch.undo()
+    assert model.status_ == "time limit"
+    assert model.check_constraints(X).violation == 0.0
+    assert np.var(model.values_) > 0.0
+
+
+def _no_time(points: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    raise OutOfTimeError
+
+
+def test_pairs_are_the_same_in_parts(monkeypatch):
+    points = np.unique(np.random.default_rng(1).integers(0, 9, (300, 3)).astype(float), axis=0)
+    whole = comparable(points, np.ones(3))
+    monkeypatch.setattr(isotonic, "LIMITS", dataclasses.replace(isotonic.LIMITS, comparisons=50))
+    np.testing.assert_array_equal(whole, comparable(points, np.ones(3)))
 
 
 @pytest.mark.parametrize("interpolation", ["middle", "lower", "upper"])
@@ -62,7 +101,7 @@ def test_predictions_are_monotone_and_meet_the_fit(interpolation):
 def test_the_fit_is_the_best_of_all_monotone_functions():
     X, y = noisy(60, 2)
     model = lt.MonotoneRegressor(tol=1e-9).fit(X, y)
-    rules = model._rules()
+    rules = model._rules(comparable)
     found = lt.project(y[np.lexsort(X.T[::-1])], rules).w
     np.testing.assert_allclose(model.values_, found, atol=1e-6)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lighttouch as lt
+from lighttouch.estimators.pairs import RowsOf
 
 
 def wild(rows: int = 600, share: float = 0.01):
@@ -135,3 +136,15 @@ def test_pairs_count_by_gain_within_queries_of_grades_only():
     gains = 2.0 ** relevance[pairs.better] - 2.0 ** relevance[pairs.worse]
     np.testing.assert_allclose(pairs.weights[graded], (gains / gains[graded].sum())[graded])
     np.testing.assert_allclose(pairs.weights[~graded], 1.0 / 3.0)
+
+
+def test_rows_that_pairs_repeat_read_like_a_copy():
+    table = np.arange(12.0).reshape(4, 3)
+    chosen = np.array([3, 0, 3, 1, 1])
+    rows = RowsOf(table, chosen)
+    copy = table[chosen]
+    assert rows.shape == copy.shape
+    np.testing.assert_array_equal(np.asarray(rows), copy)
+    np.testing.assert_array_equal(rows[:, 1], copy[:, 1])
+    np.testing.assert_array_equal(rows[np.array([4, 0])], copy[[4, 0]])
+    np.testing.assert_array_equal(np.vstack([rows, rows]), np.vstack([copy, copy]))

@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse as sp
 
 import lighttouch as lt
 from lighttouch.constraints import base
@@ -18,6 +19,7 @@ from lighttouch.interior.quadratic import quadratic_minimum
 from lighttouch.result import Status
 from lighttouch.running import OutOfTimeError, out_of_time, within
 from lighttouch.signals import Interrupts
+from lighttouch.solvers import quadratic_model
 
 OVER = 1e-9  # seconds: a limit that is over at once
 
@@ -104,6 +106,70 @@ def test_without_time_for_all_rows_a_part_is_trained_on(monkeypatch, tmp_path):
     np.testing.assert_allclose(files.parameters_, late.parameters_)
 
 
+def test_as_many_rows_are_trained_on_as_there_is_time_for(monkeypatch):
+    """The search ended in time, but training on all rows would not."""
+    X, y = data(4000)
+    monkeypatch.setattr(
+        fitting.structure, "LIMITS", dataclasses.replace(fitting.structure.LIMITS, searched=200)
+    )
+    rows, trained = [], fitting.train
+
+    def noting(objective, *rest):
+        rows.append(objective.examples)
+        return trained(objective, *rest)
+
+    monkeypatch.setattr(fitting, "train", noting)
+    monkeypatch.setattr(fitting, "_share_in_time", lambda *given: 0.25)
+    model = lt.LatticeClassifier(monotonic_cst=[1, 0, 0], time_limit=100.0).fit(X, y > 0.0)
+    assert rows == [1000]
+    assert model.status_ == "time limit"
+    assert model.check_constraints(X).violation == 0.0
+
+
+@pytest.mark.parametrize(
+    ("left", "rest", "summed", "share"),
+    [
+        (10.0, 4.0, False, 1.0),
+        (2.0, 4.0, False, 0.25),
+        (2.0, 4.0, True, 1.0),
+        (-1.0, 4.0, False, 0),
+    ],
+)
+def test_the_share_of_rows_that_there_is_time_for(clock, left, rest, summed, share):
+    growth = growing.Growth(None, None, None, None, 3000, np.random.default_rng(0))
+    growth.rest = rest
+    squares = np.eye(2) if summed else None
+    smoothed = smoothing.Smoothed(np.zeros(2), None, np.zeros(1), squares=squares)
+    assert fitting._share_in_time(growth, settings(left), smoothed) == share
+
+
+def test_no_checkpoint_is_left_of_a_fit_that_its_limit_cut_short(tmp_path):
+    """The same call with more time would solve another problem, and refuse it."""
+    X, y = data()
+    path = tmp_path / "fit.ltc"
+    kept = {"checkpoint": path, "monotonic_cst": [1, 0, 0]}
+    assert lt.LatticeRegressor(time_limit=OVER, **kept).fit(X, y).status_ == "time limit"
+    assert not path.exists()
+    again = lt.LatticeRegressor(**kept).fit(X, y)
+    np.testing.assert_array_equal(
+        again.predict(X), lt.LatticeRegressor(monotonic_cst=[1, 0, 0]).fit(X, y).predict(X)
+    )
+
+
+@pytest.mark.parametrize("layout", ["groups", "other rows"])
+def test_matrices_of_many_rows_look_at_the_clock(layout):
+    X = sp.random(5000, 40, 0.2, format="csr", random_state=0)
+    if layout == "groups":
+        X = sp.csr_matrix(
+            (np.ones(10_000), np.tile([0, 1], 5000), np.arange(0, 10_001, 2)), shape=(5000, 2)
+        )
+    weights = np.random.default_rng(0).random(5000)
+    wanted = (X.T @ sp.diags(weights) @ X).toarray()
+    np.testing.assert_allclose(quadratic_model.gram(X, weights), wanted, rtol=1e-12, atol=1e-12)
+    with within(0.0), pytest.raises(OutOfTimeError):
+        quadratic_model.gram(X, weights)
+
+
 def test_rules_that_need_lattices_hold_where_no_time_is_left():
     X, y = data(200)
     rules = [lt.EdgeworthTrust(0, 1), lt.Convex(2)]
@@ -146,7 +212,7 @@ def test_one_clock_runs_from_the_first_line_of_a_fit(clock):
 
     @training.on_the_clock
     def outer():
-        clock[0] += 2.0  # reading a table
+        clock[0] += 2.0  # reading a table: its record will take half as long
         seen.append(settings(5.0).left)
         seen.append(training.share_of_limit(5.0, 3))
         inner()
@@ -159,7 +225,7 @@ def test_one_clock_runs_from_the_first_line_of_a_fit(clock):
         seen.append(settings(5.0).left)
 
     outer()
-    assert seen == [3.0, 1.0, 5.0, -6.0, training.COSTS.shortest]
+    assert seen == [2.0, 1.0, 5.0, -11.5, training.COSTS.shortest]
     assert training.share_of_limit(None, 3) is None
     late = settings(1.0)
     assert not late.over and late.ending_so_far is None

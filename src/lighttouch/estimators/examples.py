@@ -120,6 +120,12 @@ class AnyExamples(ABC):
             independent=None if known is None else int(most / self.size * known),
         )
 
+    def fewer(self, share: float, searched: Examples, rng: np.random.Generator) -> Examples:
+        """Those to train on where there is time for a share of them: `searched` at least. To draw
+        others would read all files again.
+        """
+        return searched
+
     def judged(
         self, model: AdditiveModel, row: LossRow | None, rng: np.random.Generator
     ) -> tuple[smoothing.Examples, float]:
@@ -251,6 +257,10 @@ class Examples(AnyExamples):
 
     def whole(self) -> Examples:
         return self
+
+    def fewer(self, share: float, searched: Examples, rng: np.random.Generator) -> Examples:
+        count = int(share * self.size)
+        return self.some(count, rng) if count > searched.size else searched
 
     def rows(self, chosen: NDArray[np.int64]) -> Examples:
         nearby = self.nearby

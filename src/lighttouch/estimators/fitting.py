@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lighttouch.checkpoints import ambient
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.estimators import smoothing, structure
@@ -100,15 +101,27 @@ def fit(
         cut_short = Status.TIME_LIMIT
     none = no_moves(model.dimension)
     moves = none if settings.over else moves_of(model, plan.ruled, plan.categorical)
-    late = growth.cut_short and settings.left < growth.rest
-    trained: AnyExamples = growth.examples if late else examples  # no time for all of them
-    if late:
-        smoothed = replace(smoothed, squares=None, terms=None)  # they are of all examples
-    fitted = _fit_under_rules(model, rules, moves, trained, growth.examples, settings, smoothed)
+    share = _share_in_time(growth, settings, smoothed)
+    if share < 1.0:
+        examples = examples.fewer(share, growth.examples, settings.rng)
+        smoothed = replace(smoothed, squares=None, near=None, terms=None)  # they are of all
+        cut_short = cut_short or Status.TIME_LIMIT
+    file = ambient()
+    if cut_short is not None and file is not None:
+        file.leave_off()
+    fitted = _fit_under_rules(model, rules, moves, examples, growth.examples, settings, smoothed)
     if cut_short is not None:
         fitted = replace(fitted, result=replace(fitted.result, status=cut_short))
     given = growth.given
     return fitted if given is None else replace(fitted, smoothing=given)
+
+
+def _share_in_time(growth: Growth, settings: Settings, smoothed: Smoothed) -> float:
+    """The share of the examples that can be trained on until the time limit."""
+    summed = smoothed.squares is not None and not growth.cut_short  # training reads sums only
+    if summed or settings.left >= growth.rest:
+        return 1.0
+    return COSTS.surely_in_time * max(0.0, settings.left) / growth.rest
 
 
 def _found(
@@ -120,8 +133,7 @@ def _found(
     with settings.limited():
         clock = Stopwatch()
         curves = first_curves(growth)
-        share = growth.examples.size / examples.size
-        growth.rest = COSTS.rest * clock.seconds / share
+        growth.rest = clock.seconds * _later_work(curves.w.size, growth, examples, settings)
     try:
         with settings.limited(kept=growth.rest):
             grow(growth, curves)
@@ -135,6 +147,14 @@ def _found(
         model = growth.search_model()
         smoothed = growth.unfitted(model)
     return model, smoothed
+
+
+def _later_work(dimension: int, growth: Growth, examples: AnyExamples, settings: Settings) -> float:
+    """What follows the search for terms, in units of the first fit of curves."""
+    share = growth.examples.size / examples.size
+    scores = examples.outputs.size(dimension) / dimension
+    each = COSTS.rest_of_kinks if loss_of(settings.loss).kinked else COSTS.rest
+    return each * scores / share
 
 
 def _from_earlier(

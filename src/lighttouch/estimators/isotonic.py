@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
@@ -20,14 +23,16 @@ from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_ex
 from lighttouch.estimators.rules.base import MonotonicCst
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import centre_and_scale
-from lighttouch.estimators.training import on_the_clock
+from lighttouch.estimators.training import on_the_clock, share_of_limit
 from lighttouch.kernels.orders.points import covers, largest_below, smallest_above
 from lighttouch.losses import given_as
 from lighttouch.objectives import EmpiricalRisk
-from lighttouch.projections import project
+from lighttouch.projections import OutOfTimeError, project
+from lighttouch.running import check_deadline, within
 from lighttouch.solvers import Automatic
 from lighttouch.validation import one_of, positive, refuse_if_too_large
 
+PairsOfPoints = Callable[[Floats, Floats], tuple[Indices, Indices]]
 PARAMETERS = {
     "loss": (
         '{"squared", "absolute", "huber", "quantile"}, Quantile or Huber',
@@ -160,21 +165,27 @@ class MonotoneRegressor(PointsRegressor):
         objective = EmpiricalRisk(
             belongs, (targets - shift) / scale, given_as(loss), sample_weight=weights
         )
-        rules = self._rules()
         mass = np.bincount(group.ravel(), weights)
         means = np.bincount(group.ravel(), weights * objective.y) / mass
-        start = project(means, rules).w  # the answer for squared errors and equal weights
-        result = self._solved(objective, rules, solver, start)
+        limit, late = share_of_limit(self.time_limit, 1), False
+        try:
+            with within(math.inf if limit is None else limit):
+                rules = self._rules(comparable)
+                start = project(means, rules).w  # the answer for squared errors and equal weights
+        except OutOfTimeError:
+            late, rules = True, self._rules(in_one_line)
+            start = project(means, rules).w
+        result = self._solved(objective, rules, solver, start, late)
         self.values_ = result.w * scale + shift
         self.constraint_report_ = ConstraintReport(
-            tuple(self._checked_rules()), objective.value(result.w), None
+            (self._checked(rules),), objective.value(result.w), None
         )
         self._record(rows, targets)
         return self
 
-    def _rules(self) -> LinearConstraints:
-        """One row per pair of points with none between them."""
-        lower, upper = comparable(oriented(self.points_, self.signs_))
+    def _rules(self, pairs: PairsOfPoints) -> LinearConstraints:
+        """One row per pair."""
+        lower, upper = pairs(self.points_, self.signs_)
         entries = np.tile([1.0, -1.0], lower.size)
         columns = np.column_stack([lower, upper]).ravel()
         starts = np.arange(0, columns.size + 1, 2)
@@ -183,14 +194,16 @@ class MonotoneRegressor(PointsRegressor):
         return LinearConstraints(A, np.zeros(lower.size))
 
     def _checked_rules(self) -> list[RuleReport]:
-        rules = self._rules()
+        return [self._checked(self._rules(comparable))]
+
+    def _checked(self, rules: LinearConstraints) -> RuleReport:
         label = "increasing" if (self.signs_ >= 0.0).all() else "monotone"
         names = ", ".join(
             column.name
             for column, sign in zip(self._columns.columns, self.signs_, strict=True)
             if sign
         )
-        return [checked_excess(f"{label} in {names}", rules.values(self.values_))]
+        return checked_excess(f"{label} in {names}", rules.values(self.values_))
 
     def _evaluate(self, rows: Floats) -> Floats:
         points, given = oriented(self.points_, self.signs_), oriented(rows, self.signs_)
@@ -214,17 +227,38 @@ def oriented(points: Floats, signs: Floats) -> Floats:
     return np.ascontiguousarray(np.hstack([directed, -points[:, equal]]))
 
 
-def comparable(points: Floats) -> tuple[Indices, Indices]:
+def comparable(points: Floats, signs: Floats) -> tuple[Indices, Indices]:
     """Pairs (lower, upper) of different points with none between them."""
-    ascending = np.lexsort(points.T[::-1])
-    ordered = np.ascontiguousarray(points[ascending])
-    room = min(LIMITS.pairs_per_point * len(points), len(points) ** 2)
-    lower, upper, count = covers(ordered, room)
-    if count > room:
+    equal = signs == 0.0
+    keys = np.hstack([points[:, equal], points[:, ~equal] * signs[~equal]])
+    ascending = np.lexsort(keys.T[::-1])
+    ordered, count = np.ascontiguousarray(keys[ascending]), len(points)
+    room = LIMITS.comparisons + count
+    lower, upper = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    first, pairs, found = 0, 0, []
+    while first < count:
+        check_deadline()
+        first, more = covers(ordered, int(equal.sum()), first, LIMITS.comparisons, lower, upper)
+        found.append((lower[:more].copy(), upper[:more].copy()))
+        pairs += more
         refuse_if_too_large(
-            LIMITS.bytes_per_pair * count,
-            f"isotonic regression of {len(points):,} points with {count:,} pairs to compare",
+            LIMITS.bytes_per_pair * pairs,
+            f"isotonic regression of {count:,} points with more than {pairs:,} pairs to compare",
             "use fewer rows, or LatticeRegressor",
         )
-        lower, upper, count = covers(ordered, count)
-    return ascending[lower[:count]], ascending[upper[:count]]
+    below, above = (np.concatenate(side) for side in zip(*found, strict=True))
+    return ascending[below], ascending[above]
+
+
+def in_one_line(points: Floats, signs: Floats) -> tuple[Indices, Indices]:
+    """Neighbours (lower, upper) in an order of all points that holds every order between two: by
+    the sum of their ranks in every column. Points that differ where the sign is 0 are not compared.
+    """
+    equal = signs == 0.0
+    ranks = [np.unique(each, return_inverse=True)[1].ravel() for each in (points * signs).T]
+    total = np.sum(ranks, axis=0)
+    apart = points[:, equal]
+    line = np.lexsort((total, *apart.T))
+    lower, upper = line[:-1], line[1:]
+    together = (apart[lower] == apart[upper]).all(axis=1)
+    return lower[together], upper[together]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ from lighttouch.validation import positive_int
 
 LARGEST_GRADE = 30.0  # relevance up to which gains are 2^relevance - 1, as in NDCG
 RandomState = int | np.random.RandomState | None
+Numbered = tuple[NDArray[Any] | None, Indices]
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,27 @@ class Pairs:
     better: Indices
     worse: Indices
     weights: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOf:
+    """Rows of a table, some of them many times, that are copied where they are asked for: pairs
+    would take ten times the memory of their table.
+    """
+
+    table: Floats
+    chosen: Indices
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.chosen.size, self.table.shape[1]
+
+    def __getitem__(self, which: Any) -> Floats:
+        rows, *columns = which if isinstance(which, tuple) else (which,)
+        return np.asarray(self.table[(slice(None), *columns)][self.chosen[rows]])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        return self[:]
 
 
 def read_seed(random_state: RandomState) -> int:
@@ -48,8 +71,14 @@ def pairs_within_queries(
     What is drawn for a query depends on its name, not on other queries, so that it is the same in
     whichever part of the rows the query is.
     """
+    return _pairs_of_queries(relevance, _query_numbers(qid, relevance.size), most, random_state)
+
+
+def _pairs_of_queries(
+    relevance: Floats, numbered: Numbered, most: int, random_state: RandomState
+) -> tuple[Indices, Indices]:
     limit, seed = positive_int(most, "pairs_per_query"), read_seed(random_state)
-    names, queries = _query_numbers(qid, relevance.size)
+    names, queries = numbered
     by_query = np.argsort(queries, kind="stable")
     better: list[Indices] = []
     worse: list[Indices] = []
@@ -75,8 +104,9 @@ def weighted_pairs(
     the gains 2^relevance of its rows, as in NDCG. That is for grades: whole numbers from 0 to 30 in
     the whole query. Pairs of other queries count the same.
     """
-    better, worse = pairs_within_queries(relevance, qid, most, random_state)
-    queries = _query_numbers(qid, relevance.size)[1]
+    numbered = _query_numbers(qid, relevance.size)
+    better, worse = _pairs_of_queries(relevance, numbered, most, random_state)
+    queries = numbered[1]
     own = queries[better]
     matter = np.ones(better.size)
     if by_gain:
@@ -91,18 +121,26 @@ def weighted_pairs(
 
 def pair_examples(table: Floats, pairs: Pairs, total: float) -> Examples:
     """Better rows minus worse ones; rows that several pairs share are held once."""
-    used, place = np.unique(np.concatenate([pairs.better, pairs.worse]), return_inverse=True)
-    count = pairs.better.size
+    is_used = np.zeros(table.shape[0], dtype=bool)
+    is_used[pairs.better] = is_used[pairs.worse] = True
+    used, place = np.flatnonzero(is_used), np.cumsum(is_used) - 1
+    sides = [place[pairs.better], place[pairs.worse]]
+    once = table[used]
     return Examples(
-        [(table[pairs.better], 1.0), (table[pairs.worse], -1.0)],
-        np.ones(count),
+        [(_repeated(once, sides[0]), 1.0), (_repeated(once, sides[1]), -1.0)],
+        np.ones(pairs.better.size),
         pairs.weights / total,
         independent=used.size,
-        source=(table[used], [place[:count], place[count:]]),
+        source=(once, sides),
     )
 
 
-def _query_numbers(qid: ArrayLike | None, rows: int) -> tuple[NDArray[Any] | None, Indices]:
+def _repeated(table: Floats, chosen: Indices) -> Floats:
+    """What reads like `table[chosen]`."""
+    return cast(Floats, RowsOf(table, chosen))
+
+
+def _query_numbers(qid: ArrayLike | None, rows: int) -> Numbered:
     """The queries' names in order, and which of them each row belongs to."""
     if qid is None:
         return None, np.zeros(rows, dtype=np.int64)
@@ -120,13 +158,19 @@ def _drawn_by(seed: int, name: object) -> np.random.RandomState:
     return np.random.RandomState([seed, told])
 
 
+@functools.lru_cache(maxsize=256)
+def _all_pairs(count: int) -> tuple[Indices, Indices]:
+    """Every i < j below `count`: many queries have as many rows."""
+    return np.triu_indices(count, 1)
+
+
 def _pairs_of(
     rows: Indices, relevance: Floats, limit: int, seed: int, name: object
 ) -> tuple[Indices, Indices]:
     count = rows.size
     rng = None
     if count * (count - 1) // 2 <= 20 * limit:
-        i, j = np.triu_indices(count, 1)
+        i, j = _all_pairs(count)
     else:  # too many to list: draw more than enough and keep those that differ
         rng = _drawn_by(seed, name)
         i, j = rng.randint(count, size=8 * limit), rng.randint(count, size=8 * limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,11 @@ from lighttouch.estimators.saving import SavedEstimator
 from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.tables import Column, Columns, Table
 from lighttouch.estimators.targets import read_weights
-from lighttouch.estimators.training import ending, has_ended, share_of_limit, warn_about
+from lighttouch.estimators.training import COSTS, ending, has_ended, share_of_limit, warn_about
 from lighttouch.interfaces import AnySolver
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.problem import Problem
-from lighttouch.result import Result
+from lighttouch.result import Result, Status
 from lighttouch.running import one_blas_thread
 from lighttouch.signals import Interrupts
 from lighttouch.solve import Progress, solve
@@ -36,8 +36,8 @@ from lighttouch.solve import Progress, solve
 class PointLimits:
     """How many pairs of points are compared, and how they are stored."""
 
-    pairs_per_point: int = 200
-    """Room for pairs at first, per point: 5,000 random points in 4 columns have 35 each."""
+    comparisons: int = 4_000_000
+    """Of two points between two looks at the clock: at most 0.05 s."""
 
     bytes_per_pair: int = 100
     """Of memory, while the rows are built and solved."""
@@ -45,6 +45,9 @@ class PointLimits:
     stored_entries: float = 1e7
     """Entries of rows up to which they are stored, in 160 MB; beyond, they are generated. (Of
     generated rows the kernels are compiled in every process, which takes seconds.)"""
+
+    recorded_comparisons: float = 4e7
+    """Of rows with points for the distribution of predictions: 0.2 s."""
 
     least_pull: float = 1e-9
     """Of slopes to 0, so that the slope of a point that stands alone is defined."""
@@ -93,14 +96,22 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         return np.array([float(given.get(place, 0)) for place in range(self.n_features_in_)])
 
     def _solved(
-        self, objective: EmpiricalRisk, rules: Any, solver: AnySolver, start: Floats
+        self,
+        objective: EmpiricalRisk,
+        rules: Any,
+        solver: AnySolver,
+        start: Floats,
+        late: bool = False,
     ) -> Result:
+        """`late` says that there was no time for what should be solved."""
         limit = share_of_limit(self.time_limit, 1)
         with (
             Interrupts(deliver=True) as interrupts,
             one_blas_thread(),
             checkpointing(self.checkpoint) as file,
         ):
+            if late and file is not None:
+                file.leave_off()
 
             def interrupted(progress: Progress) -> bool:
                 return interrupts.raised
@@ -112,6 +123,8 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
                 start=start,
                 callback=interrupted,
             )
+            if late:
+                result = replace(result, status=Status.TIME_LIMIT)
             self.n_iter_ = max(1, result.iterations)
             self.status_ = ending(result)
             self.history_ = result.history
@@ -151,7 +164,11 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         return self._evaluate(self.read_rows(X))
 
     def _record(self, rows: Floats, targets: Floats) -> None:
-        recorded = RECORD.rows_for(not has_ended(self.status_))
+        """Every row is compared with every point, so that many points have fewer rows recorded."""
+        left = share_of_limit(self.time_limit, 1)
+        late = not has_ended(self.status_) or (left is not None and left <= COSTS.shortest)
+        some = int(LIMITS.recorded_comparisons / max(1, len(self.points_)))
+        recorded = max(RECORD.late_rows, min(RECORD.rows_for(late), some))
         self.training_record_ = TrainingRecord.of(
             self._columns, rows, targets, self.scores_of, recorded
         )

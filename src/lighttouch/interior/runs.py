@@ -52,15 +52,13 @@ class Runs:
 
 def runs_of(matrix: Matrix) -> Runs | None:
     """The runs of a CSR matrix; None where they are short or rows hold parameters twice."""
-    m, counts = matrix.shape[0], np.diff(matrix.indptr)
-    if matrix.nnz < COSTS.shortest_run or not matrix.has_canonical_format:
+    if not matrix.has_canonical_format:
         return None
-    key = np.random.default_rng(0).integers(1, 2**62, matrix.shape[1], dtype=np.int64)
-    sums = np.concatenate([[0], np.cumsum(key[matrix.indices])])  # wraps around, which is no harm
-    of_row = sums[matrix.indptr[1:]] - sums[matrix.indptr[:-1]]
-    new = (np.diff(of_row) != 0) | (np.diff(counts) != 0)
-    edges = np.concatenate([[0], np.flatnonzero(new) + 1, [m]]).tolist()
-    if matrix.nnz < COSTS.shortest_run * (len(edges) - 1):
+    most, counts = int(matrix.nnz / COSTS.shortest_run), np.diff(matrix.indptr)
+    if len(_edges(matrix[: 2 * most])) - 1 > most:
+        return None  # known from a few rows
+    edges = _edges(matrix)
+    if len(edges) - 1 > most:
         return None
     found = []
     for first, last in pairwise(edges):
@@ -70,3 +68,15 @@ def runs_of(matrix: Matrix) -> Runs | None:
             return None
         found.append(Run(first, last, places[0].copy(), matrix.data[at].reshape(shape)))
     return Runs(matrix.shape, found)
+
+
+def _edges(matrix: Matrix) -> list[int]:
+    """Where the runs begin, as far as sums of random numbers, one per parameter, tell rows apart,
+    and the number of rows.
+    """
+    m, counts = matrix.shape[0], np.diff(matrix.indptr)
+    key = np.random.default_rng(0).integers(1, 2**62, matrix.shape[1], dtype=np.int64)
+    sums = np.concatenate([[0], np.cumsum(key[matrix.indices])])  # wraps around, which is no harm
+    of_row = sums[matrix.indptr[1:]] - sums[matrix.indptr[:-1]]
+    new = (np.diff(of_row) != 0) | (np.diff(counts) != 0)
+    return [0, *(np.flatnonzero(new) + 1).tolist(), m]

@@ -21,6 +21,7 @@ from lighttouch.problem import Problem
 from lighttouch.projections import OutOfTimeError, Projected, project
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
+from lighttouch.running import check_deadline
 from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit
 from lighttouch.solvers.bounds import Tangent, bound_within, lower_bound
 from lighttouch.solvers.costs import COSTS
@@ -257,6 +258,7 @@ def _passes(problem: Problem, state: AcceleratedState) -> int:
 
 def _evaluate(problem: Problem, x: Vector, state: AcceleratedState) -> tuple[float, Vector]:
     """The rounded objective and its gradient, in units of `scale`."""
+    check_deadline()  # a pass over all examples
     state.counters[SAMPLES] += problem.objective.examples
     value, gradient = rounded(problem, state.scale * x, state.width)
     return value, gradient * state.scale
@@ -264,6 +266,7 @@ def _evaluate(problem: Problem, x: Vector, state: AcceleratedState) -> tuple[flo
 
 def _value(problem: Problem, x: Vector, state: AcceleratedState) -> float:
     """The rounded objective alone."""
+    check_deadline()
     state.counters[SAMPLES] += problem.objective.examples
     return rounded_value(problem, state.scale * x, state.width)
 

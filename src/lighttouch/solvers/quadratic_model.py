@@ -23,7 +23,7 @@ from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks
 from lighttouch.projections.splitting import SplittingState
-from lighttouch.running import prepared
+from lighttouch.running import check_deadline, prepared
 from lighttouch.solvers.base import SolverState
 from lighttouch.solvers.costs import COSTS
 
@@ -190,19 +190,26 @@ def largest_block(risk: EmpiricalRisk) -> int:
 
 
 def gram(X: Any, weights: Vector) -> Vector:
-    """X' diag(weights) X, symmetric and dense."""
+    """X' diag(weights) X, symmetric and dense; ends with an OutOfTimeError once the time is over,
+    because it takes longer than anything else in a step.
+    """
     if not sparse.issparse(X):
         return np.asarray(X.T @ (weights[:, None] * X))
     out = np.zeros((X.shape[1], X.shape[1]))
-    groups = _column_groups(X)
+    groups, rows = _column_groups(X), X.shape[0]
+    weights = np.ascontiguousarray(weights)
+    stride = max(1, rows * COSTS.gram_entries // max(1, X.nnz))  # rows that stay in the cache
     if groups is None:
-        weighted_gram(X.data, X.indices, X.indptr, weights, out)
+        for first in range(0, rows, stride):
+            check_deadline()
+            ends = X.indptr[first : first + stride + 1]
+            weighted_gram(X.data, X.indices, ends, weights[first : first + stride], out)
         return np.asarray(out + np.tril(out, -1).T)
-    rows, width = X.shape[0], int(groups[-1])
+    width = int(groups[-1])
     places, values = X.indices.reshape(rows, width), X.data.reshape(rows, width)
     parts = [slice(low, high) for low, high in itertools.pairwise(groups.tolist())]
-    weights, stride = np.ascontiguousarray(weights), max(1, COSTS.gram_entries // width)
-    for first in range(0, rows, stride):  # so many that they stay in the cache
+    for first in range(0, rows, stride):
+        check_deadline()
         here = slice(first, first + stride)
         grouped_gram(
             np.concatenate([places[here, part].ravel() for part in parts]),

@@ -252,3 +252,27 @@ def lattice_arcs(nodes, strides, lengths, first, start, neighbour, edge, upward)
                 upward[arc] = 1
                 arc += 1
     start[nodes] = arc
+
+
+@lean_kernel
+def rank_along_edges(start, heads, waiting, queue, rank):
+    """rank[i] = the number of edges on the longest path up to i. The edges of node i go up to
+    heads[start[i]:start[i + 1]]; `waiting` counts the edges that come in, and is used up (Kahn
+    1962).
+    """
+    tail = 0
+    for i in range(waiting.size):
+        if waiting[i] == 0:
+            queue[tail] = i
+            tail += 1
+    head = 0
+    while head < tail:
+        i = queue[head]
+        head += 1
+        for k in range(start[i], start[i + 1]):
+            j = heads[k]
+            rank[j] = max(rank[j], rank[i] + 1)
+            waiting[j] -= 1
+            if waiting[j] == 0:
+                queue[tail] = j
+                tail += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
+from lighttouch.kernels.compiler.compiled import lean_kernel
 
 
 @lean_kernel
@@ -16,36 +16,39 @@ def below(x, y):
     return True
 
 
-@kernel
-def covers(points: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray, int]:
+@lean_kernel
+def covers(points, equal, first, work, lower, upper):
     """Pairs (i, j) with points[i] <= points[j] and no point between: the transitive reduction of
-    the order of different points, which ascend lexicographically.
+    the order of different points, which ascend lexicographically. The first `equal` coordinates
+    must be the same.
 
     The points above i come after it. One of them covers i if it is not above another that does.
-    At most `limit` pairs are written; how many there are comes third.
+    It begins with i = `first`, and ends where so many comparisons are made or where there may be no
+    more room: the next i, and how many pairs were written.
     """
     count = points.shape[0]
-    lower, upper = np.empty(limit, dtype=np.int64), np.empty(limit, dtype=np.int64)
-    found = 0
-    mine = np.empty(count, dtype=np.int64)
-    for i in range(count):
+    found = compared = 0
+    for i in range(first, count):
+        if compared > work or found + count - i > lower.size:
+            return i, found
         many = 0
         for j in range(i + 1, count):
+            compared += 1
+            if not below(points[j, :equal], points[i, :equal]):
+                break  # the points after it differ too
             if not below(points[i], points[j]):
                 continue
             nearest = True
-            for k in range(many):
-                if below(points[mine[k]], points[j]):
+            for k in range(found, found + many):
+                compared += 1
+                if below(points[upper[k]], points[j]):
                     nearest = False
                     break
             if nearest:
-                mine[many] = j
+                lower[found + many], upper[found + many] = i, j
                 many += 1
-        for k in range(many):
-            if found < limit:
-                lower[found], upper[found] = i, mine[k]
-            found += 1
-    return lower, upper, found
+        found += many
+    return count, found
 
 
 @lean_kernel

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from lighttouch.arrays import Floats, Indices
-from lighttouch.kernels.orders.graph import OrderGraph
+from lighttouch.kernels.orders.graph import OrderGraph, rank_along_edges
 from lighttouch.kernels.orders.sweeps import Runs
 from lighttouch.projections.costs import COSTS, EPSILON
 
@@ -108,30 +108,13 @@ def components_of(dimension: int, lower: Indices, upper: Indices) -> tuple[int, 
 
 
 def longest_paths(nodes: int, lower: Indices, upper: Indices) -> Indices:
-    """The number of edges on the longest path up to each node of an acyclic graph, layer by
-    layer.
-    """
+    """The number of edges on the longest path up to each node of an acyclic graph."""
     by_lower = np.argsort(lower, kind="stable")
-    heads = upper[by_lower]
     start = np.concatenate([[0], np.cumsum(np.bincount(lower, minlength=nodes))])
     waiting = np.bincount(upper, minlength=nodes)
-    rank = np.zeros(nodes, dtype=np.int64)
-    layer = np.flatnonzero(waiting == 0)
-    depth = 0
-    while layer.size:
-        rank[layer] = depth
-        depth += 1
-        reached = heads[ranges(start[layer], start[layer + 1])]
-        np.subtract.at(waiting, reached, 1)
-        layer = np.unique(reached[waiting[reached] == 0])
+    rank, queue = np.zeros(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    rank_along_edges(start, upper[by_lower], waiting, queue, rank)
     return rank
-
-
-def ranges(first: Indices, stop: Indices) -> Indices:
-    """The indices first[0]..stop[0]-1, first[1]..stop[1]-1, and so on, in one array."""
-    length = stop - first
-    offset = np.repeat(first - np.concatenate([[0], np.cumsum(length)[:-1]]), length)
-    return np.asarray(np.arange(int(length.sum())) + offset)
 
 
 def chains_of(
