@@ -170,7 +170,7 @@ def test_degrees_of_freedom_are_those_of_the_whole_inverse():
     whole = H + sum(s * square for s, square in zip(strengths, squares, strict=True))
     whole += np.diag(roughness.pull)
     inverse = np.linalg.inv(whole)
-    factor = marginal_likelihood._factor(H, roughness, strengths)
+    factor = marginal_likelihood.factored(H, roughness, strengths)
     lost, _ = marginal_likelihood._lost(factor, roughness, strengths)
     expected = [s * np.trace(inverse @ D) for s, D in zip(strengths, squares, strict=True)]
     np.testing.assert_allclose(lost, expected, rtol=1e-5)

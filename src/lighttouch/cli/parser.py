@@ -181,6 +181,13 @@ def _count(text: str) -> int:
     return value
 
 
+def _count_or_none(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must be at least 0, got {text}")
+    return value
+
+
 def _seed(text: str) -> int:
     value = int(text)
     if not 0 <= value < 2**32:
@@ -310,6 +317,11 @@ def _train_output(output: argparse._ArgumentGroup) -> None:
 def _train_settings(training: argparse._ArgumentGroup) -> None:
     linear = "a linear model (number columns only) instead of curves and lattices"
     _flag(training, "--linear", linear)
+    trees = (
+        "how many small trees follow what curves and lattices leave over, 0 for none (default: as "
+        "many as held-out rows ask for)"
+    )
+    training.add_argument("--trees", metavar="COUNT", type=_count_or_none, help=trees)
     test = "measure accuracy on this file too"
     training.add_argument("--test", metavar="FILE", type=Path, help=test)
     holdout = "keep this share of the rows from training and measure accuracy on them"

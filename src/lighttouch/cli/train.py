@@ -142,6 +142,10 @@ def _estimator(options: argparse.Namespace, job: Job) -> Any:
     }
     settings |= {"time_limit": options.time_limit, "canonical_margin": job.rules.canonical_margin}
     settings["canonical_examples"] = _canonical(options, job)
+    if options.trees is not None:
+        if options.linear or job.task == "ranking":
+            raise DataError("linear models and rankers have no trees; leave --trees out")
+        settings["trees"] = options.trees
     if options.linear:
         if options.earlier is not None:
             raise DataError("a linear model needs no start: leave --from or --linear out")

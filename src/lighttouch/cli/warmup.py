@@ -59,9 +59,9 @@ def _small_trainings() -> list[tuple[str, Callable[[], object]]]:
     return [
         (
             "regressor",
-            lambda: lt.LatticeRegressor(**rules, shape_constraints=curved).fit(X, score),
+            lambda: lt.LatticeRegressor(**rules, trees=1, shape_constraints=curved).fit(X, score),
         ),
-        ("classifier", lambda: lt.LatticeClassifier(**rules).fit(X, score > 0)),
+        ("classifier", lambda: lt.LatticeClassifier(**rules, trees=1).fit(X, score > 0)),
         ("ranker", lambda: lt.LatticeRanker(**rules).fit_pairs(X[::2], X[1::2])),
         (
             "linear models",

@@ -27,6 +27,7 @@ from lighttouch.estimators.explaining import (
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.outputs import Outputs
 from lighttouch.estimators.tables import Columns, read_table
+from lighttouch.estimators.trees import Trees
 from lighttouch.validation import positive_int
 
 
@@ -35,6 +36,7 @@ class Explained:
 
     columns_: Columns
     model_: AdditiveModel
+    trees_: Trees | None
     importances_: dict[str, float]
     _outputs: Outputs
     _background: Background
@@ -60,7 +62,7 @@ class Explained:
 
     def _explained(self, table: Floats) -> Explanation:
         scores = self._outputs.scores(self._trained(), self.model_.dimension)
-        parts = [effects_of(self.model_, self._background, w, table) for w in scores]
+        parts = [effects_of(self.model_, self._background, w, table, self.trees_) for w in scores]
         return explanation(parts, self.columns_.names, table.shape[0], self._score_name())
 
     def _score_name(self) -> str:

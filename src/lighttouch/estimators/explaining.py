@@ -17,6 +17,7 @@ import numpy as np
 
 from lighttouch.arrays import Floats
 from lighttouch.estimators.model import AdditiveModel, Term, interpolated
+from lighttouch.estimators.trees import Trees
 from lighttouch.lattice import Lattice
 
 if TYPE_CHECKING:
@@ -118,9 +119,15 @@ def _shares(term: Term, table: Floats, weights: Floats) -> list[Floats]:
 
 
 def effects_of(
-    model: AdditiveModel, background: Background, w: Floats, table: Floats
+    model: AdditiveModel,
+    background: Background,
+    w: Floats,
+    table: Floats,
+    trees: Trees | None = None,
 ) -> tuple[float, Effects]:
-    """The intercept, and the effect of every subset of columns on every row."""
+    """The intercept, and the effect of every subset of columns on every row. Trees are one effect,
+    of all columns that they split.
+    """
     intercept, effects = float(w[0]), dict[Subset, Floats]()
     for place, term in enumerate(model.terms):
         theta = w[model.part(place)]
@@ -128,6 +135,10 @@ def effects_of(
         intercept += mean
         for subset, effect in parts:
             effects[subset] = effects[subset] + effect if subset in effects else effect
+    if trees is not None:
+        intercept += trees.mean
+        effect = trees.evaluate(table) - trees.mean
+        effects[trees.used] = effects.get(trees.used, 0.0) + effect
     return intercept, effects
 
 

@@ -16,6 +16,7 @@ from lighttouch.estimators import smoothing, structure
 from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.growing import LAST_SWEEPS, Growth, first_curves, grow
+from lighttouch.estimators.leftover import LeftOver
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.moves import Moves, moves_of, no_moves
 from lighttouch.estimators.outputs import OneScore
@@ -33,6 +34,7 @@ from lighttouch.estimators.training import (
     train,
     train_without_rules,
 )
+from lighttouch.estimators.trees import Trees
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
 from lighttouch.result import Result, Status
@@ -55,6 +57,7 @@ class Fitted:
     report: ConstraintReport
     result: Result
     smoothing: Strengths
+    trees: Trees | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,13 @@ def fit(
     if cut_short is not None and file is not None:
         file.leave_off()
     fitted = _fit_under_rules(model, rules, moves, examples, growth.examples, settings, smoothed)
+    if cut_short is None and canonical is None:
+        left = LeftOver(plan, model, fitted.w, smoothed, examples)
+        try:
+            with settings.limited():
+                fitted = replace(fitted, trees=left.trees(loss_of(settings.loss), settings.rng))
+        except OutOfTimeError:
+            cut_short = settings.ending_so_far or Status.TIME_LIMIT
     if cut_short is not None:
         fitted = replace(fitted, result=replace(fitted.result, status=cut_short))
     given = growth.given

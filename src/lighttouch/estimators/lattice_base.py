@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ from lighttouch.estimators.tables import (
     read_table,
 )
 from lighttouch.estimators.training import Settings, ending, has_ended, warn_about
+from lighttouch.estimators.trees import Trees
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
 from lighttouch.signals import Interrupts
@@ -67,6 +69,7 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
     columns_: Columns
     model_: AdditiveModel
     parameters_: Floats
+    trees_: Trees | None
     constraint_report_: ConstraintReport
 
     def _plan(self, X: Any) -> Plan:
@@ -96,6 +99,7 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
             interpolation=one_of(
                 self.interpolation, ("auto", "simplex", "hypercube"), "interpolation"
             ),
+            trees=_number_or_auto(getattr(self, "trees", 0), "trees", least=0),
         )
 
     def _settings(self, loss: LossRow, interrupts: Interrupts) -> Settings:
@@ -152,7 +156,7 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
     def _keep(self, plan: Plan, fitted: Fitted, canonical: Any, outputs: Outputs) -> None:
         self.columns_, self.model_ = plan.columns, fitted.model
         self._take(fitted.w, outputs)
-        self.constraint_report_ = fitted.report
+        self.trees_ = fitted.trees
         self.smoothing_ = fitted.smoothing
         self.n_iter_ = max(1, fitted.result.iterations)
         self.status_ = ending(fitted.result)
@@ -162,6 +166,19 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
             plan.shapes,
             [] if canonical is None else canonical(fitted.model),
         )
+        rules = tuple(self._with_trees(list(fitted.report.rules)))
+        self.constraint_report_ = replace(fitted.report, rules=rules)
+
+    def _with_trees(self, checked: list[RuleReport]) -> list[RuleReport]:
+        """The rules, of which the first are about monotone columns, as the trees obey them too."""
+        if self.trees_ is not None:
+            for place, (column, sign) in enumerate(self._rules[0].items()):
+                excess = self.trees_.excess(column, sign)
+                rule, worst = checked[place], float(excess.max(initial=0.0))
+                checked[place] = replace(
+                    rule, rows=rule.rows + excess.size, violation=max(rule.violation, worst)
+                )
+        return checked
 
     def _take(self, w: Floats, outputs: Outputs) -> None:
         """Keep trained parameters, as attributes for the user."""
@@ -193,7 +210,8 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
         if hasattr(self, "estimators_"):  # one model per class
             return np.column_stack([each.scores_of(table) for each in self.estimators_])
         if self.parameters_.ndim == 1:
-            return self.model_.evaluate(table, self.parameters_)
+            smooth = self.model_.evaluate(table, self.parameters_)
+            return smooth if self.trees_ is None else smooth + self.trees_.evaluate(table)
         return np.column_stack([self.model_.evaluate(table, w) for w in self.parameters_])
 
     def check_constraints(self, X: Any = None) -> ConstraintReport:
@@ -218,7 +236,7 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
             all_rules(self.model_, self.columns_.names, monotonic, shapes) + canonical,
             self.model_.dimension,
         )
-        checked = [check_rule(rule, self._trained()) for rule in rules]
+        checked = self._with_trees([check_rule(rule, self._trained()) for rule in rules])
         if X is not None:
             checked += self._probed(read_table(self, X, self.columns_), monotonic, shapes)
         known = self.constraint_report_
@@ -277,6 +295,7 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
             "pieces": [piece.state() for piece in self.model_.terms],
             "parameters": self._trained(),
             "outputs": self._outputs.state(),
+            "trees": None if self.trees_ is None else self.trees_.state(),
             "smoothing": list(self.smoothing_),
             "background": self._background,
             "importances": [list(self.importances_), list(self.importances_.values())],
@@ -292,6 +311,7 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
         if w.shape != (outputs.size(self.model_.dimension),) or not np.isfinite(w).all():
             raise ModelFileError("the parameters do not belong to the model")
         self._take(w, outputs)
+        self.trees_ = Trees.from_state(state.get("trees"), len(self.columns_))
         self._background = state.get("background") or even_background(self.model_)
         names, sizes = state.get("importances") or ([], [])
         self.importances_ = {
@@ -312,11 +332,10 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
         return tags
 
 
-def _number_or_auto(given: object, name: str) -> int | None:
-    """A number of at least 2, or None for "auto"."""
-    return (
-        None if isinstance(given, str) and given == "auto" else positive_int(given, name, least=2)
-    )
+def _number_or_auto(given: object, name: str, least: int = 2) -> int | None:
+    """A number that is not too small, or None for "auto"."""
+    auto = isinstance(given, str) and given == "auto"
+    return None if auto else positive_int(given, name, least=least)
 
 
 def _warn_about_constant_columns(plan: Plan, examples: AnyExamples) -> None:

@@ -139,6 +139,7 @@ class LatticeClassifier(ClassScores, LatticeBase):
         lattice_size: int | str = "auto",
         columns_per_lattice: int | str = "auto",
         interpolation: str = "auto",
+        trees: int | str = "auto",
         smoothing: Smoothing = "auto",
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -160,6 +161,7 @@ class LatticeClassifier(ClassScores, LatticeBase):
         self.lattice_size = lattice_size
         self.columns_per_lattice = columns_per_lattice
         self.interpolation = interpolation
+        self.trees = trees
         self.smoothing = smoothing
         self.max_iter = max_iter
         self.tol = tol
@@ -326,7 +328,7 @@ class LatticeClassifier(ClassScores, LatticeBase):
         if not hasattr(self, "estimators_"):
             return super()._explained(table)
         parts = [
-            effects_of(each.model_, each._background, each.parameters_, table)
+            effects_of(each.model_, each._background, each.parameters_, table, each.trees_)
             for each in self.estimators_
         ]
         return explanation(parts, self.columns_.names, table.shape[0], self._score_name())

@@ -130,6 +130,7 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         lattice_size: int | str = "auto",
         columns_per_lattice: int | str = "auto",
         interpolation: str = "auto",
+        trees: int | str = "auto",
         smoothing: Smoothing = "auto",
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -153,6 +154,7 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         self.lattice_size = lattice_size
         self.columns_per_lattice = columns_per_lattice
         self.interpolation = interpolation
+        self.trees = trees
         self.smoothing = smoothing
         self.max_iter = max_iter
         self.tol = tol

@@ -53,6 +53,13 @@ LATTICE_PARAMETERS: dict[str, Described] = {
         '{"auto", "simplex", "hypercube"}',
         'How a lattice interpolates. "auto" is hypercube for up to four columns.',
     ),
+    "trees": (
+        'int or "auto"',
+        "How many small trees follow what curves and lattices leave over, in the order that "
+        "monotone columns ask for; columns of other rules they leave alone. "
+        '"auto" has none unless they clearly lower the loss on held-out rows. They need '
+        "the squared or the logistic loss, one output and no canonical examples.",
+    ),
     "smoothing": (
         '"auto", float or pair of floats',
         "How strongly roughness is punished, or a pair for (curves, lattices). "
@@ -208,6 +215,7 @@ COMMON_ATTRIBUTES: dict[str, Described] = {
 
 LATTICE_ATTRIBUTES: dict[str, Described] = {
     "model_": ("AdditiveModel", "The terms of the model: curves and lattices."),
+    "trees_": ("Trees or None", "What is added to them: `count` trees; None for none."),
     "parameters_": (
         "array",
         "The parameters: the intercept, then those of each term; with several quantiles one line "

@@ -136,6 +136,9 @@ def _same_terms(model: Any) -> Any:
         free.set_params(warm_start=True)
         for name in ("columns_", "model_", "parameters_"):
             setattr(free, name, getattr(model, name))
+    if "trees" in free.get_params(deep=False):
+        trees = getattr(model, "trees_", None)
+        free.set_params(trees=0 if trees is None else trees.count)
     return free
 
 

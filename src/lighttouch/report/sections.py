@@ -125,6 +125,16 @@ def _training(model: Model, seconds: float | None) -> str:
     )
 
 
+def _trees(model: LatticeModel) -> str:
+    trees = getattr(model, "trees_", None)
+    if trees is None:
+        return "none: curves and lattices leave nothing over that trees would follow"
+    return (
+        f"{trees.count} small ones follow what curves and lattices leave over, added to their "
+        f"score; they split {len(trees.used)} of the columns"
+    )
+
+
 def _lattice(model: LatticeModel) -> list[tuple[str, object]]:
     pieces = model.model_.terms
     names = model.columns_.names
@@ -152,6 +162,7 @@ def _lattice(model: LatticeModel) -> list[tuple[str, object]]:
             if lattices
             else "none: no interaction was found worth it",
         ),
+        ("trees", _trees(model)),
         (
             "smoothing",
             (

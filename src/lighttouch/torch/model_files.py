@@ -49,6 +49,7 @@ def model_of(
     model.model_ = AdditiveModel([Term(tuple(range(count)), tuple(maps), grid)])
     model._take(np.concatenate([[0.0], theta]), OneScore())
     model._rules = ({}, [], _rows(rules, model.model_.dimension))
+    model.trees_ = None
     model._limits = OutputLimits.from_state(None)
     model.smoothing_ = (0.0, 0.0)
     model._background, model.importances_ = even_background(model.model_), {}
@@ -101,10 +102,12 @@ def calibrated_maps(keypoints: Floats, positions: Floats, sizes: Sequence[int]) 
 def parts_of(model: Any) -> tuple[Term, Floats, Any]:
     """The one lattice of a model, its parameters with the intercept, and its rules."""
     terms: Any = getattr(getattr(model, "model_", None), "terms", ())
-    if len(terms) != 1 or not model._has_one_score:
+    trees = getattr(model, "trees_", None)
+    if len(terms) != 1 or not model._has_one_score or trees is not None:
+        others = "" if trees is None else f" and {trees.count} trees"
         raise DataError(
             "a layer is made of a model with one lattice and one output, such as "
-            f"Lattice.to_model() gives; got {type(model).__name__} with {len(terms)} terms"
+            f"Lattice.to_model() gives; got {type(model).__name__} with {len(terms)} terms{others}"
         )
     term, w = terms[0], model.parameters_
     theta = w[1:] + w[0]

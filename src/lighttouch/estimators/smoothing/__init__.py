@@ -8,6 +8,7 @@ and every term has a strength of its own (`penalties`). Strengths maximise the m
 
 from lighttouch.estimators.smoothing.costs import PULL
 from lighttouch.estimators.smoothing.large_models import SampledErrors, choose, most_judged
+from lighttouch.estimators.smoothing.left_out import fit_without
 from lighttouch.estimators.smoothing.loosening import determined, loosened
 from lighttouch.estimators.smoothing.marginal_likelihood import Smoothed, smooth
 from lighttouch.estimators.smoothing.penalties import (
@@ -29,6 +30,7 @@ __all__ = [
     "Smoothed",
     "choose",
     "determined",
+    "fit_without",
     "loosened",
     "most_judged",
     "read_strengths",

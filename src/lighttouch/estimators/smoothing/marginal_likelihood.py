@@ -66,8 +66,8 @@ def smooth(
         if sweep and over():
             break
         H, c = examples.quadratic(w, exact=False)
-        factor = _factor(H, roughness, strengths)
-        w = _accepted(examples, roughness, strengths, w, _solved(factor, c))
+        factor = factored(H, roughness, strengths)
+        w = _accepted(examples, roughness, strengths, w, solved(factor, c))
         if not choose:
             continue
         lost, pulled = _lost(factor, roughness, strengths)
@@ -102,9 +102,9 @@ def _settled(
     for _ in range(1 if examples.row is None else COSTS.settling):
         H, c = examples.quadratic(w)
         if H is not known:
-            known, factor = H, _factor(H, roughness, strengths)
+            known, factor = H, factored(H, roughness, strengths)
         before = w
-        w = _accepted(examples, roughness, strengths, before, _solved(factor, c))
+        w = _accepted(examples, roughness, strengths, before, solved(factor, c))
         change = float(np.abs(w - before).max(initial=0.0))
         if change <= COSTS.settled * float(np.abs(w).max(initial=0.0)) or over():
             break
@@ -117,7 +117,7 @@ def _stiffened(examples: Examples, roughness: Roughness, strengths: Floats, w: F
     """
     squares = examples.quadratic(w)[0]
     while strengths.min(initial=COSTS.most_strength) < COSTS.most_strength:
-        lost, pulled = _lost(_factor(squares, roughness, strengths), roughness, strengths)
+        lost, pulled = _lost(factored(squares, roughness, strengths), roughness, strengths)
         if w.size - float(lost.sum()) - pulled <= COSTS.crowded * examples.count:
             break
         strengths = np.minimum(COSTS.stiffer * strengths, COSTS.most_strength)
@@ -143,7 +143,7 @@ def _accepted(
     return w
 
 
-def _factor(H: Floats, roughness: Roughness, strengths: Floats) -> Floats:
+def factored(H: Floats, roughness: Roughness, strengths: Floats) -> Floats:
     """L with L L' = H + D'D; a little more of the diagonal where that is singular."""
     lift = None
     while True:
@@ -159,7 +159,7 @@ def _factor(H: Floats, roughness: Roughness, strengths: Floats) -> Floats:
         lift = max(10.0 * lift, 1e-300)
 
 
-def _solved(factor: Floats, c: Floats) -> Floats:
+def solved(factor: Floats, c: Floats) -> Floats:
     return np.asarray(scipy.linalg.lapack.dpotrs(factor, c, lower=1)[0])
 
 

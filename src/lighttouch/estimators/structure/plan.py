@@ -22,6 +22,7 @@ class Plan:
     lattice_size: int | str  # "auto" or a number
     columns_per_lattice: int | None  # None: chosen by the data
     interpolation: str
+    trees: int | None = 0  # None: chosen by the data
 
     @property
     def categorical(self) -> list[bool]:

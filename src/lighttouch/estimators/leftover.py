@@ -1,0 +1,105 @@
+"""Whether trees are needed beside the terms of a model, and how many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lighttouch.arrays import Floats
+from lighttouch.estimators import smoothing
+from lighttouch.estimators.examples import AnyExamples, Examples
+from lighttouch.estimators.model import AdditiveModel
+from lighttouch.estimators.outputs import OneScore
+from lighttouch.estimators.smoothing import Smoothed
+from lighttouch.estimators.structure import Plan
+from lighttouch.estimators.training import COSTS as TRAINING
+from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, grown, wanted_count
+from lighttouch.kernels.verbs.losses import LossRow
+
+LOSSES = ("squared", "logistic")  # whose fit without some rows is about a Newton step away
+TRIALS = 2  # folds that are held out, one after the other
+
+
+@dataclass(frozen=True)
+class LeftOver:
+    """A fitted model, and the examples of which it leaves something over."""
+
+    plan: Plan
+    model: AdditiveModel
+    w: Floats  # in the user's units
+    smoothed: Smoothed  # without rules, in training units
+    examples: AnyExamples
+
+    def trees(self, row: LossRow, rng: np.random.Generator) -> Trees | None:
+        """As many as the user asked for, or as held-out rows ask for; None for none."""
+        asked = self.plan.trees
+        if asked == 0 or not self._can_have_them(row):
+            return None
+        part = self.examples.some(COSTS.rows, rng)
+        counted = np.flatnonzero(part.weights)
+        bins = Bins.of(part.table[counted], self._ranks(), self._barred)
+        codes, signs = bins.codes(part.table), self._signs()
+        if asked is None and counted.size >= COSTS.least:
+            trials = self._trials(part, codes, row, rng)
+            asked = wanted_count(trials, bins, signs, row)
+        if not asked:
+            return None
+        score = (self.model.evaluate(part.table, self.w) - part.shift) / part.scale
+        rows = Rows(codes, score, part.y, part.weights).part(counted)
+        return grown(rows, bins, signs, row, asked).times(part.scale)
+
+    def _can_have_them(self, row: LossRow) -> bool:
+        """One score with a smooth loss, columns that rules let them split, and not too many."""
+        count = len(self.plan.columns)
+        return (
+            row.name in LOSSES
+            and type(self.examples.outputs) is OneScore
+            and not self.examples.differences
+            and self.model.dimension <= TRAINING.largest_gram
+            and len(self._barred) < count <= COSTS.columns
+        )
+
+    @property
+    def _barred(self) -> set[int]:
+        """Columns of rules that steps would break."""
+        return {place for bound in self.plan.shapes for place in bound.places}
+
+    def _signs(self) -> NDArray[np.int64]:
+        signs = np.zeros(len(self.plan.columns), dtype=np.int64)
+        for column, sign in self.plan.monotonic.items():
+            signs[column] = sign
+        return signs
+
+    def _ranks(self) -> list[Floats | None]:
+        """The categories of a column in the order of its own curve; None for numbers."""
+        found: list[Floats | None] = []
+        for place, column in enumerate(self.plan.columns.columns):
+            own = self.model.calibrator_of(place)
+            if column.categories is None or own is None:
+                found.append(None)
+                continue
+            table = np.zeros((len(column.categories), len(self.plan.columns)))
+            table[:, place] = np.arange(len(table))
+            effect = self.model.terms[own].evaluate(table, self.w[self.model.part(own)])
+            found.append(np.argsort(np.argsort(effect, kind="stable")).astype(np.float64))
+        return found
+
+    def _trials(
+        self, part: Examples, codes: NDArray[np.uint8], row: LossRow, rng: np.random.Generator
+    ) -> list[tuple[Rows, Rows]]:
+        """Rows scored by the model without the held-out ones, which come apart."""
+        features = part.features(self.model)
+        loss = None if row.name == "squared" else row
+        seen = smoothing.Examples(features, part.y, part.weights, loss, part.count)
+        share = part.size / self.examples.size
+        fitted, folds = self.smoothed.scaled(1.0 / share), rng.permutation(part.size) % COSTS.folds
+        found = []
+        for fold in range(TRIALS):
+            held = (folds == fold) & (part.weights > 0.0)
+            used = (folds != fold) & (part.weights > 0.0)
+            score = np.asarray(features @ smoothing.fit_without(seen, fitted, held))
+            rows = Rows(codes, score, part.y, part.weights)
+            found.append((rows.part(used), rows.part(held)))
+        return found

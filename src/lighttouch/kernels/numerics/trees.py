@@ -1,0 +1,214 @@
+"""Binary trees of one depth over binned columns: grown on slopes and curvatures, and evaluated.
+
+Node i has the children 2 i + 1 and 2 i + 2. A row goes to the second one where the bin of the
+node's column is above its cut. A node that is not split has the cut 255, which no bin is above.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lighttouch.kernels.compiler.compiled import lean_kernel
+
+NO_CUT = 255
+
+
+@lean_kernel
+def add_to_bins(codes, rows, first, last, slopes, curvatures, sums):
+    """sums[c, b] += slope, curvature and number of the rows whose column c is in bin b."""
+    for c in range(codes.shape[0]):
+        for k in range(first, last):
+            i = rows[k]
+            here = sums[c, codes[c, i]]
+            here[0] += slopes[i]
+            here[1] += curvatures[i]
+            here[2] += 1.0
+
+
+@lean_kernel
+def clipped(value, low, high):
+    return min(max(value, low), high)
+
+
+@lean_kernel
+def gain_of(slope, curvature, value):
+    """How much a step of this size lowers the quadratic model."""
+    return -value * (slope + 0.5 * curvature * value)
+
+
+@lean_kernel
+def best_split(sums, bins, signs, pull, least_rows, share, low, high):
+    """The column, the cut, the gain and the value between both sides of the best split of a node
+    whose values lie in low..high; column -1 where none gains.
+
+    A column with a sign is split only where the second side's value is not below (not above) the
+    first one's.
+    """
+    slope = curvature = count = 0.0
+    for b in range(bins[0]):
+        slope += sums[0, b, 0]
+        curvature += sums[0, b, 1]
+        count += sums[0, b, 2]
+    least = max(least_rows, share * count)
+    whole = gain_of(slope, curvature + pull, clipped(-slope / (curvature + pull), low, high))
+    best, column, cut, between = 1e-12 * abs(whole), -1, NO_CUT, 0.0
+    for c in range(sums.shape[0]):
+        s = k = n = 0.0
+        for b in range(bins[c] - 1):
+            s += sums[c, b, 0]
+            k += sums[c, b, 1]
+            n += sums[c, b, 2]
+            if n < least:
+                continue
+            if count - n < least:
+                break
+            left = clipped(-s / (k + pull), low, high)
+            right = clipped(-(slope - s) / (curvature - k + pull), low, high)
+            if signs[c] * (right - left) < 0.0:
+                continue
+            gain = gain_of(s, k + pull, left) + gain_of(slope - s, curvature - k + pull, right)
+            if gain - whole > best:
+                best, column, cut, between = gain - whole, c, b, 0.5 * (left + right)
+    return column, cut, between
+
+
+@lean_kernel
+def parted(codes, column, cut, rows, first, last, spare):
+    """Bring the rows of the first child to the front, each side in its order; where the second
+    begins.
+    """
+    middle = first
+    others = 0
+    for k in range(first, last):
+        i = rows[k]
+        if codes[column, i] > cut:
+            spare[others] = i
+            others += 1
+        else:
+            rows[middle] = i
+            middle += 1
+    for k in range(others):
+        rows[middle + k] = spare[k]
+    return middle
+
+
+class Room(NamedTuple):
+    """Scratch of a tree, one entry per row (first two) or per node."""
+
+    rows: np.ndarray  # those of every node follow each other
+    spare: np.ndarray
+    sums: np.ndarray  # of every bin of each column: slopes, curvatures, rows
+    spans: np.ndarray  # where the rows of a node begin and end
+    ends: np.ndarray  # what its values must lie between
+    closed: np.ndarray  # 1 below a node that is not split
+
+
+@lean_kernel
+def grow_tree(
+    codes,
+    bins,
+    signs,
+    slopes,
+    curvatures,
+    pull,
+    least_rows,
+    share,
+    rate,
+    room,
+    columns,
+    cuts,
+    values,
+):
+    """Fill the columns and cuts of a tree, level by level, and the values of its leaves: shares
+    `rate` of Newton steps, in the order that the signs ask for.
+
+    What a monotone column's split separates stays on either side of the value between its two
+    sides, in all levels below.
+    """
+    rows, sums, spans, ends, closed = room.rows, room.sums, room.spans, room.ends, room.closed
+    for i in range(rows.size):
+        rows[i] = i
+    spans[0, 0], spans[0, 1] = 0, rows.size
+    ends[0, 0], ends[0, 1] = -np.inf, np.inf
+    closed[0] = 0
+    sums[0] = 0.0
+    add_to_bins(codes, rows, 0, rows.size, slopes, curvatures, sums[0])
+    for node in range(columns.size):
+        first, last = spans[node, 0], spans[node, 1]
+        low, high = ends[node, 0], ends[node, 1]
+        column, cut, between, middle = -1, NO_CUT, 0.0, last
+        if closed[node] == 0 and last - first >= 2 * least_rows:
+            column, cut, between = best_split(
+                sums[node], bins, signs, pull, least_rows, share, low, high
+            )
+        if column >= 0:
+            middle = parted(codes, column, cut, rows, first, last, room.spare)
+        columns[node], cuts[node] = max(column, 0), cut
+        left, right = 2 * node + 1, 2 * node + 2
+        spans[left, 0], spans[left, 1] = first, middle
+        spans[right, 0], spans[right, 1] = middle, last
+        closed[left] = closed[right] = 1 if column < 0 else 0
+        ends[left, 0], ends[left, 1] = low, high
+        ends[right, 0], ends[right, 1] = low, high
+        if column >= 0 and signs[column] > 0:
+            ends[left, 1] = ends[right, 0] = between
+        if column >= 0 and signs[column] < 0:
+            ends[left, 0] = ends[right, 1] = between
+        if column < 0 or right >= columns.size:
+            continue
+        small, large = left, right
+        if last - middle < middle - first:
+            small, large = right, left
+        sums[small] = 0.0
+        add_to_bins(codes, rows, spans[small, 0], spans[small, 1], slopes, curvatures, sums[small])
+        for c in range(sums.shape[1]):
+            for b in range(bins[c]):
+                for t in range(3):
+                    sums[large, c, b, t] = sums[node, c, b, t] - sums[small, c, b, t]
+    for leaf in range(values.size):
+        node = columns.size + leaf
+        s = k = 0.0
+        for r in range(spans[node, 0], spans[node, 1]):
+            s += slopes[rows[r]]
+            k += curvatures[rows[r]]
+        if spans[node, 1] > spans[node, 0]:
+            values[leaf] = rate * clipped(-s / (k + pull), ends[node, 0], ends[node, 1])
+        else:
+            values[leaf] = values[leaf - 1]  # no row comes here: the node above is not split
+
+
+@lean_kernel
+def fill_codes(table, edges, counts, out):
+    """out[r, c] = 0 where the cell is missing or the column has no edges, else 1 and the number of
+    edges below it.
+    """
+    for r in range(table.shape[0]):
+        for c in range(table.shape[1]):
+            x = table[r, c]
+            if np.isnan(x) or counts[c] == 0:
+                out[r, c] = 0
+                continue
+            low, high = 0, counts[c]
+            while low < high:
+                middle = (low + high) // 2
+                if edges[c, middle] < x:
+                    low = middle + 1
+                else:
+                    high = middle
+            out[r, c] = low + 1
+
+
+@lean_kernel
+def add_trees(codes, columns, cuts, values, out):
+    """Add the leaf of every tree to out[r], in the order of the trees."""
+    inner = columns.shape[1]
+    for begin in range(0, codes.shape[0], 256):
+        end = min(begin + 256, codes.shape[0])
+        for t in range(columns.shape[0]):
+            for r in range(begin, end):
+                i = 0
+                while i < inner:
+                    i = 2 * i + (2 if codes[r, columns[t, i]] > cuts[t, i] else 1)
+                out[r] += values[t, i - inner]

@@ -1,0 +1,261 @@
+"""Trees beside curves and lattices: when there are any, under which rules, and what they say."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lighttouch as lt
+from lighttouch import losses
+from lighttouch.errors import ModelFileError
+from lighttouch.estimators import smoothing, trees
+from lighttouch.estimators.smoothing import roughness_of
+from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, boosted, grown
+from lighttouch.losses import loss_of
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def local(rows: int = 3000, columns: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Patches in the space of three columns, each with a height of its own, and a rise."""
+    rng = np.random.default_rng(0)
+    X = rng.random((rows, columns))
+    centres, heights = rng.random((12, 3)), rng.normal(size=12)
+    nearest = np.square(X[:, None, :3] - centres).sum(axis=2).argmin(axis=1)
+    return X, 2.0 * heights[nearest] + X[:, 3] + 0.1 * rng.normal(size=rows)
+
+
+def binned(X: np.ndarray) -> tuple[Bins, np.ndarray]:
+    bins = Bins.of(X, [None] * X.shape[1], set())
+    return bins, bins.codes(X)
+
+
+@pytest.mark.parametrize("kind", ["regressor", "classifier"])
+def test_local_structure_gets_trees_that_predict_better(kind, tmp_path):
+    X, y = local()
+    test = slice(2400, None)
+    if kind == "regressor":
+        make, target = lt.LatticeRegressor, y
+    else:
+        make, target = lt.LatticeClassifier, y > np.median(y)
+    rules = {"monotonic_cst": {3: 1}, "lattices": None}
+    smooth = make(trees=0, **rules).fit(X[:2400], target[:2400])
+    model = make(**rules).fit(X[:2400], target[:2400])
+    assert smooth.trees_ is None
+    assert model.trees_ is not None and model.trees_.count > 10
+    assert model.score(X[test], target[test]) > smooth.score(X[test], target[test]) + 0.03
+    assert model.constraint_report_.violation == 0.0
+    assert model.check_constraints(X).violation == 0.0
+    model.save(tmp_path / "m.lt")
+    again = lt.load(tmp_path / "m.lt")
+    assert again.predict(X).tobytes() == model.predict(X).tobytes()
+    assert again.trees_.count == model.trees_.count
+
+
+def test_smooth_data_get_none():
+    rng = np.random.default_rng(0)
+    X = rng.random((2000, 3))
+    y = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=2000)
+    assert lt.LatticeRegressor().fit(X, y).trees_ is None
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_predictions_are_monotone_to_the_last_bit(sign):
+    X, y = local()
+    X[::7, 1] = np.nan
+    model = lt.LatticeRegressor(monotonic_cst={0: sign, 3: sign}, trees=30).fit(X, sign * y)
+    assert {0, 3} & set(model.trees_.used)
+    rng = np.random.default_rng(1)
+    low = rng.uniform(-0.2, 1.2, (100_000, 4))
+    low[rng.random(100_000) < 0.1, 1] = np.nan
+    high = low.copy()
+    high[:, [0, 3]] += rng.exponential(0.05, (100_000, 2))
+    assert (sign * (model.predict(high) - model.predict(low)) >= 0.0).all()
+
+
+def test_columns_of_other_rules_are_not_split():
+    X, y = local()
+    rules = {"monotonic_cst": {3: 1}, "shape_constraints": [lt.Convex(0), lt.SlopeBound(1, 9.0)]}
+    model = lt.LatticeRegressor(**rules, trees=20).fit(X, y)
+    assert set(model.trees_.used) <= {2, 3}
+    assert model.check_constraints(X).violation <= 1e-9
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda X, y: lt.LatticeRegressor(trees=5, loss="absolute").fit(X, y),
+        lambda X, y: lt.LatticeRegressor(trees=5, loss="quantile", quantile=[0.2, 0.8]).fit(X, y),
+        lambda X, y: lt.LatticeClassifier(trees=5, ordinal=True).fit(X, np.digitize(y, [0.5, 2])),
+        lambda X, y: lt.LatticeRegressor(trees=5, canonical_examples=(X[:2], y[:2])).fit(X, y),
+    ],
+    ids=["kinks", "quantiles", "ordered classes", "canonical examples"],
+)
+def test_models_that_have_no_trees(make):
+    X, y = local(400)
+    assert make(X, y).trees_ is None
+
+
+def test_classes_without_order_have_their_own():
+    X, y = local(600)
+    model = lt.LatticeClassifier(trees=3).fit(X, np.digitize(y, [0.5, 2.0]))
+    assert [each.trees_.count for each in model.estimators_] == [3, 3, 3]
+    parts = model.explain(X[:50])
+    np.testing.assert_allclose(parts.scores, model.scores_of(X[:50]), atol=1e-10)
+
+
+def test_effects_add_up_to_the_score():
+    X, y = local()
+    model = lt.LatticeRegressor(trees=25).fit(X, y)
+    parts = model.explain(X)
+    np.testing.assert_allclose(parts.scores, model.predict(X), atol=1e-10)
+    assert model.trees_.used in parts.columns
+    assert abs(float(model.trees_.evaluate(X).mean()) - model.trees_.mean) < 1e-9
+
+
+def test_categories_come_in_the_order_of_their_effect():
+    rng = np.random.default_rng(0)
+    names = np.array(["d", "b", "a", "c"])
+    codes = rng.integers(0, 4, 1500)
+    x = rng.random(1500)
+    y = codes + 2.0 * ((codes > 1) & (x > 0.7)) + 0.1 * rng.normal(size=1500)
+    X = pd.DataFrame({"x": x, "kind": names[codes]})
+    model = lt.LatticeRegressor(trees=10).fit(X, y)
+    known = model.columns_.columns[1].categories
+    ranks = dict(zip(known, model.trees_.bins.ranks[1], strict=True))
+    assert ranks == {"d": 0.0, "b": 1.0, "a": 2.0, "c": 3.0}
+    unseen = X.head(2).assign(kind=["e", None])
+    assert np.isfinite(model.predict(unseen)).all()
+
+
+def test_rows_without_weight_count_for_nothing():
+    X, y = local(1200)
+    weights = np.ones(1200)
+    weights[600:] = 0.0
+    wild = np.where(weights > 0.0, y, 1e6)
+    far = np.where(weights[:, None] > 0.0, X, 50.0 * X)
+    whole = lt.LatticeRegressor(trees=5, lattices=None).fit(far, wild, weights)
+    part = lt.LatticeRegressor(trees=5, lattices=None).fit(X[:600], y[:600])
+    np.testing.assert_allclose(whole.predict(X[:600]), part.predict(X[:600]), atol=1e-6)
+
+
+def test_files_give_the_same_trees(tmp_path):
+    X, y = local(1500)
+    table = np.column_stack([X, y])
+    np.savetxt(tmp_path / "rows.csv", table, delimiter=",", header="a,b,c,d,y", comments="")
+    frame = pd.read_csv(tmp_path / "rows.csv")
+    make = {"monotonic_cst": {"d": 1}, "trees": 12, "random_state": 0}
+    files = lt.LatticeRegressor(**make).fit_files(tmp_path / "rows.csv", target="y")
+    memory = lt.LatticeRegressor(**make).fit(frame[list("abcd")], frame["y"])
+    X = frame[list("abcd")]
+    np.testing.assert_allclose(files.predict(X), memory.predict(X), atol=1e-6)
+
+
+def test_the_first_split_is_the_best_of_all():
+    """By trying every column and every cut, without bounds."""
+    rng = np.random.default_rng(3)
+    X, y = rng.random((400, 3)), rng.normal(size=400)
+    y += 2.0 * (X[:, 1] > 0.6)
+    bins, codes = binned(X)
+    rows = Rows(codes, np.zeros(400), y, np.full(400, 1.0 / 400))
+    columns, cuts, _ = next(boosted(rows, bins, np.zeros(3, dtype=np.int64), loss_of("squared")))
+
+    def gain(chosen: np.ndarray) -> float:
+        pull = COSTS.pull / 400
+        return sum(
+            (y[part].sum() / 400) ** 2 / (part.sum() / 400 + pull) for part in (chosen, ~chosen)
+        )
+
+    found = {
+        (c, cut): gain(codes[:, c] <= cut)
+        for c in range(3)
+        for cut in range(1, 127)
+        if 20 <= (codes[:, c] <= cut).sum() <= 380  # a twentieth on each side
+    }
+    assert max(found, key=found.get) == (columns[0], cuts[0])
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_every_tree_lowers_the_training_loss(loss):
+    X, y = local(800)
+    y = np.where(y > np.median(y), 1.0, -1.0) if loss == "logistic" else y
+    bins, codes = binned(X)
+    rows = Rows(codes, np.zeros(800), y, np.full(800, 1.0 / 800))
+    row, score = loss_of(loss), np.zeros(800)
+    before = losses.values(row, score, y).mean()
+    signs = np.array([1, 0, -1, 0])
+    for tree, _ in zip(boosted(rows, bins, signs, row), range(8), strict=False):
+        trees._add_tree(codes, tree, score)
+        after = losses.values(row, score, y).mean()
+        assert after < before
+        before = after
+    whole = grown(rows, bins, signs, row, 8)
+    np.testing.assert_allclose(whole.at(codes), score)
+    assert whole.excess(0, 1).max(initial=0.0) == whole.excess(2, -1).max(initial=0.0) == 0.0
+    assert whole.excess(1, 1).max() > 0.0  # a column without a rule goes up and down
+
+
+def test_codes_count_the_edges_below():
+    bins = Bins((np.array([1.0, 2.0]), np.empty(0)), (None, np.array([0.0])))
+    table = np.array([[0.5, 0.0], [1.0, 0.0], [1.5, 1.0], [9.0, 0.0], [np.nan, np.nan]])
+    assert bins.codes(table).tolist() == [[1, 0], [1, 0], [2, 0], [3, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("row", [None, loss_of("logistic")], ids=["squared", "logistic"])
+def test_a_fit_without_rows_is_what_fitting_the_others_gives(row):
+    X, y = local(500)
+    y = np.where(y > 1.0, 1.0, -1.0)
+    model = lt.LatticeRegressor(lattices=None, trees=0).fit(X, y).model_
+    roughness = roughness_of(model, [False] * 4, 500)
+    strengths = np.full(len(roughness.penalties), 1e-2)
+
+    def fit(used: np.ndarray, share: float) -> smoothing.Smoothed:
+        weights = np.full(used.sum(), 1.0 / used.sum())
+        part = smoothing.Examples(model.features(X[used]), y[used], weights, row, 500.0)
+        start, sweeps = np.zeros(model.dimension), 20
+        return smoothing.smooth(part, roughness, strengths / share, start, sweeps, choose=False)
+
+    held = np.arange(500) % 5 == 0
+    whole = fit(np.ones(500, dtype=bool), 1.0)
+    examples = smoothing.Examples(model.features(X), y, np.full(500, 1.0 / 500), row, 500.0)
+    found = model.features(X) @ smoothing.fit_without(examples, whole, held)
+    wanted = model.features(X) @ fit(~held, 0.8).w
+    apart = np.abs(model.features(X) @ whole.w - wanted).max()
+    assert np.abs(found - wanted).max() <= (1e-4 if row is None else 0.2) * apart
+
+
+def test_damaged_trees_do_not_load():
+    X, y = local(400)
+    model = lt.LatticeRegressor(trees=3).fit(X, y)
+    state = model.trees_.state()
+    assert Trees.from_state(None, 4) is None
+    assert Trees.from_state(state, 4).count == 3
+    bad = [
+        state | {"columns": np.full_like(state["columns"], 4)},
+        state | {"columns": state["columns"].astype(float)},
+        state | {"cuts": state["cuts"].astype(np.int64) + 200},
+        state | {"cuts": state["cuts"][:, 1:]},
+        state | {"values": np.full_like(state["values"], np.nan)},
+        state | {"values": state["values"][:, :100]},
+        state | {"edges": state["edges"][:3]},
+        state | {"edges": [each[::-1] for each in state["edges"]]},
+        state | {"mean": float("inf")},
+    ]
+    for each in bad:
+        with pytest.raises(ModelFileError, match="trees"):
+            Trees.from_state(each, 4)
+
+
+def test_a_number_of_trees_must_be_one():
+    X, y = local(100)
+    for given in (-1, 2.5, "many"):
+        with pytest.raises(ValueError, match="trees"):
+            lt.LatticeRegressor(trees=given).fit(X, y)
