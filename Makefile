@@ -89,6 +89,7 @@ bench-torch: .venv/installed-torch  ## what LightTouch costs in PyTorch, and Coo
 
 lint: .venv/installed-test  ## style, types and import rules
 	@$(BIN)/python -m ruff check src tests benchmarks examples docs tools
+	@$(BIN)/python -m ruff format --check src tests benchmarks examples
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
 

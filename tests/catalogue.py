@@ -329,12 +329,29 @@ POLYTOPES = (
 class Entry:
     """A solver, the problems it takes, and what it owes besides.
 
-    `checks(m, T)` is how many single constraints T iterations check, where that is fixed; `samples`
-    how many examples an iteration takes, where that is fixed. `feasible_start`: it begins at a
-    feasible point of its own. `ends`: it stops by itself. `averages`: its solution is the mean of
-    its iterates. `random`:
-    the seed matters. `plain_sgd`: without constraints it is plain SGD. `own_groups`: it groups the
-    constraints as it likes.
+    build
+        The solver for a problem, such as `lambda p: lt.FullTouch(1.5, 0.05)`.
+    checks
+        `checks(m, T)`: how many single constraints T iterations check, of m; None where that is
+        not fixed beforehand.
+    takes
+        The problems it is tested on. Of `EVERY` it must refuse all others (`objection_to`).
+    samples
+        Examples per iteration; None where that is not fixed beforehand.
+    feasible_start
+        It begins at a feasible point of its own, and not at the start that it is given.
+    ends
+        It stops by itself (`stops_itself`): its average and its batch sizes may be anything.
+    averages
+        Its solution is the mean of its iterates. False for one whose solution is another point;
+        `average` must still be the mean. Nothing is asked of one that `ends`.
+    random
+        The seed matters: other seeds give other iterates.
+    plain_sgd
+        Without constraints it is plain SGD: the same bits as `FullTouch` with the same
+        `step_size` and `batch`.
+    own_groups
+        It groups the constraints as it likes: its probabilities are not one per constraint.
     """
 
     build: Callable[[lt.Problem], Any]

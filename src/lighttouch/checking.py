@@ -31,7 +31,7 @@ from lighttouch.kernels.verbs.objectives import add_gradient, example_value
 from lighttouch.objectives import CustomObjective
 from lighttouch.problem import Problem
 from lighttouch.running import Stopwatch, prepared
-from lighttouch.validation import positive_int
+from lighttouch.validation import positive_int, told
 
 EPSILON = float(np.finfo(np.float64).eps)
 NOT_CONVEX = 1e-7  # of the values: how far above the mean is not rounding; float32 stays below it
@@ -131,6 +131,8 @@ def check(problem: Problem, points: int = 20, seed: int = 0) -> CheckReport:
 
     Raises
     ------
+    DataError
+        If `problem` is not a Problem.
     ValueError
         If `points` is not a whole number of at least 1.
 
@@ -141,6 +143,11 @@ def check(problem: Problem, points: int = 20, seed: int = 0) -> CheckReport:
     >>> report.ok, report.findings[0].kind
     (False, 'gradient')
     """
+    if not isinstance(problem, Problem):
+        raise DataError(
+            f"problem must be a Problem, got {told(problem)}; write "
+            "lt.check(lt.Problem(objective, constraints))"
+        )
     pairs = list(_pairs(problem, positive_int(points, "points"), np.random.default_rng(seed)))
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

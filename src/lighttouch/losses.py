@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copyreg
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -242,14 +243,15 @@ class CustomLoss:
         return np.asarray(rise / (2.0 * step))
 
 
+Class = TypeVar("Class")
 Loss = str | Quantile | Huber | EpsilonInsensitive | Tweedie | CustomLoss
-_CLASSES: dict[str, Any] = {
+CLASSES: dict[str, Any] = {
     "quantile": Quantile,
     "huber": Huber,
     "tweedie": Tweedie,
     "epsilon_insensitive": EpsilonInsensitive,
 }  # of losses with a parameter
-BY_NAME = tuple(name for name in LOSSES if name == "huber" or name not in _CLASSES)
+BY_NAME = tuple(name for name in LOSSES if name == "huber" or name not in CLASSES)
 
 
 _UNKNOWN = replace(  # what nobody may call: users' losses have functions of their own
@@ -261,15 +263,28 @@ def loss_of(loss: Loss) -> LossRow:
     """The row of a loss given by its name or as Quantile(level), Huber(threshold), ..."""
     if isinstance(loss, CustomLoss):
         return replace(_UNKNOWN, targets=loss.targets, users=loss)
-    for name, kind in _CLASSES.items():
+    for name, kind in CLASSES.items():
         if isinstance(loss, kind):
             row = LOSSES[name]
             return replace(row, level=getattr(loss, row.parameter))
     if not isinstance(loss, str) or loss not in BY_NAME:
-        given = [f"{kind.__name__}({LOSSES[name].parameter})" for name, kind in _CLASSES.items()]
+        given = [f"{kind.__name__}({LOSSES[name].parameter})" for name, kind in CLASSES.items()]
         choices = ", ".join((*BY_NAME, *given))
         raise ValueError(f"loss must be one of {choices} or a CustomLoss; got {loss!r}")
     return LOSSES[loss]
+
+
+def names_losses(cls: type[Class]) -> type[Class]:
+    """A class decorator: {losses} in the docstring becomes all that `loss_of` takes."""
+    targets = (ANY, LABELS, NONNEGATIVE, POSITIVE)
+    names = sorted(BY_NAME, key=lambda name: targets.index(LOSSES[name].targets))
+    given = [f"`{kind.__name__}({LOSSES[name].parameter})`" for name, kind in CLASSES.items()]
+    told = ", ".join([*(f'"{name}"' for name in names), *given, "or a `CustomLoss`."])
+    indent = " " * 8
+    lines = textwrap.fill(told, 100, initial_indent=indent, subsequent_indent=indent)
+    if cls.__doc__:
+        cls.__doc__ = cls.__doc__.replace(f"{indent}{{losses}}", lines)
+    return cls
 
 
 def given_as(row: LossRow) -> Loss:
@@ -278,7 +293,7 @@ def given_as(row: LossRow) -> Loss:
         return cast(CustomLoss, row.users)
     if row.name in BY_NAME and row.level == LOSSES[row.name].level:
         return row.name
-    made: Loss = _CLASSES[row.name](row.level)
+    made: Loss = CLASSES[row.name](row.level)
     return made
 
 

@@ -207,6 +207,18 @@ def told_end(result: Result) -> str:
     )
 
 
+def _what_it_lacks(solver: object) -> str:
+    """Of a solver that somebody began to write: what the protocol asks for besides."""
+    declared = [*Solver.__annotations__, *vars(Solver)]
+    lacking = [n for n in declared if not n.startswith("_") and not hasattr(solver, n)]
+    if isinstance(solver, type) or {"init", "advance"} <= set(lacking):
+        return ""
+    return (
+        f", which lacks {', '.join(lacking)}; inherit lighttouch.solvers.base.BaseSolver, which "
+        "has defaults for everything but init and advance"
+    )
+
+
 def refuse_bad_arguments(
     problem: object,
     solver: object,
@@ -225,7 +237,7 @@ def refuse_bad_arguments(
     if isinstance(solver, type) or not isinstance(solver, Solver):
         raise ValueError(
             "solver must be a solver such as LightTouch(penalty=1.0, step_size=0.01), or None for "
-            f"the default one; got {told(solver)}"
+            f"the default one; got {told(solver)}{_what_it_lacks(solver)}"
         )
     if callback is not None and not callable(callback):
         raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def printable(text: str, line_breaks: bool = False) -> str:
@@ -34,6 +34,11 @@ def one_of_the_columns(name: str, names: list[str]) -> str:
     """The end of a message about a column that does not exist: the closest, or the first eight."""
     listed = ", ".join(repr(each) for each in names[:8]) + (", ..." if len(names) > 8 else "")
     return did_you_mean(name, names) or f"; the columns are {listed}"
+
+
+def alternatives(words: Sequence[str]) -> str:
+    """The words as a choice: "a, b or c"."""
+    return " or ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
 def readable_size(size: float) -> str:

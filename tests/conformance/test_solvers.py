@@ -234,7 +234,9 @@ def test_history_is_true(case, entry):
     assert np.all(np.diff(result.history.seconds) >= 0) and np.all(
         np.diff(result.history.constraint_checks) >= 0
     )
-    assert np.all(result.history.loss_batch >= (0 if entry.ends else 1))
+    assert np.all(result.history.loss_batch >= (0 if entry.ends else 1)), (
+        "batch_sizes(state) must begin with the examples per step, at least 1"
+    )
     assert list(result.history.to_frame().columns) == list(COLUMNS)
     assert np.array_equal(seen[-1].w, result.w_last) and np.array_equal(
         seen[-1].w_average, result.w_average
@@ -266,10 +268,17 @@ def test_averages_are_means_of_the_iterates(case, lasting):
     first = FIRST_PHASE if type(result.solver) is lt.MidTouch else 0
     iterates[first] = after_first_phase(case, entry, iterates) if first else iterates[first]
     np.testing.assert_allclose(
-        result.w_average, np.mean(iterates[first:STEPS], axis=0), rtol=0, atol=1e-12
+        result.w_average,
+        np.mean(iterates[first:STEPS], axis=0),
+        rtol=0,
+        atol=1e-12,
+        err_msg="average(state) must be the mean of the iterates: the start counts, the last does "
+        "not (AveragingSolver does this; the default of BaseSolver is the last iterate)",
     )
     assert np.array_equal(result.w_last, iterates[STEPS])
-    assert np.array_equal(result.w, result.w_average) == entry.averages
+    assert np.array_equal(result.w, result.w_average) == entry.averages, (
+        "solution(state) must be average(state), unless the entry says averages=False"
+    )
 
 
 def after_first_phase(case, entry, iterates):

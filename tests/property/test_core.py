@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 import lighttouch as lt
 from catalogue import DIMENSION, DOMAINS, FAMILIES, LOSSES, OBJECTIVES, TARGETS
+from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.state.distribution import draw, learn, new_distribution, probabilities, tick
 from lighttouch.kernels.state.gradient import clear, new_gradient
 from lighttouch.kernels.state.iterate import new_example_order, next_example
-from lighttouch.kernels.verbs.constraints import add_subgradient, worst
+from lighttouch.kernels.verbs.constraints import add_subgradient, group_values, worst
 from lighttouch.losses import loss_of
 
 SEEDS = st.integers(0, 2**31)
@@ -60,6 +61,21 @@ def test_constraints_lie_above_their_tangents(name, seed, scale):
         assert there[j] >= here[j] + slope @ (v - w) - slack(
             there[j], here[j], np.abs(slope) @ np.abs(v - w)
         )
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_constraints_are_numbers_far_away(name):
+    """Verbs run as plain Python too, where math.exp raises an error instead of returning inf."""
+    rng = np.random.default_rng(0)
+    constraints = FAMILIES[name](rng)
+    plain = np.empty(constraints.count)
+    for w in (np.full(DIMENSION, 1e4), np.full(DIMENSION, -1e4), 1e4 * rng.normal(size=DIMENSION)):
+        values = constraints.values(w)
+        sizes = constraints.members, constraints.group_size
+        interpreted(group_values)(constraints.record, *sizes, w, plain)
+        assert not np.isnan(values).any() and plain.tobytes() == values.tobytes()
+        slopes = [constraints.subgradient(j, w) for j in range(constraints.count)]
+        assert not np.isnan(slopes).any()
 
 
 @pytest.mark.parametrize(

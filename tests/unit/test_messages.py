@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import math
 import re
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import scipy.sparse
 
 import lighttouch as lt
+from lighttouch.constraints.base import RecordConstraints
 from lighttouch.kernels.state.iterate import new_example_order, next_example
+from lighttouch.solvers.base import BaseSolver
 
 X, Y = np.arange(12.0).reshape(4, 3) / 10, np.array([1.0, -1.0, 1.0, -1.0])
 PROBLEM = lt.Problem(lt.EmpiricalRisk(X, Y), lt.LinearConstraints(np.eye(3), np.ones(3)))
@@ -521,3 +524,84 @@ def test_history_names_its_columns():
         result.history["speed"]
     with pytest.raises(AttributeError):
         _ = result.history.speed
+
+
+# --- pieces of one's own that are not complete
+@pytest.mark.parametrize("method", ["worst", "rows_at"])
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        BALL := lt.QuadraticConstraints(np.eye(3), np.zeros((1, 3)), [-1.0]),
+        lt.stack(BALL, lt.ordering(3)),
+        lt.ordering(3).aggregated(2),
+    ],
+    ids=["curved", "stacked", "aggregated"],
+)
+def test_rows_are_asked_of_linear_families_only(constraints, method):
+    asked = {"worst": lambda: constraints.worst(np.ones(3), 1)}
+    message = refused(
+        lt.ConstraintError,
+        f"constraints must be linear rows for `{method}`, got {type(constraints).__name__}",
+        asked.get(method, lambda: constraints.rows_at([0])),
+    )
+    assert "`values(w)` has every g_j(w)" in message
+
+
+class BareRows(NamedTuple):
+    """A record without verbs."""
+
+    a: np.ndarray
+
+
+class BareFamily(RecordConstraints):
+    count, dimension, record = 2, 3, BareRows(np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("verb", "call"),
+    [
+        ("worst", lambda family: family.values(np.ones(3))),
+        ("worst", lambda family: lt.solve(lt.Problem(lt.EmpiricalRisk(X, Y), family))),
+        ("add_subgradient", lambda family: family.subgradient(0, np.ones(3))),
+    ],
+    ids=["values", "solve", "subgradient"],
+)
+def test_a_verb_that_is_missing_is_named(verb, call):
+    with pytest.raises(TypeError) as caught:
+        call(BareFamily())
+    message = str(caught.value)
+    assert message.startswith(f"the verb '{verb}' must be registered for BareRows")
+    assert "Add a constraint family" in message
+
+
+class HalfASolver:
+    stops_itself = False
+
+    def init(self, problem, start):
+        return None
+
+
+class WithoutAdvance(BaseSolver):
+    def init(self, problem, start):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("solver", "lacking"),
+    [(HalfASolver(), "objection_to, advance, finished"), (WithoutAdvance(), "advance; inherit")],
+)
+def test_what_a_solver_of_ones_own_lacks_is_named(solver, lacking):
+    said = f"got a {type(solver).__name__}, which lacks {lacking}"
+    message = refused(ValueError, said, lambda: lt.solve(PROBLEM, solver))
+    assert "inherit lighttouch.solvers.base.BaseSolver" in message
+
+
+def test_what_is_no_solver_at_all_lacks_nothing_in_particular():
+    message = refused(ValueError, "solver must be a solver", lambda: lt.solve(PROBLEM, 3))
+    assert message.endswith("got 3 (int)")
+
+
+@pytest.mark.parametrize("given", [3, lt.ordering(3), lt.Problem])
+def test_a_check_is_of_a_problem(given):
+    message = refused(lt.DataError, "problem must be a Problem, got ", lambda: lt.check(given))
+    assert message.endswith("write lt.check(lt.Problem(objective, constraints))")

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 import lighttouch
+from lighttouch.estimators.losses import CLASSIFICATION, LOG_LINK, REGRESSION, purposes
 from lighttouch.report.limits import LIMITS
+from lighttouch.text import alternatives
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -265,7 +267,7 @@ def _train(commands: Commands) -> None:
     same = "rank: only rows with the same value here are compared"
     columns.add_argument("--qid", metavar="COLUMN", help=same)
     _flag(columns, "--pairs", "rank: every row is a pair, in columns better_NAME and worse_NAME")
-    observed = "how long each row was observed, with --loss poisson, gamma or tweedie"
+    observed = f"how long each row was observed, with --loss {alternatives(LOG_LINK)}"
     columns.add_argument("--exposure", metavar="COLUMN", help=observed)
     _train_predictions(parser.add_argument_group("what is predicted"))
     _train_output(parser.add_argument_group("output"))
@@ -285,10 +287,8 @@ def _engine(parser: argparse.ArgumentParser) -> None:
 
 
 def _train_predictions(group: argparse._ArgumentGroup) -> None:
-    losses = (
-        "squared (default), absolute, huber, quantile, poisson (counts), gamma (positive amounts) "
-        "or tweedie (amounts that are often 0); of a classifier logistic (default) or hinge"
-    )
+    classifiers = purposes(CLASSIFICATION, "logistic")
+    losses = f"{purposes(REGRESSION, 'squared')}; of a classifier {classifiers}"
     group.add_argument("--loss", metavar="NAME", help=losses)
     levels = "levels of --loss quantile, predicted in columns that never cross, such as 0.1,0.5,0.9"
     group.add_argument("--quantile", metavar="Q,Q", type=_levels, help=levels)

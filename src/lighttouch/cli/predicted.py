@@ -8,7 +8,7 @@ import argparse
 from typing import Any
 
 from lighttouch.errors import DataError
-from lighttouch.estimators.losses import CLASSIFICATION, LINEAR_REGRESSION, POWERS, REGRESSION
+from lighttouch.estimators.losses import CLASSIFICATION, LINEAR_REGRESSION, LOG_LINK, REGRESSION
 
 
 def asked_task(options: argparse.Namespace) -> str:
@@ -41,8 +41,8 @@ def _losses(options: argparse.Namespace, task: str, linear: bool) -> dict[str, A
     """The loss and its levels."""
     loss = options.loss or ("quantile" if options.quantile else None)
     found = {} if loss is None else {"loss": _loss(loss, task, linear)}
-    if options.exposure is not None and loss not in POWERS:
-        raise DataError(f"--exposure needs --loss {' or '.join(POWERS)}, got {loss or 'none'}")
+    if options.exposure is not None and loss not in LOG_LINK:
+        raise DataError(f"--exposure needs --loss {' or '.join(LOG_LINK)}, got {loss or 'none'}")
     if not options.quantile:
         return found
     if loss != "quantile":

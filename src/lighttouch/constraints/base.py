@@ -59,8 +59,9 @@ class Balls:
 class RecordConstraints:
     """Constraints given by a record of arrays and the verbs for its class.
 
-    A family answers the questions of the projections itself: its `parts`, its `linear_rows`, its
-    `lattice_axes`, its `balls` and its cones. A family that has none of these needs `subgradient`.
+    The verbs `worst` and `add_subgradient` are all that a family needs: values, subgradients and
+    projections follow from them. Where it can, it also answers what makes projections faster: its
+    `parts`, its `linear_rows`, its `lattice_axes`, its `balls` and its cones.
     """
 
     record: Any
@@ -118,6 +119,7 @@ class RecordConstraints:
         """The chosen constraints as rows: a CSR matrix and the right sides; of an equality the row
         itself, once. Nothing else is made or stored. Only where the family is linear.
         """
+        self._refuse_curved("rows_at")
         return rows_of(self, np.asarray(indices, dtype=np.int64).reshape(-1))
 
     def worst(self, w: ArrayLike, most: int, tolerance: float = 0.0) -> Indices:
@@ -127,8 +129,16 @@ class RecordConstraints:
         Memory grows with the dimension and with `most`, not with the number of constraints. Only
         where the family is linear.
         """
+        self._refuse_curved("worst")
         point = finite_vector(w, "w", self.dimension)
         return worst_spread(self, point, positive_int(most, "most"), tolerance)
+
+    def _refuse_curved(self, method: str) -> None:
+        if not self.is_linear:
+            raise ConstraintError(
+                f"constraints must be linear rows for `{method}`, got {type(self).__name__}; "
+                "`values(w)` has every g_j(w), and those of `parts` that are linear have rows"
+            )
 
     def lattice_axes(self) -> LatticeAxes | None:
         """The orders along the axes of a lattice that this family is; None for all others."""

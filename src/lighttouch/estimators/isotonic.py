@@ -11,7 +11,7 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.constraints import LinearConstraints
-from lighttouch.estimators.losses import LINEAR_REGRESSION, regression_loss
+from lighttouch.estimators.losses import LINEAR_REGRESSION, choices, regression_loss
 from lighttouch.estimators.parameters import (
     COMMON_ATTRIBUTES,
     COMMON_PARAMETERS,
@@ -35,7 +35,7 @@ from lighttouch.validation import one_of, positive, refuse_if_too_large
 PairsOfPoints = Callable[[Floats, Floats], tuple[Indices, Indices]]
 PARAMETERS = {
     "loss": (
-        '{"squared", "absolute", "huber", "quantile"}, Quantile or Huber',
+        choices(LINEAR_REGRESSION),
         'What is minimised. The threshold of "huber" is one standard deviation of y.',
     ),
     "quantile": ("float", 'The level of loss="quantile", between 0 and 1.'),

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from lighttouch.arrays import Floats, Indices
 from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.limits import OutputLimits
-from lighttouch.estimators.losses import POWERS
+from lighttouch.estimators.losses import LOG_LINK
 from lighttouch.estimators.outputs import Levels, Means
 from lighttouch.estimators.pairs import RandomState
 from lighttouch.estimators.parameters import (
@@ -342,7 +342,7 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self.loss in POWERS or isinstance(self.loss, Tweedie)
+        tags.target_tags.positive_only = self.loss in LOG_LINK or isinstance(self.loss, Tweedie)
         return tags
 
     def _labelled(self, report: ConstraintReport) -> ConstraintReport:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,20 +11,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lighttouch.kernels.verbs.losses import LossRow
-from lighttouch.losses import LOSSES, Huber, Quantile, Tweedie, loss_of
+from lighttouch.losses import CLASSES, LOSSES, Quantile, loss_of
+from lighttouch.text import alternatives
 from lighttouch.validation import one_of
 
 Floats = NDArray[np.float64]
-LINEAR_REGRESSION = ("squared", "absolute", "huber", "quantile")
-POWERS: dict[str, Callable[[LossRow], float]] = {
-    "poisson": lambda row: 1.0,
-    "gamma": lambda row: 2.0,
-    "tweedie": lambda row: float(row.level),
-}
-"""Losses with a log link: the variance of a target is proportional to this power of its mean."""
-REGRESSION = (*LINEAR_REGRESSION, *POWERS)
+_TAKEN = {name: row for name, row in LOSSES.items() if row.estimators}
+CLASSIFICATION = tuple(name for name, row in _TAKEN.items() if row.labelled)
+LOG_LINK = tuple(name for name, row in _TAKEN.items() if row.log_link)
+LINEAR_REGRESSION = tuple(name for name in _TAKEN if name not in (*CLASSIFICATION, *LOG_LINK))
+REGRESSION = (*LINEAR_REGRESSION, *LOG_LINK)
 LARGEST_LOGARITHM = 700.0  # e^700 is 1e304
-CLASSIFICATION = tuple(name for name, row in LOSSES.items() if row.labelled)
+
+
+def choices(names: Sequence[str], default: str = "squared") -> str:
+    """Losses by name and class, for a docstring: {"squared", "absolute", "quantile"}, Quantile."""
+    quoted = ", ".join(f'"{name}"' for name in _in_front(default, names))
+    classes = [kind.__name__ for name, kind in CLASSES.items() if name in names]
+    return f"{{{quoted}}}" + (f", {alternatives(classes)}" if classes else "")
+
+
+def purposes(names: Sequence[str], default: str = "") -> str:
+    """Losses and what they are for, in words: squared (default), absolute or poisson (counts)."""
+    notes = {name: LOSSES[name].purpose for name in _in_front(default, names)}
+    notes |= {default: "default"} if default else {}
+    return alternatives([f"{name} ({note})" if note else name for name, note in notes.items()])
+
+
+def _in_front(name: str, names: Sequence[str]) -> list[str]:
+    return sorted(names, key=lambda other: other != name)
 
 
 def chance(z: Floats) -> Floats:
@@ -58,14 +73,12 @@ def regression_loss(loss: Any, quantile: Any, names: tuple[str, ...] = REGRESSIO
                 'levels use loss="quantile" with a list as quantile'
             )
         return loss_of(loss)
-    if isinstance(loss, Huber) or (isinstance(loss, Tweedie) and "tweedie" in names):
+    if any(isinstance(loss, CLASSES[name]) for name in names if name in CLASSES):
         return loss_of(loss)
     name = one_of(loss, names, "loss")
-    if name == "tweedie":
-        return loss_of(Tweedie())
-    if name != "quantile":
-        return loss_of(name)
-    return loss_of(Quantile(_level(quantile)))
+    if name == "quantile":
+        return loss_of(Quantile(_level(quantile)))
+    return loss_of(CLASSES[name]() if name in CLASSES else name)
 
 
 def quantile_levels(loss: Any, quantile: Any) -> tuple[float, ...] | None:

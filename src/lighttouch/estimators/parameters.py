@@ -12,6 +12,14 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from lighttouch.estimators.losses import (
+    CLASSIFICATION,
+    LINEAR_REGRESSION,
+    LOG_LINK,
+    REGRESSION,
+    choices,
+    purposes,
+)
 from lighttouch.estimators.tables import Name, Table
 
 Lattices = str | int | Sequence[Sequence[Name]] | None
@@ -122,7 +130,7 @@ COMMON_PARAMETERS: dict[str, Described] = {
 
 REGRESSION_PARAMETERS: dict[str, Described] = {
     "loss": (
-        '{"squared", "absolute", "huber", "quantile"}, Quantile or Huber',
+        choices(LINEAR_REGRESSION),
         'What is minimised. The threshold of "huber" is 1.345 robust standard deviations of what a '
         "first fit of absolute errors leaves over; that of lt.Huber(t) is t standard deviations of "
         "y.",
@@ -140,10 +148,9 @@ REGRESSION_PARAMETERS: dict[str, Described] = {
 
 LATTICE_REGRESSION_PARAMETERS: dict[str, Described] = REGRESSION_PARAMETERS | {
     "loss": (
-        '{"squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie"}, Quantile, '
-        "Huber or Tweedie",
-        "What is minimised. The last three have a log link: for counts, positive amounts, and "
-        'amounts that are often 0 ("tweedie" is lt.Tweedie(1.5)). The threshold of "huber" is '
+        choices(REGRESSION),
+        f"What is minimised. With a log link: {purposes(LOG_LINK)}; "
+        '"tweedie" is lt.Tweedie(1.5). The threshold of "huber" is '
         "1.345 robust standard deviations of what a first fit of absolute errors leaves over; that "
         "of lt.Huber(t) is t standard deviations of y.",
     ),
@@ -168,7 +175,7 @@ CLASSIFICATION_PARAMETERS: dict[str, Described] = {
         "in ascending order.",
     ),
     "loss": (
-        '{"logistic", "hinge"}',
+        choices(CLASSIFICATION, "logistic"),
         "What is minimised. Only the logistic loss gives probabilities.",
     ),
     "canonical_examples": (
@@ -182,7 +189,10 @@ CLASSIFICATION_PARAMETERS: dict[str, Described] = {
 }
 
 RANKING_PARAMETERS: dict[str, Described] = {
-    "loss": ('{"logistic", "hinge"}', "Of the difference of the scores of a pair."),
+    "loss": (
+        choices(CLASSIFICATION, "logistic"),
+        "Of the difference of the scores of a pair.",
+    ),
     "pairs_per_query": ("int", "The most pairs per query to learn from, drawn at random."),
     "pair_weights": (
         '{"even", "gain"}',

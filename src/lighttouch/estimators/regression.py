@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
 from lighttouch.estimators.fitting import Examples
-from lighttouch.estimators.losses import POWERS, quantile_levels, regression_loss
+from lighttouch.estimators.losses import LOG_LINK, quantile_levels, regression_loss
 from lighttouch.estimators.outputs import (
     Levels,
     Means,
@@ -71,7 +71,7 @@ class Task:
         refuse_targets(self.loss, targets)
         if exposed and not self.loss.log_link:
             raise ValueError(
-                f"exposure needs a loss with a log link ({', '.join(POWERS)}), got loss="
+                f"exposure needs a loss with a log link ({', '.join(LOG_LINK)}), got loss="
                 f"{self.loss.name!r}"
             )
 
@@ -87,7 +87,7 @@ class Task:
                 f"y must be positive somewhere for the {self.loss.name} loss (where its weights "
                 "are), got only zeros"
             )
-        power = 2.0 - POWERS[self.loss.name](self.loss)
+        power = 2.0 - self.loss.variance_power
         shares = total(SharesOfExposure(exposure, power))
         shift = float(np.log(mean / (exposure if exposed else 1.0)))
         return Units(1.0, shift, mean, exposure, shares)
@@ -112,7 +112,7 @@ class Task:
             return Examples(
                 [(table, 1.0)], standard, weights, units.scale, units.shift, outputs=self.outputs
             )
-        power = 2.0 - POWERS[self.loss.name](self.loss)
+        power = 2.0 - self.loss.variance_power
         unit = exposures(targets, exposure) / units.exposure
         shares = weights * unit**power
         return Examples(

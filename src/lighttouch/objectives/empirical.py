@@ -13,13 +13,14 @@ from lighttouch.errors import DataError, NoExamplesError
 from lighttouch.kernels.verbs.custom_losses import examples_with_loss
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.kernels.verbs.objectives import DenseExamples, SparseExamples
-from lighttouch.losses import CustomLoss, Loss, loss_of, refuse_targets
+from lighttouch.losses import CustomLoss, Loss, loss_of, names_losses, refuse_targets
 from lighttouch.objectives.base import RecordObjective
 from lighttouch.validation import finite_matrix, finite_vector, one_of, positive
 
 MADE = ("loss_row", "record", "shares", "penalty_matrix", "_prepared")
 
 
+@names_losses
 class EmpiricalRisk(RecordObjective):
     """The (weighted) mean of loss(<w, x_i> + offset_i, y_i), plus (l2/2) ||w||^2 + l1 ||w||_1.
 
@@ -31,8 +32,7 @@ class EmpiricalRisk(RecordObjective):
         Targets: -1 and +1 for hinge and logistic loss, not negative for Poisson and Tweedie,
         positive for gamma.
     loss : str or loss, default "squared"
-        "squared", "absolute", "huber", "logistic", "hinge", "poisson", "gamma", `Quantile(level)`,
-        `Huber(threshold)`, `EpsilonInsensitive(epsilon)`, `Tweedie(power)`, or a `CustomLoss`.
+        {losses}
     l2 : float, default 0.0
         Strength of the ridge.
     sample_weight : array-like of shape (n,), optional

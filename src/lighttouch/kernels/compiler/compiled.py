@@ -83,6 +83,14 @@ def vector_kernel(function: Callable[..., Any]) -> Any:
     return Kernel(function, fastmath={"nnan", "nsz"})
 
 
+def _unregistered(stub: Callable[..., Any], record_class: type) -> TypeError:
+    return TypeError(
+        f"the verb {stub.__name__!r} must be registered for {record_class.__name__}: write "
+        f"@{stub.__name__}.register({record_class.__name__}) and its loop (CONTRIBUTING.md, "
+        '"Add a constraint family")'
+    )
+
+
 def verb(stub: Function) -> Any:
     """A function whose implementation is chosen by the class of its first argument, compiled or
     not.
@@ -95,7 +103,11 @@ def verb(stub: Function) -> Any:
 
     def call(*arguments: Any) -> Any:
         kind = type(arguments[0])
-        return implementations[kind if kind in implementations else object](*arguments)
+        try:
+            implementation = implementations[kind if kind in implementations else object]
+        except KeyError:
+            raise _unregistered(stub, kind) from None
+        return implementation(*arguments)
 
     def register(record_class: type) -> Callable[[Function], Function]:
         def add(implementation: Function) -> Function:
@@ -104,10 +116,12 @@ def verb(stub: Function) -> Any:
 
         return add
 
-    def choose(record: Any) -> Callable[..., Any] | None:
-        return implementations.get(
-            getattr(record, "instance_class", object), implementations.get(object)
-        )
+    def choose(record: Any) -> Callable[..., Any]:
+        kind = getattr(record, "instance_class", object)
+        found = implementations.get(kind, implementations.get(object))
+        if found is None:
+            raise _unregistered(stub, kind)
+        return found
 
     functools.update_wrapper(call, stub)
     call.register = register  # type: ignore[attr-defined]

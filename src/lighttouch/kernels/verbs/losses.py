@@ -94,10 +94,10 @@ class LossRow:
     `value(level, z, y)` and `slope(level, z, y)`: the loss and a subgradient in z, 0 where a kink
     allows it. `rounded(level, width, z, y)`: value and slope of the Moreau envelope.
     `model(level, width, z, y)`: slope and curvature of a quadratic that touches the rounded loss at
-    z and lies above it (for the logistic loss: its Taylor polynomial; with a log link: above it as
-    far as the minimum). `residual(z, y)`: by how much the prediction misses, in units of z.
-    `conjugate(level, s, y)`: phi*(s), the supremum of s z - phi(z), for slopes s between the two
-    that `slope_range(level, y)` gives.
+    z and lies above it (with a log link as far as the minimum; with `taylor` it is the Taylor
+    polynomial, which may lie below). `residual(z, y)`: by how much the prediction misses, in units
+    of z. `conjugate(level, s, y)`: phi*(s), the supremum of s z - phi(z), for slopes s between the
+    two that `slope_range(level, y)` gives.
     `curvature(level, z, y)`: the second derivative, of losses without `roundness`.
     """
 
@@ -115,6 +115,10 @@ class LossRow:
     roundness: float | None = None  # phi*(s) = s y + roundness s^2 / 2 + dead_zone |s|
     log_link: bool = False  # whether predictions are logarithms of targets
     parameter: str = ""  # what `level` is; empty for losses without a parameter
+    taylor: bool = False  # whether `model` may lie below the loss: steps are then shortened
+    estimators: bool = True  # whether estimators and the command line take it by its name
+    purpose: str = ""  # what such targets are, said to users beside its name
+    power: float = 0.0  # log link: a target's variance is proportional to this power of its mean
     number: int = -1  # by which kernels know it: its place in the table
     level: float | np.ndarray = 0.0  # the loss's parameter, or one for each example
     users: Any = None  # a user's own loss, which has no number
@@ -127,6 +131,10 @@ class LossRow:
     def kinked(self) -> bool:
         smooth = self.log_link or (self.users is not None and self.users.curvature is not None)
         return math.isinf(self.largest_curvature) and not smooth
+
+    @property
+    def variance_power(self) -> float:
+        return float(self.level) if self.parameter == "power" else self.power
 
     @property
     def dead_zone(self) -> float:
@@ -150,6 +158,7 @@ TABLE: tuple[LossRow, ...] = (
     LossRow(
         "logistic", LABELS, 0.25, logistic_value, logistic_slope, logistic_rounded, logistic_model,
         shortfall, logistic_conjugate, label_slopes, logistic_curvature,
+        taylor=True,
     ),
     LossRow(
         "squared", ANY, 1.0, squared_value, squared_slope, squared_rounded, squared_model,
@@ -172,21 +181,22 @@ TABLE: tuple[LossRow, ...] = (
     LossRow(
         "poisson", NONNEGATIVE, math.inf, poisson_value, poisson_slope, poisson_rounded,
         poisson_model, log_residual, poisson_conjugate, poisson_slopes, poisson_curvature,
-        log_link=True,
+        log_link=True, purpose="counts", power=1.0,
     ),
     LossRow(
         "gamma", POSITIVE, math.inf, gamma_value, gamma_slope, gamma_rounded, gamma_model,
         log_residual, gamma_conjugate, gamma_slopes, gamma_curvature, log_link=True,
+        purpose="positive amounts", power=2.0,
     ),
     LossRow(
         "tweedie", NONNEGATIVE, math.inf, tweedie_value, tweedie_slope, tweedie_rounded,
         tweedie_model, log_residual, tweedie_conjugate, tweedie_slopes, tweedie_curvature,
-        log_link=True, parameter="power",
+        log_link=True, parameter="power", purpose="amounts that are often 0",
     ),
     LossRow(
         "epsilon_insensitive", ANY, math.inf, insensitive_value, insensitive_slope,
         insensitive_rounded, insensitive_model, error_of, insensitive_conjugate, unit_slopes,
-        no_curvature, 0.0, parameter="epsilon",
+        no_curvature, 0.0, parameter="epsilon", estimators=False,  # they have no such parameter
     ),
 )  # fmt: skip
 
