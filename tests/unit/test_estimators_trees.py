@@ -11,10 +11,11 @@ import pytest
 import lighttouch as lt
 from lighttouch import losses
 from lighttouch.errors import ModelFileError
-from lighttouch.estimators import smoothing, trees
+from lighttouch.estimators import leftover, smoothing, trees
 from lighttouch.estimators.smoothing import roughness_of
 from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, boosted, grown
 from lighttouch.losses import loss_of
+from lighttouch.running import OutOfTimeError
 
 
 @pytest.fixture(autouse=True)
@@ -259,3 +260,14 @@ def test_a_number_of_trees_must_be_one():
     for given in (-1, 2.5, "many"):
         with pytest.raises(ValueError, match="trees"):
             lt.LatticeRegressor(trees=given).fit(X, y)
+
+
+def test_a_fit_without_time_has_none(monkeypatch):
+    X, y = local(1500)
+    monkeypatch.setattr(leftover, "wanted_count", _no_time)
+    model = lt.LatticeRegressor(time_limit=100.0).fit(X, y)
+    assert model.trees_ is None and model.status_ == "time limit"
+
+
+def _no_time(*given: object) -> int:
+    raise OutOfTimeError

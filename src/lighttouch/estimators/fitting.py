@@ -30,6 +30,7 @@ from lighttouch.estimators.training import (
     Risk,
     Settings,
     ending,
+    has_ended,
     solver_for,
     train,
     train_without_rules,
@@ -113,7 +114,8 @@ def fit(
     if cut_short is not None and file is not None:
         file.leave_off()
     fitted = _fit_under_rules(model, rules, moves, examples, growth.examples, settings, smoothed)
-    if cut_short is None and canonical is None:
+    whole = cut_short is None and has_ended(ending(fitted.result))
+    if whole and canonical is None and not settings.over:
         left = LeftOver(plan, model, fitted.w, smoothed, examples)
         try:
             with settings.limited():

@@ -17,6 +17,7 @@ from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, grown, wanted_count
 from lighttouch.kernels.verbs.losses import LossRow
+from lighttouch.running import check_deadline
 
 LOSSES = ("squared", "logistic")  # whose fit without some rows is about a Newton step away
 TRIALS = 2  # folds that are held out, one after the other
@@ -41,6 +42,7 @@ class LeftOver:
         counted = np.flatnonzero(part.weights)
         bins = Bins.of(part.table[counted], self._ranks(), self._barred)
         codes, signs = bins.codes(part.table), self._signs()
+        check_deadline()
         if asked is None and counted.size >= COSTS.least:
             trials = self._trials(part, codes, row, rng)
             asked = wanted_count(trials, bins, signs, row)
@@ -99,6 +101,7 @@ class LeftOver:
         for fold in range(TRIALS):
             held = (folds == fold) & (part.weights > 0.0)
             used = (folds != fold) & (part.weights > 0.0)
+            check_deadline()
             score = np.asarray(features @ smoothing.fit_without(seen, fitted, held))
             rows = Rows(codes, score, part.y, part.weights)
             found.append((rows.part(used), rows.part(held)))
