@@ -88,8 +88,8 @@ def compile_off_the_clock() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 4)), rng.normal(size=300)
     y += X[:, 0] * X[:, 1] * X[:, 2]
-    lt.LatticeRegressor(monotonic_cst={3: 1}).fit(X, y).predict(X)
-    lt.LatticeClassifier(monotonic_cst={3: 1}).fit(X, y > 0.0).predict(X)
+    lt.LatticeRegressor(monotonic_cst={3: 1}, trees=1).fit(X, y).predict(X)
+    lt.LatticeClassifier(monotonic_cst={3: 1}, trees=1).fit(X, y > 0.0).predict(X)
 
 
 def main() -> None:
