@@ -50,7 +50,7 @@ def models() -> list[tuple[Any, Any]]:
         warnings.simplefilter("ignore")
         return [
             (lt.LatticeRegressor(shape_constraints=shapes, **lattices).fit(X, y), X),
-            (lt.LatticeClassifier(**lattices).fit(X, np.where(y > y.mean(), "u", "v")), X),
+            (lt.LatticeClassifier(trees=2, **lattices).fit(X, np.where(y > y.mean(), "u", "v")), X),
             (lt.LatticeRanker(**lattices).fit(X, y, qid=np.arange(120) // 12), X),
             (
                 lt.ConstrainedLinearRegressor(constraints=([[0.0, 1.0]], [5.0]), **rules).fit(
