@@ -80,7 +80,7 @@ class Examples:
         if not exact and not isinstance(X, TermFeatures):
             products = 0.5 * (X.nnz / count) ** 2
             wanted = max(COSTS.swept_products / products, COSTS.swept_rows * X.shape[1])
-            rows = np.random.default_rng(0).permutation(count)[: int(wanted)]
+            rows = np.random.default_rng(0).permutation(count)[: int(min(wanted, count))]
             total = float(weights[rows].sum())
             if rows.size < count and total > 0.0:
                 self._kept["drawn"] = rows
