@@ -19,6 +19,9 @@ RULES = {"monotonic_cst": [0, -1, 0]}
 MODELS = {
     "regressor": lambda **o: lt.LatticeRegressor(loss="absolute", **RULES, **o).fit(*data()),
     "classifier": lambda **o: lt.LatticeClassifier(**RULES, **o).fit(data()[0], data()[1] > 0),
+    "with trees": lambda **o: lt.LatticeClassifier(trees=3, **RULES, **o).fit(
+        data()[0], data()[1] > 0
+    ),
     "ranker": lambda **o: lt.LatticeRanker(**RULES, **o).fit_pairs(data()[0][::2], data()[0][1::2]),
     "linear regressor": lambda **o: lt.ConstrainedLinearRegressor(
         loss="absolute", **RULES, **o
