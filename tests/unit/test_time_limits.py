@@ -143,6 +143,13 @@ def test_the_share_of_rows_that_there_is_time_for(clock, left, rest, summed, sha
     assert fitting._share_in_time(growth, settings(left), smoothed) == share
 
 
+def test_a_warm_start_without_time_gives_a_model():
+    X, y = data()
+    model = lt.LatticeRegressor(monotonic_cst=[1, 0, 0], warm_start=True).fit(X, y)
+    model.set_params(time_limit=OVER).fit(X, y)
+    assert model.status_ == "time limit" and model.check_constraints(X).violation == 0.0
+
+
 def test_no_checkpoint_is_left_of_a_fit_that_its_limit_cut_short(tmp_path):
     """The same call with more time would solve another problem, and refuse it."""
     X, y = data()

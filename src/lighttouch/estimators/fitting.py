@@ -133,7 +133,9 @@ def _share_in_time(growth: Growth, settings: Settings, smoothed: Smoothed) -> fl
     summed = smoothed.squares is not None and not growth.cut_short  # training reads sums only
     if summed or settings.left >= growth.rest:
         return 1.0
-    return COSTS.surely_in_time * max(0.0, settings.left) / growth.rest
+    if settings.left <= 0.0:
+        return 0.0
+    return COSTS.surely_in_time * settings.left / growth.rest
 
 
 def _found(

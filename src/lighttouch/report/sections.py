@@ -128,7 +128,7 @@ def _training(model: Model, seconds: float | None) -> str:
 def _trees(model: LatticeModel) -> str:
     trees = getattr(model, "trees_", None)
     if trees is None:
-        return "none: curves and lattices leave nothing over that trees would follow"
+        return "none"
     return (
         f"{trees.count} small ones follow what curves and lattices leave over, added to their "
         f"score; they split {len(trees.used)} of the columns"

@@ -40,8 +40,8 @@ def gain_of(slope, curvature, value):
 
 @lean_kernel
 def best_split(sums, bins, signs, pull, least_rows, share, low, high):
-    """The column, the cut, the gain and the value between both sides of the best split of a node
-    whose values lie in low..high; column -1 where none gains.
+    """The column, the cut and the value between both sides of the best split of a node whose values
+    lie in low..high; column -1 where none gains.
 
     A column with a sign is split only where the second side's value is not below (not above) the
     first one's.
