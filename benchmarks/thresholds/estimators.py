@@ -20,7 +20,6 @@ from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.solvers.costs import COSTS as SOLVING
 
 PAIRS = [(0, 1), (1, 2), (0, 2), (3, 4), (5, 6), (7, 8), (9, 10), (4, 11)]
-ENTRIES = 1 + 2 * 12 + 4 * len(PAIRS)  # of a row of features
 LIMIT = 120.0  # seconds of a fit
 NEVER = float("inf")
 
@@ -34,28 +33,6 @@ def fitted(rows: int) -> lt.LatticeClassifier:
 def fit_seconds(rows: int, record: Any, **values: float) -> float:
     with with_values(record, **values):
         return seconds(lambda: fitted(rows), LIMIT)
-
-
-@experiment(
-    "model_many_products", SOLVING.model_many_products, "labels, 12 columns", "formed anew", "kept"
-)
-def many_products() -> Iterator[Comparison]:
-    for rows in (5_000, 20_000, 40_000):
-        anew = fit_seconds(rows, SOLVING, model_many_products=NEVER)
-        kept = fit_seconds(rows, SOLVING, model_many_products=0.0, model_dear_matrix=0.0)
-        yield Comparison(0.5 * rows * ENTRIES**2, anew, kept, f"{rows:,} rows")
-
-
-@experiment(
-    "model_dear_matrix", SOLVING.model_dear_matrix, "labels, 12 columns", "formed anew", "kept"
-)
-def dear_matrix() -> Iterator[Comparison]:
-    """The same fits by the other measure: products per cube of the parameters."""
-    for rows in (5_000, 20_000, 40_000):
-        size = 0.5 * rows * ENTRIES**2 / float(fitted(rows).model_.dimension) ** 3
-        anew = fit_seconds(rows, SOLVING, model_dear_matrix=NEVER)
-        kept = fit_seconds(rows, SOLVING, model_many_products=0.0, model_dear_matrix=0.0)
-        yield Comparison(size, anew, kept, f"{rows:,} rows")
 
 
 def other_values(record: Any, field: str, tried: tuple[float, ...]) -> Iterator[Comparison]:

@@ -12,7 +12,6 @@ import pytest
 import lighttouch as lt
 from lighttouch.estimators import examples, fitting, training
 from lighttouch.estimators.moves import no_moves
-from lighttouch.solvers import quadratic_model
 
 
 def data(count: int = 800) -> tuple[np.ndarray, np.ndarray]:
@@ -121,9 +120,8 @@ def test_squared_errors_of_many_rows_are_trained_by_their_sums(monkeypatch):
     np.testing.assert_allclose(summed.constraint_report_.objective, report.objective, rtol=1e-9)
 
 
-@pytest.mark.parametrize("kept", [False, True], ids=["new matrices", "a matrix that is kept"])
 @pytest.mark.parametrize("loss", ["logistic", "poisson"])
-def test_smooth_losses_of_many_rows_are_trained_by_parts(monkeypatch, loss, kept):
+def test_smooth_losses_of_many_rows_are_trained_by_parts(monkeypatch, loss):
     X, y = data(1200)
     if loss == "logistic":
         kind, more, predict = lt.LatticeClassifier, {}, "predict_proba"
@@ -136,11 +134,6 @@ def test_smooth_losses_of_many_rows_are_trained_by_parts(monkeypatch, loss, kept
     model = make().fit(X, y, sample_weight=weights)
     whole, report = getattr(model, predict)(X), model.constraint_report_
     in_parts(monkeypatch)
-    if kept:
-        always = dataclasses.replace(
-            quadratic_model.COSTS, model_many_products=0.0, model_dear_matrix=0.0
-        )
-        monkeypatch.setattr(quadratic_model, "COSTS", always)
     parts = make().fit(X, y, sample_weight=weights)
     assert parts.status_ == model.status_ == "converged"
     np.testing.assert_allclose(getattr(parts, predict)(X), whole, rtol=2e-3)

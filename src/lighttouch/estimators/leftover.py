@@ -97,12 +97,13 @@ class LeftOver:
         seen = smoothing.Examples(features, part.y, part.weights, loss, part.count)
         share = part.size / self.examples.size
         fitted, folds = self.smoothed.scaled(1.0 / share), rng.permutation(part.size) % COSTS.folds
+        known = self.smoothed.matrix if share == 1.0 else None
         found = []
         for fold in range(TRIALS):
             held = (folds == fold) & (part.weights > 0.0)
             used = (folds != fold) & (part.weights > 0.0)
             check_deadline()
-            score = np.asarray(features @ smoothing.fit_without(seen, fitted, held))
+            score = np.asarray(features @ smoothing.fit_without(seen, fitted, held, known))
             rows = Rows(codes, score, part.y, part.weights)
             found.append((rows.part(used), rows.part(held)))
         return found

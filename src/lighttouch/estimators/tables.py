@@ -165,6 +165,8 @@ def is_text(values: NDArray[Any], name: str) -> bool:
         return True
     if values.dtype.kind != "O":
         return False
+    if set(map(type, values)) == {str}:
+        return True
     number = text = None
     for row, cell in enumerate(values):
         if missing_cell(cell):
@@ -186,7 +188,8 @@ def is_text(values: NDArray[Any], name: str) -> bool:
 
 
 def _categories(values: NDArray[Any]) -> tuple[Any, ...]:
-    return sorted_categories({plain_cell(cell) for cell in values if not missing_cell(cell)})
+    distinct = set(values.tolist())
+    return sorted_categories({plain_cell(cell) for cell in distinct if not missing_cell(cell)})
 
 
 def sorted_categories(found: Iterable[Any]) -> tuple[Any, ...]:
@@ -200,10 +203,12 @@ def plain_cell(cell: object) -> Any:
 
 def _codes(values: NDArray[Any], categories: tuple[Any, ...]) -> Floats:
     codes = {category: float(code) for code, category in enumerate(categories)}
-    return np.array(
-        [np.nan if missing_cell(cell) else codes.get(plain_cell(cell), np.nan) for cell in values],
-        dtype=np.float64,
-    )
+    cells = values.tolist()
+    code_of = {
+        cell: math.nan if missing_cell(cell) else codes.get(plain_cell(cell), math.nan)
+        for cell in set(cells)
+    }
+    return np.array([code_of[cell] for cell in cells], dtype=np.float64)
 
 
 def numbers(values: NDArray[Any], name: str) -> Floats:

@@ -63,7 +63,7 @@ class TreeCosts:
     """Columns up to which trees are grown: sums of their bins take 400 kB each."""
     folds: int = 5
     """Parts of the rows, of which two are held out in turn, to choose how many trees."""
-    deviations: float = 2.0
+    deviations: float = 1.0
     """Standard errors by which the loss on held-out rows must fall, or there are no trees. (Of six
     tables without local structure, five splits each and without `least_share`, 1 of 30 passed.)"""
 

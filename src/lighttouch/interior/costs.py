@@ -135,9 +135,14 @@ class InteriorCosts:
     pivot_shift: float = 1e-12
     """Of the diagonal, in a factor of rows that may depend on each other. Rounding."""
     pivot_refinements: int = 2
-    """Of the last multipliers, which take the shift out again."""
-    pivot_rounding: float = 1e-12
-    """Excess over a row, in units of the largest without rows, that counts as none. Rounding."""
+    """Of multipliers, which take the shift out again."""
+    pivot_rounding: float = 1e-10
+    """Excess over a row, in units of the largest without rows, that counts as none: rounding, among
+    rows that depend on each other (at 1e-12, guesses on prices of computers went in circles)."""
+    pivot_block: int = 128
+    """Rows that are learnt at once: as many columns as a product with the factor wants."""
+    pivot_blocks: float = 2.0
+    """Rows per parameter, up to which whole blocks of them are learnt: as many may be held."""
     first_slacks: tuple[float, ...] = (50.0, 50.0, 1e4)
     """How far inside a path begins, in excesses of the worst row, at each attempt: nearer is
     faster, but ill-conditioned rows (LISWET) want to begin far away. The second is for small

@@ -12,6 +12,7 @@ depend on each other, a method that always goes downhill takes over.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -31,14 +32,16 @@ def pivoted_minimum(
     start: Vector,
     tolerance: float,
     before_step: Callable[[], None] = lambda: None,
+    known: KnownRows | None = None,
 ) -> QuadraticMinimum | None:
     """The minimum of w'Hw / 2 - c.w where A w <= b, from the factor L of H and the unconstrained
     minimum `start`; None where the guesses do not settle, or rows contradict each other. What
-    `before_step` raises ends it.
+    `before_step` raises ends it. `known` is what an earlier minimum with the same factor and rows
+    has learnt.
     """
     rows = sparse.csr_matrix(A)
     broken = np.asarray(rows @ start) - b
-    dual = _Dual(lower, rows, broken, before_step)
+    dual = _Dual(known or KnownRows(lower, rows), broken, before_step)
     try:
         v = _downhill(dual, *_all_at_once(dual))
     except _NothingFoundError:
@@ -66,67 +69,127 @@ def _all_at_once(dual: _Dual) -> tuple[Booleans, Vector]:
 
 def _downhill(dual: _Dual, held: Booleans, v: Vector) -> Vector:
     """The multipliers of the minimum, by steps that never raise the dual's objective: towards the
-    guess until a multiplier would turn negative, whose row is let go; once none does, rows that are
-    broken are held (after Lawson and Hanson 1974, chapter 23, who hold one at a time).
+    guess, rows whose multiplier would turn negative are let go; once none does, rows that are
+    broken are held (after Lawson and Hanson 1974, chapter 23, who do both one at a time).
     """
     kept = held & (v >= 0.0)
     found = v if np.array_equal(kept, held) else dual.multipliers(kept)
     held, v = kept, np.where(kept, v, 0.0)
     while True:
         if (found[held] < 0.0).any():
-            low = np.flatnonzero(held & (found < 0.0))
-            shares = v[low] / (v[low] - found[low])
-            share = float(shares.min())
-            v = np.maximum(v + share * (found - v), 0.0)
-            held = held.copy()
-            held[low[shares <= share]] = False
-            v[~held] = 0.0
+            v = _towards(dual, v, found)
+            held = held & (v > 0.0)
         else:
             v, broken = found, ~held & (dual.excess(found) > dual.rounding)
             if not broken.any():
-                return dual.refined(v)
+                return v
             held = held | broken
         found = dual.multipliers(held)
 
 
-class _Dual:
-    """G, of rows that were held once, and what it says about the others."""
+def _towards(dual: _Dual, v: Vector, found: Vector) -> Vector:
+    """On the way to what was found, cut off at 0 (projected; Bertsekas 1982), as far as the dual's
+    objective falls; at least to where the first multiplier is 0.
+    """
+    low = np.flatnonzero(found < 0.0)
+    first = float((v[low] / (v[low] - found[low])).min())
+    here, share = dual.objective(v), 1.0
+    while share > first:
+        there = np.maximum(v + share * (found - v), 0.0)
+        if dual.objective(there) < here:
+            return there
+        share *= 0.5
+    there = np.maximum(v + first * (found - v), 0.0)
+    there[low[v[low] <= first * (v[low] - found[low])]] = 0.0
+    return there
 
-    def __init__(
-        self,
-        lower: Floats,
-        A: sparse.csr_matrix,
-        broken: Vector,
-        before_step: Callable[[], None],
-    ) -> None:
-        self.lower, self.A, self.broken, self.before_step = lower, A, broken, before_step
+
+class KnownRows:
+    """V = L^-1 A' and G = V'V of the rows that were asked for.
+
+    Rows are learnt in blocks that do not depend on who asks, so that numbers are the same to the
+    last bit however the rows came to be known; where rows are many, only those that are asked for.
+    """
+
+    def __init__(self, lower: Floats, A: sparse.csr_matrix) -> None:
+        self.lower, self.A = lower, A
+        few = A.shape[0] <= COSTS.pivot_blocks * lower.shape[0]
+        self.block = COSTS.pivot_block if few else None
+        self.place = np.full(A.shape[0], -1)  # of a row in V and G
+        self.parts = [0]  # where what was learnt at once begins in them, and the end
+        self.V = np.empty((lower.shape[0], 0), order="F")  # with room for more, as G has
+        self.G = np.empty((0, 0))
+
+    @property
+    def count(self) -> int:
+        return self.parts[-1]
+
+    def learn(self, rows: Indices) -> None:
+        new = rows[self.place[rows] < 0]
+        if new.size == 0:
+            return
+        if self.block is None:
+            self._learn(new)
+            return
+        for block in np.unique(new // self.block).tolist():
+            first = block * self.block
+            self._learn(np.arange(first, min(first + self.block, self.place.size)))
+
+    def _learn(self, rows: Indices) -> None:
+        known, total = self.count, self.count + rows.size
+        self.place[rows] = np.arange(known, total)
+        self._make_room(total)
+        right = np.asfortranarray(self.A[rows].toarray().T)
+        more = scipy.linalg.blas.dtrsm(1.0, self.lower, right, lower=1, overwrite_b=1)
+        self.V[:, known:total] = more
+        self.parts.append(total)
+        for first, last in itertools.pairwise(self.parts):
+            products = more.T @ self.V[:, first:last]
+            self.G[known:total, first:last] = products
+            self.G[first:last, known:total] = products.T
+
+    def _make_room(self, total: int) -> None:
+        """For so many rows: twice what there was, so that little is copied."""
+        known, room = self.count, self.G.shape[0]
+        if total <= room:
+            return
+        room = min(max(total, 2 * room), self.A.shape[0])
+        V, G = np.empty((self.V.shape[0], room), order="F"), np.empty((room, room))
+        V[:, :known], G[:known, :known] = self.V[:, :known], self.G[:known, :known]
+        self.V, self.G = V, G
+
+
+class _Dual:
+    """Multipliers of rows that are held, and what they do to the others."""
+
+    def __init__(self, known: KnownRows, broken: Vector, before_step: Callable[[], None]) -> None:
+        self.known, self.broken, self.before_step = known, broken, before_step
         self.rounding = COSTS.pivot_rounding * float(np.abs(broken).max(initial=0.0))
         self.left = COSTS.pivots
-        self.place = np.full(A.shape[0], -1)  # of a row in V and G
-        self.V = np.zeros((lower.shape[0], 0), order="F")  # L^-1 A'
-        self.G = np.zeros((0, 0))
 
     def multipliers(self, held: Booleans) -> Vector:
         """Those that make the held rows equalities."""
         self.before_step()
         rows, self.left = np.flatnonzero(held), self.left - 1
-        if self.left < 0 or rows.size > 2 * self.lower.shape[0]:  # factors would take too long
+        if self.left < 0 or rows.size > 2 * self.known.lower.shape[0]:  # factors would take long
             raise _NothingFoundError
-        self._learn(rows[self.place[rows] < 0])
-        here = self.place[rows]
-        self.held, self.inside = rows, self.G[np.ix_(here, here)]
+        self.known.learn(rows)
+        here = self.known.place[rows]
+        self.held, self.inside = rows, self.known.G[np.ix_(here, here)]
         shifted = self.inside.copy()
         shifted.flat[:: rows.size + 1] *= 1.0 + COSTS.pivot_shift  # rows may depend on each other
         self.factor, failed = scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
         if failed:
             raise _NothingFoundError
-        return self._solved(np.zeros(held.size))
-
-    def refined(self, v: Vector) -> Vector:
-        """The last multipliers without what the shift has changed."""
-        for _ in range(COSTS.pivot_refinements):
+        v = self._solved(np.zeros(held.size))
+        for _ in range(COSTS.pivot_refinements):  # without what the shift has changed
             v = v + self._solved(v)
         return v
+
+    def objective(self, v: Vector) -> float:
+        """v'Gv / 2 - r.v, of rows that were held last."""
+        here = v[self.held]
+        return float(here @ (0.5 * (self.inside @ here) - self.broken[self.held]))
 
     def _solved(self, v: Vector) -> Vector:
         more, rest = np.zeros(v.size), self.broken[self.held] - self.inside @ v[self.held]
@@ -135,26 +198,13 @@ class _Dual:
 
     def excess(self, v: Vector) -> Vector:
         """By how much each row is broken under the last multipliers."""
-        force = np.zeros(self.V.shape[1])
-        force[self.place[self.held]] = v[self.held]
-        move = scipy.linalg.blas.dtrsv(self.lower, self.V @ force, lower=1, trans=1)
-        excess: Vector = self.broken - np.asarray(self.A @ move)
+        known = self.known
+        force = np.zeros(known.place.size)
+        force[self.held] = v[self.held]
+        right = np.asarray(known.A.T @ force)
+        move = scipy.linalg.lapack.dpotrs(known.lower, right, lower=1)[0]
+        excess: Vector = self.broken - np.asarray(known.A @ move)
         return excess
-
-    def _learn(self, rows: Indices) -> None:
-        """Extend V and G."""
-        if rows.size == 0:
-            return
-        known = self.V.shape[1]
-        self.place[rows] = known + np.arange(rows.size)
-        right = np.asfortranarray(self.A[rows].toarray().T)
-        more = scipy.linalg.blas.dtrsm(1.0, self.lower, right, lower=1, overwrite_b=1)
-        self.V = np.asfortranarray(np.hstack([self.V, more]))
-        G = np.empty((self.V.shape[1], self.V.shape[1]))
-        G[:known, :known] = self.G
-        G[known:] = more.T @ self.V
-        G[:known, known:] = G[known:, :known].T
-        self.G = G
 
 
 def _checked(

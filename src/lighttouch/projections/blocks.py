@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse import csgraph
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +51,26 @@ class BlockDiagonal:
             return np.concatenate(parts)
 
         return solve
+
+
+def solver_by_parts(matrix: Any) -> Callable[[Floats], Floats]:
+    """Solves with a sparse definite matrix by Cholesky's factors of its connected parts, such as
+    the terms of a model; a LinAlgError where it is not definite.
+    """
+    rows = sparse.csr_matrix(matrix)
+    parts, part_of = csgraph.connected_components(rows, directed=False)
+    order = np.argsort(part_of, kind="stable")
+    cuts = [0, *np.cumsum(np.bincount(part_of, minlength=parts)).tolist()]
+    together = rows[order][:, order]
+    ranges = [slice(*cut) for cut in itertools.pairwise(cuts)]
+    solve = BlockDiagonal(tuple((h, together[h, h].toarray()) for h in ranges)).solver()
+
+    def solved(right: Floats) -> Floats:
+        out = np.empty(right.size)
+        out[order] = solve(right[order], right)
+        return out
+
+    return solved
 
 
 Blocks = tuple[tuple[slice, slice], ...]

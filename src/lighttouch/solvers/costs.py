@@ -326,18 +326,18 @@ class SolverCosts:
     gram_entries: int = 200_000
     """Entries of the rows that are added to a Gram matrix at a time: 2.4 MB, which stay in the
     cache, and no second copy of all rows is made (100,000 rows of 97 entries: 2.0 s, 1.5 s so)."""
-    model_dear_matrix: float = 0.2
-    """Products of two entries of an example, per cube of the parameters, from which the matrix of a
-    model is kept for the next ones: forming it then takes longer than a minimum under rules (0.15 s
-    against 0.37 s at 0.08, 10,000 rows; 2.0 s against 0.37 s at 1, 100,000 rows)."""
-    model_many_products: float = 2e8
-    """... and products in all: about half a second. Below, every model has a matrix of its own, and
-    fits from files and from memory agree to rounding. That is its reason: whole fits with a kept
-    matrix took 0.7, 1.1 and 0.9 of the time at 8e6, 3e7 and 6e7 (one run each)."""
+    gram_width: int = 12
+    """Entries that a row has in a group of columns at least: each pair of groups is a loop over all
+    rows, whose beginning costs as much as ten products (adult, 105 entries per row: 0.40 s with
+    groups of 1 to 8 entries, 0.17 with 4 or more, 0.13 with 8, 12 or 24, 0.21 with 64)."""
     model_stale: float = 0.2
     """Change of an objective's curvatures, relative, from which its matrix is formed anew: steps
     with an old one leave about that share of the way. Flat: 0.02, 0.1 and 0.5 took 0.9, 0.9 and
     0.85 of the time of a fit to 80,000 labels (one run each, the first run the slowest)."""
+    model_old_gain: float = 1e-2
+    """Share of the tolerance that a step with an old matrix may gain at the end: what is left then
+    is a part of it, where after a step of Newton's it is its square. (At 1, predicted counts added
+    up to 0.2% less than the observed ones; at 1e-2 to 0.01%.)"""
     model_large_tolerance: float = 0.01
     """Residuals of ADMM by pieces, relative to those by whole projections: its copies satisfy the
     rules together only in the limit."""

@@ -49,6 +49,30 @@ class QuadraticState(SolverState):
     ended: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """X' diag(curvatures) X, the same with the penalty, and its factor: each of them once, however
+    many models it serves.
+    """
+
+    squares: Vector
+    penalty: Any
+
+    @cached_property
+    def matrix(self) -> Vector:
+        total = np.array(self.squares)
+        entries = self.penalty.tocoo()
+        np.add.at(total, (entries.row, entries.col), entries.data)
+        return total
+
+    @cached_property
+    def factor(self) -> Floats | None:
+        """Cholesky's, lower; None where there is none."""
+        # symmetric: its transpose is the same matrix in the order of LAPACK
+        lower, failed = scipy.linalg.lapack.dpotrf(self.matrix.T, lower=1, clean=0)
+        return None if failed else np.asarray(lower)
+
+
 @dataclass(frozen=True)
 class QuadraticModel:
     """The quadratic w'Hw / 2 - c.w with H = X' diag(curvatures) X + penalty."""
@@ -60,31 +84,28 @@ class QuadraticModel:
     c: Vector
     dense: bool
     blocks: Blocks
-    squares: Vector | None = None  # X' diag(curvatures) X, where it is known
+    known: Curvature | None = None  # of an earlier model, where it serves for this one
+
+    @cached_property
+    def _whole(self) -> Curvature:
+        """Of one block."""
+        return self.known or Curvature(gram(self.X, self.curvatures), self.penalty)
 
     @cached_property
     def matrix(self) -> Vector | BlockDiagonal | None:
         if not self.dense:
             return None
         if len(self.blocks) == 1:
-            squares = gram(self.X, self.curvatures) if self.squares is None else self.squares
-            total = np.array(squares)
-            entries = self.penalty.tocoo()
-            np.add.at(total, (entries.row, entries.col), entries.data)
-            return total
+            return self._whole.matrix
         parts = (
             (here, gram(self.X[rows, here], self.curvatures[rows])) for rows, here in self.blocks
         )
         return BlockDiagonal(tuple(parts)).plus(self.penalty)
 
-    @cached_property
+    @property
     def factor(self) -> Floats | None:
         """Cholesky's factor of the matrix, lower; None where it has several blocks or no factor."""
-        if not isinstance(self.matrix, np.ndarray):
-            return None
-        # symmetric: its transpose is the same matrix in the order of LAPACK
-        lower, failed = scipy.linalg.lapack.dpotrf(self.matrix.T, lower=1, clean=0)
-        return None if failed else np.asarray(lower)
+        return self._whole.factor if isinstance(self.matrix, np.ndarray) else None
 
     @cached_property
     def diagonal(self) -> Vector:
@@ -112,38 +133,35 @@ def quadratic_model(
     slopes, curvatures = losses.quadratic(risk.loss_row, z, risk.y, state.width)
     blocks = blocks_of(risk)
     dense = largest_block(risk) <= COSTS.largest_factored
-    curved, squares = risk.shares * curvatures, None
+    curved, known = risk.shares * curvatures, None
     if dense and len(blocks) == 1 and risk.loss_row.name == "squared":
         squares = prepared(risk, SQUARES, lambda: gram(risk.X, risk.shares))
-    elif dense and keeps_matrix(risk, risk.loss_row, blocks):
-        curved, squares = _near(risk, w, curved, state)
+        known = Curvature(squares, risk.penalty_matrix)
+    elif dense and keeps_matrix(risk.loss_row, blocks):
+        curved, known = _near(risk, w, curved, state)
     transposed = risk.X.T if dense else prepared(risk, "transposed X", lambda: _transposed(risk.X))
     moved = z if risk.offset is None else z - risk.offset
     c = np.asarray(transposed @ (curved * moved - risk.shares * slopes))
     if risk.roughness.shape[0]:
         c = c + risk.roughness.T @ risk.roughness_target
     penalty = risk.penalty_matrix
-    return QuadraticModel(risk.X, transposed, curved, penalty, c, dense, blocks, squares)
+    return QuadraticModel(risk.X, transposed, curved, penalty, c, dense, blocks, known)
 
 
-def keeps_matrix(risk: EmpiricalRisk | ShardedRisk, row: LossRow, blocks: Blocks) -> bool:
-    """Whether a matrix of second derivatives serves for several models: where forming it takes
-    long, and longer than the minimum under rules, and the loss has no kinks. The gradient is always
-    exact, so that steps still go downhill (a chord method; Ortega and Rheinboldt 1970).
+def keeps_matrix(row: LossRow, blocks: Blocks) -> bool:
+    """Whether a matrix of second derivatives serves for several models: where the loss has no
+    kinks. The gradient is always exact, so that steps still go downhill (a chord method; Ortega and
+    Rheinboldt 1970).
     """
-    if row.kinked or row.name == "squared" or len(blocks) > 1:
-        return False
-    products = 0.5 * risk.examples * risk.cost**2
-    many = max(COSTS.model_many_products, COSTS.model_dear_matrix * float(risk.dimension) ** 3)
-    return bool(products > many)
+    return not row.kinked and row.name != "squared" and len(blocks) == 1
 
 
 def _near(
     risk: EmpiricalRisk, w: Vector, curved: Vector, state: QuadraticState
-) -> tuple[Vector, Vector]:
+) -> tuple[Vector, Curvature]:
     """Weighted curvatures and their Gram matrix: those of the last model while they are near."""
     given = given_matrix(risk)
-    last: dict[str, Vector] = prepared(risk, LAST, dict)
+    last: dict[str, Any] = prepared(risk, LAST, dict)
     if "point" not in last or not np.array_equal(last["point"], state.reference):
         last.clear()
         z = risk.predictions(state.reference)
@@ -158,7 +176,8 @@ def _near(
             last["matrix"] = given[1]
         else:
             last["matrix"] = gram(risk.X, last["curved"])
-    return last["curved"], last["matrix"]
+        last["known"] = Curvature(last["matrix"], risk.penalty_matrix)
+    return last["curved"], last["known"]
 
 
 def first_reference(risk: EmpiricalRisk | ShardedRisk, w: Vector) -> Vector:
@@ -234,7 +253,13 @@ def _column_groups(X: Any) -> Any:
     places = X.indices.reshape(rows, width)
     first, last = places.min(axis=0), places.max(axis=0)
     cuts = np.flatnonzero(first[1:] > np.maximum.accumulate(last)[:-1]) + 1
-    return None if cuts.size == 0 else np.array([0, *cuts, width], dtype=np.int64)
+    if cuts.size == 0:
+        return None
+    found = [0]
+    for cut in cuts.tolist():
+        if cut - found[-1] >= COSTS.gram_width:
+            found.append(cut)
+    return np.array([*found, width], dtype=np.int64)
 
 
 def _transposed(X: Any) -> Any:
@@ -245,12 +270,3 @@ def value_at(risk: EmpiricalRisk, z: Vector, w: Vector, width: float) -> float:
     """The objective with its kinks rounded, at w, where the predictions are z."""
     mean = float(risk.shares @ losses.values(risk.loss_row, z, risk.y, width))
     return mean + risk.penalty_value(w)
-
-
-def dense_penalty(penalty: Any, blocks: Blocks) -> Vector | BlockDiagonal:
-    if len(blocks) == 1:
-        return np.asarray(penalty.todense())
-    rows = sparse.csr_matrix(penalty)
-    return BlockDiagonal(
-        tuple((here, np.asarray(rows[here, here].todense())) for _, here in blocks)
-    )

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -19,7 +20,7 @@ from lighttouch import losses
 from lighttouch.arrays import Vector
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
-from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks
+from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks, solver_by_parts
 from lighttouch.projections.splitting import cholesky_solver
 from lighttouch.running import prepared, remembered
 from lighttouch.solvers.costs import COSTS, EPSILON
@@ -27,16 +28,16 @@ from lighttouch.solvers.fenchel import DualSums, Normal, bound_of_sums, dual_sum
 from lighttouch.solvers.quadratic_model import (
     LAST,
     SQUARES,
+    Curvature,
     QuadraticModel,
     QuadraticState,
-    dense_penalty,
     given_matrix,
     gram,
     keeps_matrix,
     value_at,
 )
 
-Solve = Callable[[Vector, Vector], Vector]
+Solve = Callable[[Vector], Vector]
 
 
 @dataclass(frozen=True)
@@ -45,18 +46,13 @@ class SummedModel(QuadraticModel):
 
     @cached_property
     def matrix(self) -> Vector | BlockDiagonal | None:
-        assert self.squares is not None
         if len(self.blocks) == 1:
-            total = np.array(self.squares)
-            entries = self.penalty.tocoo()
-            np.add.at(total, (entries.row, entries.col), entries.data)
-            return total
-        parts = ((here, self.squares[here, here]) for _, here in self.blocks)
+            return self._whole.matrix
+        parts = ((here, self._whole.squares[here, here]) for _, here in self.blocks)
         return BlockDiagonal(tuple(parts)).plus(self.penalty)
 
     def hessian_of_losses(self, w: Vector) -> Vector:
-        assert self.squares is not None
-        return np.asarray(self.squares @ w)
+        return np.asarray(self._whole.squares @ w)
 
 
 def shard_model(risk: ShardedRisk, w: Vector, state: QuadraticState) -> QuadraticModel:
@@ -64,46 +60,55 @@ def shard_model(risk: ShardedRisk, w: Vector, state: QuadraticState) -> Quadrati
     template: EmpiricalRisk = risk.template
     if template.loss_row.name == "squared":
         squares, c = _of_squares(risk)
+        known = Curvature(squares, template.penalty_matrix)
     elif shards_keep_matrix(risk):
-        squares, c = _near(risk, w, state)
+        known, c = _near(risk, w, state)
     else:
         squares, c = risk.mean(model_part, w, state.width)
+        known = Curvature(squares, template.penalty_matrix)
     if template.roughness.shape[0]:
         c = c + template.roughness.T @ template.roughness_target
     none = np.zeros(0)
     penalty, blocks = template.penalty_matrix, blocks_of_shards(risk)
-    return SummedModel(None, None, none, penalty, c, True, blocks, squares)
+    return SummedModel(None, None, none, penalty, c, True, blocks, known)
 
 
 def shards_keep_matrix(risk: ShardedRisk) -> bool:
-    return keeps_matrix(risk, risk.template.loss_row, blocks_of_shards(risk))
+    return keeps_matrix(risk.template.loss_row, blocks_of_shards(risk))
 
 
-def _near(risk: ShardedRisk, w: Vector, state: QuadraticState) -> tuple[Vector, Vector]:
+def _near(risk: ShardedRisk, w: Vector, state: QuadraticState) -> tuple[Curvature, Vector]:
     """The matrix of the last model while the curvatures are near, and X'(k X w - s)."""
     seen = look(risk, w, state.reference, state.width)
     if seen.change > COSTS.model_stale * seen.curved:
         state.reference = w.copy()
-    matrix = _known_matrix(risk, state.reference)
-    if matrix is None:
+    known = _known(risk, state.reference)
+    if known is None:
         matrix = risk.mean(matrix_part, state.reference, state.width)
-        _last(risk).update(point=state.reference, matrix=matrix)
-    return matrix, matrix @ w - seen.pull
+        known = _keep(risk, state.reference, matrix)
+    return known, known.squares @ w - seen.pull
 
 
-def _last(risk: ShardedRisk) -> dict[str, Vector]:
+def _last(risk: ShardedRisk) -> dict[str, Any]:
     return prepared(risk, LAST, dict)
 
 
-def _known_matrix(risk: ShardedRisk, point: Vector) -> Vector | None:
+def _keep(risk: ShardedRisk, point: Vector, matrix: Vector) -> Curvature:
+    """The matrix with the curvatures of a point, for the next models."""
+    known = Curvature(matrix, risk.template.penalty_matrix)
+    _last(risk).update(point=point, matrix=matrix, known=known)
+    return known
+
+
+def _known(risk: ShardedRisk, point: Vector) -> Curvature | None:
     """The matrix with the curvatures of a point, from the last model or from a fit before."""
     last, given = _last(risk), given_matrix(risk)
     if "point" in last and np.array_equal(last["point"], point):
-        return np.asarray(last["matrix"])
+        found: Curvature = last["known"]
+        return found
     if given is None or not np.array_equal(given[0], point):
         return None
-    last.update(point=point, matrix=given[1])
-    return given[1]
+    return _keep(risk, point, given[1])
 
 
 @dataclass(frozen=True)
@@ -125,10 +130,10 @@ def look(risk: ShardedRisk, w: Vector, reference: Vector, width: float) -> Look:
     """
 
     def looked() -> Look:
-        if not np.array_equal(w, reference) or _known_matrix(risk, w) is not None:
+        if not np.array_equal(w, reference) or _known(risk, w) is not None:
             return Look(*risk.mean(look_part, w, reference, width))
         *seen, matrix = risk.mean(look_and_matrix_part, w, width)
-        _last(risk).update(point=w.copy(), matrix=matrix)
+        _keep(risk, w.copy(), matrix)
         return Look(*seen)
 
     found = remembered(risk, "looks", np.concatenate([w, reference, [width]]), looked)
@@ -270,7 +275,7 @@ def forced_minimum(state: QuadraticState, model: QuadraticModel) -> tuple[Vector
             w = cholesky_solver(model.matrix.copy())(model.c - v, v)
         else:
             w = np.asarray(scipy.linalg.lapack.dpotrs(model.factor, model.c - v, lower=1)[0])
-        return w, cholesky_solver(dense_penalty(model.penalty, model.blocks))
+        return w, solver_by_parts(model.penalty)
     except scipy.linalg.LinAlgError:
         return None
 
@@ -299,7 +304,7 @@ def shard_bound(
     normal = admm_normal(problem, state)
     template: EmpiricalRisk = risk.template
     force = sums.pull + normal.vector - template.roughness.T @ template.roughness_target
-    return bound_of_sums(template, sums, normal, -penalty(force, force))
+    return bound_of_sums(template, sums, normal, -penalty(force))
 
 
 def dual_part(

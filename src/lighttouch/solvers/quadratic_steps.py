@@ -28,7 +28,7 @@ from lighttouch import losses
 from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
-from lighttouch.interior.pivoting import pivoted_minimum
+from lighttouch.interior.pivoting import KnownRows, pivoted_minimum
 from lighttouch.interior.quadratic import quadratic_minimum
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
@@ -197,7 +197,10 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         state.counters[ITERATION] += 1
         state.counters[SAMPLES] += 2 * whole.examples
         exact = _risk(problem).loss_row.name == "squared" and state.splitting.settled
-        if exact or gain <= self.tolerance * max(abs(value), COSTS.least_objective):
+        little = self.tolerance * max(abs(value), COSTS.least_objective)
+        if _matrix_is_old(problem, state, before):
+            little *= COSTS.model_old_gain
+        if exact or gain <= little:
             self._narrow_or_end(problem, state, model, before)
 
     def _narrow_or_end(
@@ -247,7 +250,7 @@ def _matrix_is_old(problem: Problem, state: QuadraticState, before: Vector) -> b
     if isinstance(risk, ShardedRisk):
         kept = shards_keep_matrix(risk)
     else:
-        kept = keeps_matrix(risk, risk.loss_row, blocks_of(risk))
+        kept = keeps_matrix(risk.loss_row, blocks_of(risk))
     return kept and not np.array_equal(state.reference, before)
 
 
@@ -275,7 +278,7 @@ def lower_bound(
     normal = admm_normal(problem, state)
     force = np.asarray(model.transposed @ (risk.shares * allowed)) + normal.vector
     force -= risk.roughness.T @ risk.roughness_target
-    return fenchel_bound(risk, allowed, normal, -penalty(force, force))
+    return fenchel_bound(risk, allowed, normal, -penalty(force))
 
 
 def _objection_to_shards(risk: ShardedRisk) -> str | None:
@@ -359,7 +362,8 @@ def _at_once(
         return None
     A, found, gap = sparse.csr_matrix(rows.A), None, tolerance**2
     if model.factor is not None:
-        found = pivoted_minimum(model.factor, model.c, A, rows.b, free, gap, check_deadline)
+        known = _known_rows(problem, model.factor, A)
+        found = pivoted_minimum(model.factor, model.c, A, rows.b, free, gap, check_deadline, known)
     if found is None:
         found = quadratic_minimum(matrix, model.c, A, rows.b, free, gap, check_deadline)
     if found is None:
@@ -371,6 +375,14 @@ def _at_once(
     at.z = found.w + (found.gap / length if length > 0.0 else 0.0) * normal
     state.counters[CHECKS] += rows.count
     return found.w
+
+
+def _known_rows(problem: Problem, factor: Vector, A: sparse.csr_matrix) -> KnownRows:
+    """What minima with the same factor have learnt about the rules."""
+    kept: list[KnownRows] = prepared(problem, "rules under the last factor", list)
+    if not kept or kept[0].lower is not factor or kept[0].block is None:
+        kept[:] = [KnownRows(factor, A)]
+    return kept[0]
 
 
 def _alternated(

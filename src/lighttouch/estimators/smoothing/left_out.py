@@ -6,26 +6,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lighttouch import losses
-from lighttouch.arrays import Floats
+from lighttouch.arrays import Floats, Indices
 from lighttouch.estimators.smoothing.marginal_likelihood import Smoothed, factored, solved
 from lighttouch.estimators.smoothing.problem import Examples
 from lighttouch.solvers.quadratic_steps import gram
 
 
-def fit_without(examples: Examples, fitted: Smoothed, held: NDArray[np.bool_]) -> Floats:
+def fit_without(
+    examples: Examples,
+    fitted: Smoothed,
+    held: NDArray[np.bool_],
+    known: tuple[Floats, Floats] | None = None,
+) -> Floats:
     """Parameters by a Newton step from the fitted ones, with the same smoothing: all of the way for
-    squared errors, most of it for others.
+    squared errors, most of it for others. Where the matrix of all examples is `known`, with the
+    curvatures at a point, that of the held-out ones is taken from it.
     """
     w, used = fitted.w, np.flatnonzero(~held)
-    X, y = examples.features[used], examples.y[used]
     share = float(examples.weights[used].sum())
     weights, strengths = examples.weights[used] / share, fitted.strengths / share
-    z = np.asarray(X @ w)
-    if examples.row is None:
-        slopes, curvatures = z - y, np.ones(y.size)
-    else:
-        slopes, curvatures = losses.quadratic(examples.row, z, y, 0.0)
+    X = examples.features[used]
+    slopes, curvatures = _derivatives(examples, used, np.asarray(X @ w))
     D = fitted.roughness.rows(strengths)
     slope = np.asarray(X.T @ (weights * slopes)) + np.asarray(D.T @ (D @ w))
-    factor = factored(gram(X, weights * curvatures), fitted.roughness, strengths)
-    return np.asarray(w - solved(factor, slope))
+    if known is None:
+        H = gram(X, weights * curvatures)
+    else:
+        out = np.flatnonzero(held)
+        X = examples.features[out]
+        curvatures = _derivatives(examples, out, np.asarray(X @ known[0]))[1]
+        H = (known[1] - gram(X, examples.weights[out] * curvatures)) / share
+    return np.asarray(w - solved(factored(H, fitted.roughness, strengths), slope))
+
+
+def _derivatives(examples: Examples, rows: Indices, z: Floats) -> tuple[Floats, Floats]:
+    """Slopes and curvatures of the loss of some examples at predictions z."""
+    y = examples.y[rows]
+    if examples.row is None:
+        return z - y, np.ones(y.size)
+    return losses.quadratic(examples.row, z, y, 0.0)

@@ -38,6 +38,15 @@ class Smoothed:
     def rows(self) -> Any:
         return self.roughness.rows(self.strengths)
 
+    @property
+    def matrix(self) -> tuple[Floats, Floats] | None:
+        """The Gram matrix of all examples, after the point whose curvatures it has; None if
+        unknown.
+        """
+        if self.share != 1.0:
+            return None
+        return self.near if self.squares is None else (self.w, self.squares)
+
     def scaled(self, factor: float) -> Smoothed:
         """With other strengths: what strength s does to all examples is judged on a part of them
         with s / share.
