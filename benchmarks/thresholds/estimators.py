@@ -1,5 +1,5 @@
-"""The numbers of `estimators/smoothing/costs.py`, `estimators/training.py` and of quadratic steps
-that decide how often a matrix of second derivatives is formed, and of how many rows.
+"""The numbers of `estimators/training.py` and of quadratic steps that decide how labels are
+trained, and how often a matrix of second derivatives is formed.
 
 Times are of whole fits to generated labels, with named lattices, so that nothing is searched for:
 smoothing and training are what these numbers are about.
@@ -15,7 +15,6 @@ import numpy as np
 import lighttouch as lt
 from benchmarks.models.scaling import INCREASING, table
 from benchmarks.thresholds import Comparison, experiment, seconds, with_values
-from lighttouch.estimators.smoothing.costs import COSTS as SMOOTHING
 from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.solvers.costs import COSTS as SOLVING
 
@@ -46,19 +45,6 @@ def other_values(record: Any, field: str, tried: tuple[float, ...]) -> Iterator[
 @experiment("model_stale", SOLVING.model_stale, "40,000 labels", "chosen value", "this value", True)
 def model_stale() -> Iterator[Comparison]:
     yield from other_values(SOLVING, "model_stale", (0.02, 0.1, 0.5))
-
-
-@experiment(
-    "swept_products", SMOOTHING.swept_products, "40,000 labels", "chosen value", "this value", True
-)
-def swept_products() -> Iterator[Comparison]:
-    yield from other_values(SMOOTHING, "swept_products", (6e6, 2e7, 2e8, NEVER))
-
-
-@experiment("swept_rows", SMOOTHING.swept_rows, "40,000 labels", "chosen value", "this value", True)
-def swept_rows() -> Iterator[Comparison]:
-    with with_values(SMOOTHING, swept_products=0.0):
-        yield from other_values(SMOOTHING, "swept_rows", (5.0, 50.0, 200.0))
 
 
 @experiment(

@@ -97,13 +97,6 @@ class SmoothingCosts:
     judged, the fit without rules is known, and need not be trained again (magic: 10.8 s, 11.4 s
     with a third of it)."""
 
-    swept_products: float = 6e7
-    """... in one by which strengths are chosen: a quarter of a second. Of more rows some are drawn:
-    the gradient is of all, and so is the last matrix."""
-
-    swept_rows: float = 20.0
-    """... but at least so many rows per parameter."""
-
     least_judged: int = 1000
     """Rows by which smoothing is chosen in any case."""
 

@@ -74,7 +74,7 @@ def smooth(
     for sweep in range(sweeps):
         if sweep and over():
             break
-        H, c = examples.quadratic(w, exact=False)
+        H, c = examples.quadratic(w)
         factor = factored(H, roughness, strengths)
         w = _accepted(examples, roughness, strengths, w, solved(factor, c))
         if not choose:

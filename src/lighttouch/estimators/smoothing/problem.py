@@ -49,44 +49,26 @@ class Examples:
             found[0, 0] = 1.0  # the intercept of differences is nothing; keep the matrix definite
         return found
 
-    def quadratic(self, w: Floats, exact: bool = True) -> tuple[Floats, Floats]:
-        """H and c of the quadratic model w'Hw / 2 - c.w of the mean loss at w; where H need not be
-        exact, it may be that of some rows.
-        """
+    def quadratic(self, w: Floats) -> tuple[Floats, Floats]:
+        """H and c of the quadratic model w'Hw / 2 - c.w of the mean loss at w."""
         if self.row is None:
             return self._squared[:2]
         slopes, curvatures = losses.quadratic(self.row, self._predictions(w), self.y, 0.0)
-        H = self._gram_near(self.weights * curvatures, w, exact)
+        H = self._gram_near(self.weights * curvatures, w)
         return H, H @ w - np.asarray(self.features.T @ (self.weights * slopes))
 
-    def _gram_near(self, curved: Floats, w: Floats, exact: bool) -> Floats:
+    def _gram_near(self, curved: Floats, w: Floats) -> Floats:
         """The Gram matrix for these weights, or for earlier ones that are near: steps with it still
         go downhill, because the slopes are exact (a chord method).
         """
         known = self._kept.get("weights", self.curvature)
-        drawn = exact and "drawn" in self._kept
-        if known is None or drawn or np.abs(curved - known).sum() > COSTS.stale * known.sum():
+        if known is None or np.abs(curved - known).sum() > COSTS.stale * known.sum():
             known = curved
             self._kept["reference"] = w
         if self._kept.get("weights") is not known:
-            self._kept.pop("drawn", None)
-            self._kept.update(weights=known, gram=self._gram_of(known, exact))
+            self._kept.update(weights=known, gram=self._gram(known))
         found: Floats = self._kept["gram"]
         return found
-
-    def _gram_of(self, weights: Floats, exact: bool) -> Floats:
-        """Of all rows, or of some drawn from them, with their share of the weight."""
-        X, count = self.features, self.y.size
-        if not exact and not isinstance(X, TermFeatures):
-            products = 0.5 * (X.nnz / count) ** 2
-            wanted = max(COSTS.swept_products / products, COSTS.swept_rows * X.shape[1])
-            rows = np.random.default_rng(0).permutation(count)[: int(min(wanted, count))]
-            total = float(weights[rows].sum())
-            if rows.size < count and total > 0.0:
-                self._kept["drawn"] = rows
-                part = replace(self, features=X[np.sort(rows)], _kept={})
-                return part._gram(weights[np.sort(rows)] * (weights.sum() / total))
-        return self._gram(weights)
 
     @property
     def near(self) -> tuple[Floats, Floats] | None:
