@@ -73,10 +73,9 @@ class TermStore:
             self._blocks.clear()
         key = (id(first), id(second))
         if key not in self._blocks:
-            out = np.zeros((first.size, second.size))
-            one, other = self.rows(first), self.rows(second)
-            pair_gram(one.places, one.values, other.places, other.values, weights, out)
-            self._blocks[key] = out
+            self._blocks[key] = _products(
+                first, self.rows(first), second, self.rows(second), weights
+            )
         return self._blocks[key]
 
 
@@ -85,6 +84,22 @@ def _rows_of(term: Term, table: Floats) -> TermRows:
     shape = (table.shape[0], 1 + term.lattice.row_width)  # the intercept comes first
     places = alone.indices.reshape(shape)[:, 1:] - 1
     return TermRows(places, np.ascontiguousarray(alone.data.reshape(shape)[:, 1:]))
+
+
+def _products(
+    first: Term, rows: TermRows, second: Term, others: TermRows, weights: Floats
+) -> Floats:
+    """X_first' diag(weights) X_second."""
+    out = np.zeros((first.size, second.size))
+    pair_gram(
+        rows.places.ravel(),
+        rows.values.ravel(),
+        others.places.ravel(),
+        others.values.ravel(),
+        weights,
+        out,
+    )
+    return out
 
 
 class TermFeatures:
@@ -143,10 +158,7 @@ class TermFeatures:
     def _block(self, g: int, h: int, first: Term, second: Term, weights: Floats) -> Floats:
         if self.store is not None:
             return self.store.block(first, second, weights)
-        out = np.zeros((first.size, second.size))
-        one, other = self.rows[g], self.rows[h]
-        pair_gram(one.places, one.values, other.places, other.values, weights, out)
-        return out
+        return _products(first, self.rows[g], second, self.rows[h], weights)
 
 
 class _Transposed:

@@ -53,8 +53,11 @@ class TreeCosts:
     """Of a column: cuts are looked for between them. Convention; 255 at most."""
     most: int = 500
     """Trees: the size of a model file, and the time of a prediction, grow with them. Budget."""
+    first_patience: int = 15
+    """Trees that do not lower the loss on held-out rows at all, before no more are tried: where
+    they are of use, the first ones are."""
     patience: int = 40
-    """Trees in a row that do not lower the loss on held-out rows, before no more are tried."""
+    """... that do not lower it further."""
     rows: int = 50_000
     """The most rows that trees are grown on, drawn at random. Budget."""
     least: int = 1000
@@ -325,7 +328,8 @@ def wanted_count(trials: Sequence[tuple[Rows, Rows]], bins: Bins, signs: Any, ro
         mean = float(weights @ gain)
         if mean > best:
             best, count, gains = mean, place, gain
-        if place >= min(COSTS.most, count + COSTS.patience):
+        patience = COSTS.patience if count else COSTS.first_patience
+        if place >= min(COSTS.most, count + patience):
             break
     spread = float(weights @ np.square(gains - best))
     error = math.sqrt(spread * float(np.square(weights).sum()))

@@ -128,17 +128,18 @@ class KnownRows:
         new = rows[self.place[rows] < 0]
         if new.size == 0:
             return
-        if self.block is None:
-            self._learn(new)
-            return
-        for block in np.unique(new // self.block).tolist():
-            first = block * self.block
-            self._learn(np.arange(first, min(first + self.block, self.place.size)))
+        groups = [new]
+        if self.block is not None:
+            firsts = self.block * np.unique(new // self.block)
+            lasts = np.minimum(firsts + self.block, self.place.size)
+            groups = [np.arange(*ends) for ends in zip(firsts, lasts, strict=True)]
+        self._make_room(self.count + sum(group.size for group in groups))
+        for group in groups:
+            self._learn(group)
 
     def _learn(self, rows: Indices) -> None:
         known, total = self.count, self.count + rows.size
         self.place[rows] = np.arange(known, total)
-        self._make_room(total)
         right = np.asfortranarray(self.A[rows].toarray().T)
         more = scipy.linalg.blas.dtrsm(1.0, self.lower, right, lower=1, overwrite_b=1)
         self.V[:, known:total] = more

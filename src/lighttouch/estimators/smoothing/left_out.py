@@ -22,24 +22,23 @@ def fit_without(
     squared errors, most of it for others. Where the matrix of all examples is `known`, with the
     curvatures at a point, that of the held-out ones is taken from it.
     """
-    w, used = fitted.w, np.flatnonzero(~held)
-    share = float(examples.weights[used].sum())
-    weights, strengths = examples.weights[used] / share, fitted.strengths / share
-    X = examples.features[used]
-    slopes, curvatures = _derivatives(examples, used, np.asarray(X @ w))
+    X, w, out = examples.features, fitted.w, np.flatnonzero(held)
+    weights = np.where(held, 0.0, examples.weights)
+    share = float(weights.sum())
+    slopes, curvatures = _derivatives(examples, slice(None), np.asarray(X @ w))
+    strengths = fitted.strengths / share
     D = fitted.roughness.rows(strengths)
-    slope = np.asarray(X.T @ (weights * slopes)) + np.asarray(D.T @ (D @ w))
+    slope = np.asarray(X.T @ (weights * slopes)) / share + np.asarray(D.T @ (D @ w))
     if known is None:
         H = gram(X, weights * curvatures)
     else:
-        out = np.flatnonzero(held)
-        X = examples.features[out]
-        curvatures = _derivatives(examples, out, np.asarray(X @ known[0]))[1]
-        H = (known[1] - gram(X, examples.weights[out] * curvatures)) / share
-    return np.asarray(w - solved(factored(H, fitted.roughness, strengths), slope))
+        apart = X[out]
+        curvatures = _derivatives(examples, out, np.asarray(apart @ known[0]))[1]
+        H = known[1] - gram(apart, examples.weights[out] * curvatures)
+    return np.asarray(w - solved(factored(H / share, fitted.roughness, strengths), slope))
 
 
-def _derivatives(examples: Examples, rows: Indices, z: Floats) -> tuple[Floats, Floats]:
+def _derivatives(examples: Examples, rows: Indices | slice, z: Floats) -> tuple[Floats, Floats]:
     """Slopes and curvatures of the loss of some examples at predictions z."""
     y = examples.y[rows]
     if examples.row is None:
