@@ -334,10 +334,6 @@ class SolverCosts:
     """Change of an objective's curvatures, relative, from which its matrix is formed anew: steps
     with an old one leave about that share of the way. Flat: 0.02, 0.1 and 0.5 took 0.9, 0.9 and
     0.85 of the time of a fit to 80,000 labels (one run each, the first run the slowest)."""
-    model_old_gain: float = 1e-2
-    """Share of the tolerance that a step with an old matrix may gain at the end: what is left then
-    is a part of it, where after a step of Newton's it is its square. (At 1, predicted counts added
-    up to 0.2% less than the observed ones; at 1e-2 to 0.01%.)"""
     model_large_tolerance: float = 0.01
     """Residuals of ADMM by pieces, relative to those by whole projections: its copies satisfy the
     rules together only in the limit."""

@@ -197,23 +197,19 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         state.counters[ITERATION] += 1
         state.counters[SAMPLES] += 2 * whole.examples
         exact = _risk(problem).loss_row.name == "squared" and state.splitting.settled
-        little = self.tolerance * max(abs(value), COSTS.least_objective)
-        if _matrix_is_old(problem, state, before):
-            little *= COSTS.model_old_gain
-        if exact or gain <= little:
+        if exact or gain <= self.tolerance * max(abs(value), COSTS.least_objective):
             self._narrow_or_end(problem, state, model, before)
 
     def _narrow_or_end(
         self, problem: Problem, state: QuadraticState, model: QuadraticModel, before: Vector
     ) -> None:
         if state.width <= state.narrowest:
+            if _matrix_is_old(problem, state, before):
+                state.reference = state.w.copy()  # a matrix formed there gains more
+                return
             bound = shard_bound if isinstance(problem.objective, ShardedRisk) else lower_bound
             state.gap = state.best_objective - bound(problem, state, model, before)
-            proven = abs(state.gap) <= self.accuracy(state)
-            if proven or not _matrix_is_old(problem, state, before):
-                state.ended = True
-            else:
-                state.reference = state.w.copy()  # a matrix formed there may gain more
+            state.ended = True
             return
         state.width = max(state.narrowest, state.width * COSTS.model_narrowing)
         state.value = _values(problem, state.w, state.reference, state.width)[0]
