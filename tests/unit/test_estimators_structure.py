@@ -16,7 +16,7 @@ from lighttouch.estimators.smoothing import marginal_likelihood
 from lighttouch.estimators.structure.screening import Leftover, Screen
 from lighttouch.interior import pivoting
 from lighttouch.interior.quadratic import quadratic_minimum
-from lighttouch.solvers.quadratic_steps import gram
+from lighttouch.solvers.gram import gram
 
 
 def lattices(model) -> list[tuple[int, ...]]:

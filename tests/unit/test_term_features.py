@@ -10,7 +10,7 @@ from lighttouch.estimators.term_features import TermStore
 from lighttouch.kernels.compiler.fused import product_error
 from lighttouch.kernels.numerics.exact_sum import exact_multiply
 from lighttouch.lattice import Lattice
-from lighttouch.solvers.quadratic_steps import gram
+from lighttouch.solvers.gram import gram
 
 
 def some_model() -> AdditiveModel:

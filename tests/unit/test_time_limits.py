@@ -19,7 +19,7 @@ from lighttouch.interior.quadratic import quadratic_minimum
 from lighttouch.result import Status
 from lighttouch.running import OutOfTimeError, out_of_time, within
 from lighttouch.signals import Interrupts
-from lighttouch.solvers import quadratic_model
+from lighttouch.solvers.gram import gram
 
 OVER = 1e-9  # seconds: a limit that is over at once
 
@@ -172,9 +172,9 @@ def test_matrices_of_many_rows_look_at_the_clock(layout):
         )
     weights = np.random.default_rng(0).random(5000)
     wanted = (X.T @ sp.diags(weights) @ X).toarray()
-    np.testing.assert_allclose(quadratic_model.gram(X, weights), wanted, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(gram(X, weights), wanted, rtol=1e-12, atol=1e-12)
     with within(0.0), pytest.raises(OutOfTimeError):
-        quadratic_model.gram(X, weights)
+        gram(X, weights)
 
 
 def test_rules_that_need_lattices_hold_where_no_time_is_left():

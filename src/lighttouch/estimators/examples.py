@@ -271,7 +271,7 @@ class Examples(AnyExamples):
             weights=self.weights[chosen],
             offset=None if self.offset is None else self.offset[chosen],
             nearby=None if nearby is None else (nearby[0][chosen], nearby[1][chosen]),
-            source=None,
+            source=None if self.source is None else _used(*self.source, chosen),
             _known={},
             _sums={},
         )
@@ -412,6 +412,15 @@ def averages(
         [float(each / total) if has else np.nan for each, has in zip(row, known, strict=True)]
         for row in sums
     ]
+
+
+def _used(
+    table: Floats, takes: list[NDArray[np.int64]], chosen: NDArray[np.int64]
+) -> tuple[Floats, list[NDArray[np.int64]]]:
+    """The rows that the chosen examples take, and where each finds its own."""
+    taken = np.concatenate([rows[chosen] for rows in takes])
+    used, places = np.unique(taken, return_inverse=True)
+    return table[used], np.split(places, len(takes))
 
 
 def _normalised(y: Floats, weights: Floats) -> tuple[Floats, Floats]:

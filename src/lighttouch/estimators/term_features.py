@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from lighttouch.arrays import Floats
 from lighttouch.estimators.model import AdditiveModel, Term
-from lighttouch.kernels.numerics.gram import add_products, add_transposed, pair_gram
+from lighttouch.kernels.numerics.gram import (
+    add_entries,
+    add_products,
+    add_transposed,
+    pair_gram,
+)
+from lighttouch.solvers.gram import gram_of_dense, is_dense
 
 
 @dataclass(frozen=True)
@@ -142,6 +148,8 @@ class TermFeatures:
 
     def gram(self, weights: Floats) -> Floats:
         """X' diag(weights) X."""
+        if is_dense(self.shape[0] * (1 + sum(e.places.shape[1] for e in self.rows)), self.shape):
+            return gram_of_dense(self._dense, self.shape, weights)
         out = np.empty((self.shape[1], self.shape[1]))
         out[0] = self.intercept * self.back(weights)
         out[:, 0] = out[0]
@@ -153,6 +161,14 @@ class TermFeatures:
                 out[here, there] = block
                 if g != h:
                     out[there, here] = block.T
+        return out
+
+    def _dense(self, here: slice) -> Floats:
+        """Some rows of X."""
+        out = np.zeros((np.arange(self.shape[0])[here].size, self.shape[1]))
+        out[:, 0] = self.intercept
+        for rows, start in zip(self.rows, self.starts, strict=False):
+            add_entries(rows.places[here], rows.values[here], out[:, start:])
         return out
 
     def _block(self, g: int, h: int, first: Term, second: Term, weights: Floats) -> Floats:

@@ -326,6 +326,11 @@ class SolverCosts:
     gram_entries: int = 200_000
     """Entries of the rows that are added to a Gram matrix at a time: 2.4 MB, which stay in the
     cache, and no second copy of all rows is made (100,000 rows of 97 entries: 2.0 s, 1.5 s so)."""
+    gram_dense: float = 0.25
+    """Share of a row's columns that have an entry, above which Gram matrices are products of dense
+    rows: four products of BLAS take the time of one of sparse entries."""
+    gram_dense_entries: int = 2_000_000
+    """Entries of dense rows that are made at a time: 16 MB."""
     gram_width: int = 12
     """Entries that a row has in a group of columns at least: each pair of groups is a loop over all
     rows, whose beginning costs as much as ten products (adult, 105 entries per row: 0.40 s with

@@ -6,7 +6,6 @@ sum is w'Hw / 2 - c.w with H = X' diag(curvatures) X + penalty.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,14 +17,14 @@ from scipy import sparse
 
 from lighttouch import losses
 from lighttouch.arrays import Floats, Vector
-from lighttouch.kernels.numerics.gram import grouped_gram, weighted_gram
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks
 from lighttouch.projections.splitting import SplittingState
-from lighttouch.running import check_deadline, prepared
+from lighttouch.running import prepared
 from lighttouch.solvers.base import SolverState
 from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.gram import gram
 
 SQUARES = "X' diag(shares) X"  # what is prepared for squared errors: the same in every model
 LAST = "the last matrix, and the point whose curvatures it has"
@@ -206,60 +205,6 @@ def blocks_of(risk: EmpiricalRisk) -> Blocks:
 
 def largest_block(risk: EmpiricalRisk) -> int:
     return max(int(here.stop - here.start) for _, here in blocks_of(risk))
-
-
-def gram(X: Any, weights: Vector) -> Vector:
-    """X' diag(weights) X, symmetric and dense; ends with an OutOfTimeError once the time is over,
-    because it takes longer than anything else in a step.
-    """
-    if not sparse.issparse(X):
-        return np.asarray(X.T @ (weights[:, None] * X))
-    out = np.zeros((X.shape[1], X.shape[1]))
-    groups, rows = _column_groups(X), X.shape[0]
-    weights = np.ascontiguousarray(weights)
-    stride = max(1, rows * COSTS.gram_entries // max(1, X.nnz))  # rows that stay in the cache
-    if groups is None:
-        for first in range(0, rows, stride):
-            check_deadline()
-            ends = X.indptr[first : first + stride + 1]
-            weighted_gram(X.data, X.indices, ends, weights[first : first + stride], out)
-        return np.asarray(out + np.tril(out, -1).T)
-    width = int(groups[-1])
-    places, values = X.indices.reshape(rows, width), X.data.reshape(rows, width)
-    parts = [slice(low, high) for low, high in itertools.pairwise(groups.tolist())]
-    for first in range(0, rows, stride):
-        check_deadline()
-        here = slice(first, first + stride)
-        grouped_gram(
-            np.concatenate([places[here, part].ravel() for part in parts]),
-            np.concatenate([values[here, part].ravel() for part in parts]),
-            np.diff(groups),
-            weights[here],
-            out,
-        )
-    return out
-
-
-def _column_groups(X: Any) -> Any:
-    """Where the entries of a row are cut, such that every row has the same number of entries in
-    each of several ranges of columns; None where rows differ, or there is one range only.
-
-    Features of curves and lattices are of this kind: a term has a range of columns of its own.
-    """
-    rows = X.shape[0]
-    width = X.nnz // rows if rows else 0
-    if width < 2 or X.nnz != width * rows or (np.diff(X.indptr) != width).any():
-        return None
-    places = X.indices.reshape(rows, width)
-    first, last = places.min(axis=0), places.max(axis=0)
-    cuts = np.flatnonzero(first[1:] > np.maximum.accumulate(last)[:-1]) + 1
-    if cuts.size == 0:
-        return None
-    found = [0]
-    for cut in cuts.tolist():
-        if cut - found[-1] >= COSTS.gram_width:
-            found.append(cut)
-    return np.array([*found, width], dtype=np.int64)
 
 
 def _transposed(X: Any) -> Any:

@@ -25,6 +25,7 @@ from lighttouch.projections.splitting import cholesky_solver
 from lighttouch.running import prepared, remembered
 from lighttouch.solvers.costs import COSTS, EPSILON
 from lighttouch.solvers.fenchel import DualSums, Normal, bound_of_sums, dual_sums
+from lighttouch.solvers.gram import gram
 from lighttouch.solvers.quadratic_model import (
     LAST,
     SQUARES,
@@ -32,7 +33,6 @@ from lighttouch.solvers.quadratic_model import (
     QuadraticModel,
     QuadraticState,
     given_matrix,
-    gram,
     keeps_matrix,
     value_at,
 )

@@ -55,7 +55,6 @@ from lighttouch.solvers.quadratic_model import (
     begin_with_last_matrix,
     blocks_of,
     first_reference,
-    gram,
     keeps_matrix,
     largest_block,
     quadratic_model,
@@ -78,7 +77,6 @@ __all__ = [
     "SQUARES",
     "QuadraticSteps",
     "begin_with_last_matrix",
-    "gram",
     "largest_block",
 ]
 

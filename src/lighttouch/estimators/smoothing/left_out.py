@@ -9,7 +9,7 @@ from lighttouch import losses
 from lighttouch.arrays import Floats, Indices
 from lighttouch.estimators.smoothing.marginal_likelihood import Smoothed, factored, solved
 from lighttouch.estimators.smoothing.problem import Examples
-from lighttouch.solvers.quadratic_steps import gram
+from lighttouch.solvers.gram import gram
 
 
 def fit_without(

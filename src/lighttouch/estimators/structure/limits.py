@@ -28,9 +28,6 @@ class StructureLimits:
     searched: int = 10_000
     """Rows on which interactions are looked for: models are fitted to them again and again."""
 
-    screened_cells: float = 4e8
-    """Examples times subsets of one screening: about a second."""
-
     screened_at_once: float = 2e7
     """Examples times subsets between two looks at the clock: about a twentieth of a second."""
 

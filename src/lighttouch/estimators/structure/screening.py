@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lighttouch.arrays import Floats
 from lighttouch.estimators.model import distinct_values, keypoints_among
 from lighttouch.estimators.structure.limits import LIMITS
-from lighttouch.kernels.numerics.cells import explained_by_cells
+from lighttouch.kernels.numerics.cells import COPIES, explained_by_cells
 
 Subset = tuple[int, ...]
 
@@ -100,8 +100,9 @@ class Screen:
             left.weights * left.residual,
             left.weights,
             LIMITS.shrinkage * mass / self.examples,
-            np.empty(cells),
-            np.empty(cells),
+            np.empty(codes.shape[2], dtype=np.int64),
+            np.empty(COPIES * cells),
+            np.empty(COPIES * cells),
             explained,
             used,
         )

@@ -6,6 +6,8 @@ import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
 
+COPIES = 4  # of every sum, so that an addition need not wait for the one before it
+
 
 @lean_kernel
 def explained_by_cells(
@@ -16,6 +18,7 @@ def explained_by_cells(
     pulls: np.ndarray,
     weights: np.ndarray,
     shrinkage: float,
+    cells: np.ndarray,
     sums: np.ndarray,
     mass: np.ndarray,
     explained: np.ndarray,
@@ -25,25 +28,35 @@ def explained_by_cells(
     the number of cells with examples.
 
     `codes[s, c, i]` is the bin of column c in example i of signed table s, `pulls` are residuals
-    times weights, `strides` the number of bins of every column; `sums` and `mass` are scratch.
+    times weights, `strides` the number of bins of every column; `cells` (of all examples), `sums`
+    and `mass` (of all cells, `COPIES` times) are scratch. Cells are found first, in a loop that
+    vectorises.
     """
     for k in range(members.shape[0]):
         count = 1
         for m in range(members.shape[1]):
             if members[k, m] >= 0:
                 count *= strides[members[k, m]]
-        sums[:count] = 0.0
-        mass[:count] = 0.0
+        sums[: COPIES * count] = 0.0
+        mass[: COPIES * count] = 0.0
         for s in range(codes.shape[0]):
-            for i in range(codes.shape[2]):
-                cell = 0
-                for m in range(members.shape[1]):
-                    column = members[k, m]
-                    if column >= 0:
-                        cell = cell * strides[column] + codes[s, column, i]
-                sums[cell] += signs[s] * pulls[i]
-                mass[cell] += weights[i]
+            cells[:] = 0
+            for m in range(members.shape[1]):
+                column = members[k, m]
+                if column >= 0:
+                    stride, bins = strides[column], codes[s, column]
+                    for i in range(cells.size):
+                        cells[i] = cells[i] * stride + bins[i]
+            sign = signs[s]
+            for i in range(cells.size):
+                place = COPIES * cells[i] + i % COPIES
+                sums[place] += sign * pulls[i]
+                mass[place] += weights[i]
         for cell in range(count):
-            if mass[cell] > 0.0:
-                explained[k] += sums[cell] * sums[cell] / (mass[cell] + shrinkage)
+            pulled, held = 0.0, 0.0
+            for place in range(COPIES * cell, COPIES * (cell + 1)):
+                pulled += sums[place]
+                held += mass[place]
+            if held > 0.0:
+                explained[k] += pulled * pulled / (held + shrinkage)
                 used[k] += 1

@@ -123,3 +123,11 @@ def add_transposed(places: np.ndarray, values: np.ndarray, v: np.ndarray, out: n
     for i in range(v.size):
         for a in range(places.shape[1]):
             out[places[i, a]] += v[i] * values[i, a]
+
+
+@lean_kernel
+def add_entries(places: np.ndarray, values: np.ndarray, out: np.ndarray) -> None:
+    """Add `values[i]` to row i of `out`, at `places[i]`."""
+    for i in range(out.shape[0]):
+        for a in range(places.shape[1]):
+            out[i, places[i, a]] += values[i, a]
