@@ -7,16 +7,19 @@ smoothing and training are what these numbers are about.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 import lighttouch as lt
 from benchmarks.models.scaling import INCREASING, table
 from benchmarks.thresholds import Comparison, experiment, seconds, with_values
 from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.solvers.costs import COSTS as SOLVING
+from lighttouch.solvers.gram import gram
 
 PAIRS = [(0, 1), (1, 2), (0, 2), (3, 4), (5, 6), (7, 8), (9, 10), (4, 11)]
 LIMIT = 120.0  # seconds of a fit
@@ -45,6 +48,24 @@ def other_values(record: Any, field: str, tried: tuple[float, ...]) -> Iterator[
 @experiment("model_stale", SOLVING.model_stale, "40,000 labels", "chosen value", "this value", True)
 def model_stale() -> Iterator[Comparison]:
     yield from other_values(SOLVING, "model_stale", (0.02, 0.1, 0.5))
+
+
+@experiment("gram_dense", SOLVING.gram_dense, "5,000 rows of 1,000 columns", "sparse", "dense")
+def gram_dense() -> Iterator[Comparison]:
+    """Gram matrices of rows with two entries in each of several groups of columns."""
+    rng, rows, columns = np.random.default_rng(0), 5_000, 1_000
+    for share in (0.05, 0.1, 0.2, 0.35, 0.5):
+        groups = int(share * columns) // 2
+        size = columns // groups
+        low = rng.integers(0, size - 1, size=(rows, groups)) + size * np.arange(groups)
+        places = np.stack([low, low + 1], axis=-1).ravel()
+        ends = np.arange(0, places.size + 1, 2 * groups)
+        X = sparse.csr_matrix((rng.random(places.size), places, ends), shape=(rows, columns))
+        weights, times = rng.random(rows), []
+        for above in (NEVER, 0.0):
+            with with_values(SOLVING, gram_dense=above):
+                times.append(seconds(functools.partial(gram, X, weights), LIMIT))
+        yield Comparison(share, *times)
 
 
 @experiment(
