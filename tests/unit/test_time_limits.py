@@ -191,7 +191,7 @@ def test_rules_that_need_lattices_hold_where_no_time_is_left():
 @pytest.mark.parametrize("sweeps", [1, 4])
 def test_smoothing_ends_after_a_step_once_the_time_is_over(monkeypatch, sweeps):
     X, y = data(100)
-    steps = counted(monkeypatch, smoothing.marginal_likelihood, "_accepted")
+    steps = counted(monkeypatch, smoothing.marginal_likelihood, "accepted")
     monkeypatch.setattr(growing, "CURVE_SWEEPS", sweeps)
     lt.LatticeRegressor(lattices=0, time_limit=OVER).fit(X, y)
     assert len(steps) == 1

@@ -152,7 +152,8 @@ def _found(
         with settings.limited(kept=growth.rest):
             grow(growth, curves)
             check_deadline()
-            model = growth.model(examples, structure.room_for(examples.count))
+            room = structure.room_for(examples.count, AdditiveModel(growth.own).dimension)
+            model = growth.model(examples, room)
             smoothed = growth.fit(model, examples, LAST_SWEEPS, last=True)
             if loss_of(settings.loss).name == "quantile" and growth.given is None:
                 smoothed = _smooth_enough_for_spread(growth, model, examples, smoothed)

@@ -100,7 +100,8 @@ class Growth:
             subset: worth for subset, worth in self.chosen.items() if subset not in self.lattices
         }
         if new:
-            room = LIMITS.searched_parameters * len(new)
+            known = AdditiveModel(self.own + list(self.lattices.values())).dimension
+            room = structure.room_while_searching(len(new), known)
             for term in self.model(self.examples, room, new).terms[len(self.own) :]:
                 self.lattices[term.columns] = term
         return AdditiveModel(self.own + [self.lattices[subset] for subset in self.chosen])

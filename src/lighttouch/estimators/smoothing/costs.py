@@ -53,6 +53,9 @@ class SmoothingCosts:
     settled: float = 1e-4
     """Largest change of a parameter, relative to the largest parameter, that ends them."""
 
+    left_out_steps: int = 10
+    """Steps from a fit to the one without some of its examples, all with one matrix."""
+
     halvings: int = 20
     """Of a step that does not lower the objective: a millionth of it is none."""
 

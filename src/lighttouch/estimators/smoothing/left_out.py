@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lighttouch import losses
-from lighttouch.arrays import Floats, Indices
-from lighttouch.estimators.smoothing.marginal_likelihood import Smoothed, factored, solved
+from lighttouch.arrays import Floats
+from lighttouch.estimators.smoothing.costs import COSTS
+from lighttouch.estimators.smoothing.marginal_likelihood import (
+    Smoothed,
+    accepted,
+    factored,
+    solved,
+)
 from lighttouch.estimators.smoothing.problem import Examples
 from lighttouch.solvers.gram import gram
 
@@ -18,29 +26,44 @@ def fit_without(
     held: NDArray[np.bool_],
     known: tuple[Floats, Floats] | None = None,
 ) -> Floats:
-    """Parameters by a Newton step from the fitted ones, with the same smoothing: all of the way for
-    squared errors, most of it for others. Where the matrix of all examples is `known`, with the
+    """Parameters with the same smoothing, by steps from the fitted ones with one matrix: exact for
+    squared errors, nearly so for others. Where the matrix of all examples is `known`, with the
     curvatures at a point, that of the held-out ones is taken from it.
     """
-    X, w, out = examples.features, fitted.w, np.flatnonzero(held)
     weights = np.where(held, 0.0, examples.weights)
     share = float(weights.sum())
-    slopes, curvatures = _derivatives(examples, slice(None), np.asarray(X @ w))
-    strengths = fitted.strengths / share
-    D = fitted.roughness.rows(strengths)
-    slope = np.asarray(X.T @ (weights * slopes)) / share + np.asarray(D.T @ (D @ w))
+    used = replace(examples, weights=weights / share, curvature=None, _kept={})
+    roughness, strengths, w = fitted.roughness, fitted.strengths / share, fitted.w
+    factor = factored(_matrix(examples, held, used, w, known), roughness, strengths)
+    D, X = roughness.rows(strengths), examples.features
+    for _ in range(1 if examples.row is None else COSTS.left_out_steps):
+        slopes = _derivatives(used, np.asarray(X @ w))[0]
+        slope = np.asarray(X.T @ (used.weights * slopes)) + np.asarray(D.T @ (D @ w))
+        w = accepted(used, roughness, strengths, w, w - solved(factor, slope))
+    return w
+
+
+def _matrix(
+    examples: Examples,
+    held: NDArray[np.bool_],
+    used: Examples,
+    w: Floats,
+    known: tuple[Floats, Floats] | None,
+) -> Floats:
+    """The Gram matrix of the used examples, with the curvatures at w or near it."""
+    X = examples.features
     if known is None:
-        H = gram(X, weights * curvatures)
-    else:
-        apart = X[out]
-        curvatures = _derivatives(examples, out, np.asarray(apart @ known[0]))[1]
-        H = known[1] - gram(apart, examples.weights[out] * curvatures)
-    return np.asarray(w - solved(factored(H / share, fitted.roughness, strengths), slope))
+        return gram(X, used.weights * _derivatives(used, np.asarray(X @ w))[1])
+    share = float(examples.weights[~held].sum())
+    out = replace(
+        examples, features=X[np.flatnonzero(held)], y=examples.y[held], weights=np.zeros(0)
+    )
+    curvatures = _derivatives(out, np.asarray(out.features @ known[0]))[1]
+    return (known[1] - gram(out.features, examples.weights[held] * curvatures)) / share
 
 
-def _derivatives(examples: Examples, rows: Indices | slice, z: Floats) -> tuple[Floats, Floats]:
-    """Slopes and curvatures of the loss of some examples at predictions z."""
-    y = examples.y[rows]
+def _derivatives(examples: Examples, z: Floats) -> tuple[Floats, Floats]:
+    """Slopes and curvatures of the loss at predictions z."""
     if examples.row is None:
-        return z - y, np.ones(y.size)
-    return losses.quadratic(examples.row, z, y, 0.0)
+        return z - examples.y, np.ones(z.size)
+    return losses.quadratic(examples.row, z, examples.y, 0.0)

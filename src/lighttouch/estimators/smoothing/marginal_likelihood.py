@@ -64,21 +64,20 @@ def smooth(
     last: bool = True,
     over: Callable[[], bool] = lambda: False,
 ) -> Smoothed:
-    """Newton steps without rules, each followed by a step of the strengths, where they are chosen;
-    with `last` one more with the last strengths. Once the time is `over`, it ends after a step.
+    """Newton steps without rules, each followed by a step of the strengths; with `last`, or where
+    strengths are not chosen, up to the minimum with the last strengths. Once the time is `over`, it
+    ends after a step.
     """
     w, strengths = start, strengths.copy()
     freedom, held = 0.0, None
     if choose and w.size > COSTS.crowded * examples.count:
         strengths = _stiffened(examples, roughness, strengths, w)
-    for sweep in range(sweeps):
+    for sweep in range(sweeps if choose else 0):
         if sweep and over():
             break
         H, c = examples.quadratic(w)
         factor = factored(H, roughness, strengths)
-        w = _accepted(examples, roughness, strengths, w, solved(factor, c))
-        if not choose:
-            continue
+        w = accepted(examples, roughness, strengths, w, solved(factor, c))
         lost, pulled = _lost(factor, roughness, strengths)
         freedom = w.size - float(lost.sum()) - pulled
         held = np.maximum(roughness.own_traces(strengths) - lost, COSTS.least_freedom)
@@ -88,7 +87,7 @@ def smooth(
             (wanted / strengths) ** COSTS.boldness, 1.0 / COSTS.largest_change, COSTS.largest_change
         )
         strengths = np.clip(strengths * change, COSTS.least_strength, COSTS.most_strength)
-    if last and (choose or examples.row is not None) and not over():
+    if not choose or (last and not over()):
         w = _settled(examples, roughness, strengths, w, over)
     squares = examples.quadratic(w)[0] if examples.row is None and last else None
     return Smoothed(
@@ -113,7 +112,7 @@ def _settled(
         if H is not known:
             known, factor = H, factored(H, roughness, strengths)
         before = w
-        w = _accepted(examples, roughness, strengths, before, solved(factor, c))
+        w = accepted(examples, roughness, strengths, before, solved(factor, c))
         change = float(np.abs(w - before).max(initial=0.0))
         if change <= COSTS.settled * float(np.abs(w).max(initial=0.0)) or over():
             break
@@ -133,7 +132,7 @@ def _stiffened(examples: Examples, roughness: Roughness, strengths: Floats, w: F
     return strengths
 
 
-def _accepted(
+def accepted(
     examples: Examples, roughness: Roughness, strengths: Floats, w: Floats, proposed: Floats
 ) -> Floats:
     """The proposed point, or part of the way to it where the objective would rise."""

@@ -4,7 +4,7 @@ from lighttouch.estimators.structure.axes import calibrators, lattice_term
 from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.structure.plan import Plan
 from lighttouch.estimators.structure.screening import Gain, Screen
-from lighttouch.estimators.structure.sizes import lattice_sizes, room_for
+from lighttouch.estimators.structure.sizes import lattice_sizes, room_for, room_while_searching
 from lighttouch.estimators.structure.subsets import candidates, most_subsets, named_subsets
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "most_subsets",
     "named_subsets",
     "room_for",
+    "room_while_searching",
 ]

@@ -53,8 +53,9 @@ class StructureLimits:
     """Columns of lattices="single": at 2 vertices per axis 4,096 parameters, doubled by each
     further column."""
 
-    most_parameters: int = 1600
-    """Parameters of all lattices together, so that with the curves they can be factored."""
+    most_parameters: int = 2000
+    """Parameters of curves and lattices together: their matrix is factored a dozen times, at 0.1 s
+    each."""
 
     least_parameters: int = 300
     """Room that lattices have in any case."""

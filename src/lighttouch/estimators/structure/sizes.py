@@ -10,10 +10,18 @@ from lighttouch.estimators.structure.plan import Plan
 Subset = tuple[int, ...]
 
 
-def room_for(examples: float) -> int:
-    """Parameters of all lattices together: the more, the more examples there are."""
-    wanted = LIMITS.parameters_per_row * examples
-    return int(np.clip(wanted, LIMITS.least_parameters, LIMITS.most_parameters))
+def room_for(examples: float, curves: int) -> int:
+    """Parameters of all lattices together: the more, the more examples there are, and the fewer the
+    curves have.
+    """
+    wanted, most = LIMITS.parameters_per_row * examples, LIMITS.most_parameters - curves
+    return int(max(LIMITS.least_parameters, min(wanted, most)))
+
+
+def room_while_searching(lattices: int, known: int) -> int:
+    """Parameters of so many new lattices, beside those that are known."""
+    left = (LIMITS.most_parameters - known) // lattices
+    return lattices * max(LIMITS.least_cells, min(left, LIMITS.searched_parameters))
 
 
 def lattice_sizes(
