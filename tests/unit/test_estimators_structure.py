@@ -10,12 +10,13 @@ from scipy import sparse
 
 import lighttouch as lt
 from lighttouch import losses
-from lighttouch.estimators import growing, smoothing
+from lighttouch.estimators import growing, smoothing, structure
 from lighttouch.estimators.model import AdditiveModel, Term, interpolated, whole_positions
 from lighttouch.estimators.smoothing import marginal_likelihood
 from lighttouch.estimators.structure.screening import Leftover, Screen
 from lighttouch.interior import pivoting
 from lighttouch.interior.quadratic import quadratic_minimum
+from lighttouch.projections.blocks import solver_by_parts
 from lighttouch.solvers.gram import gram
 
 
@@ -148,6 +149,41 @@ def test_pivots_give_up_on_rows_that_contradict_each_other():
     both = sparse.vstack([A, -A], format="csr")  # ... and of at most -1
     found = pivoting.pivoted_minimum(np.eye(3), np.ones(3), both, np.append(b, b), np.ones(3), 1e-9)
     assert found is None
+
+
+def test_rows_are_the_same_bits_however_they_came_to_be_known():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(300, 300))
+    factor = np.linalg.cholesky(root @ root.T + np.eye(300))
+    A = sparse.random(400, 300, 0.02, format="csr", random_state=0)
+    one, other = pivoting.KnownRows(factor, A), pivoting.KnownRows(factor, A)
+    one.learn(np.arange(400))
+    for asked in ([399], [5, 130], [260]):
+        other.learn(np.array(asked))
+    places = [np.ix_(known.place, known.place) for known in (one, other)]
+    np.testing.assert_array_equal(one.G[places[0]], other.G[places[1]])
+    inverse = np.linalg.inv(root @ root.T + np.eye(300))
+    np.testing.assert_allclose(one.G[places[0]], A @ (A @ inverse).T, atol=1e-8)
+
+
+def test_a_matrix_is_solved_with_part_by_part():
+    rng = np.random.default_rng(0)
+    rows = sparse.random(30, 30, 0.04, format="csr", random_state=1)
+    matrix, right = rows.T @ rows + sparse.identity(30), rng.normal(size=30)
+    found = solver_by_parts(matrix)(right)
+    np.testing.assert_allclose(matrix @ found, right, atol=1e-12)
+    with pytest.raises(np.linalg.LinAlgError):
+        solver_by_parts(matrix - 10.0 * sparse.identity(30))
+
+
+def test_curves_and_lattices_share_a_budget():
+    """Forty columns of fine curves had more parameters than can be factored, and took a minute."""
+    limits = structure.LIMITS
+    assert structure.room_for(1e6, 250) == limits.most_parameters - 250
+    assert structure.room_for(1e6, limits.most_parameters) == limits.least_parameters
+    assert structure.room_for(100, 250) == limits.least_parameters
+    assert structure.room_while_searching(4, 250) == 4 * limits.searched_parameters
+    assert structure.room_while_searching(4, limits.most_parameters) == 4 * limits.least_cells
 
 
 def small_model() -> AdditiveModel:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
+from scipy import sparse
 
+from lighttouch.estimators.examples import Examples
 from lighttouch.estimators.model import AdditiveModel, InputMap, Term, whole_positions
 from lighttouch.estimators.term_features import TermStore
 from lighttouch.kernels.compiler.fused import product_error
 from lighttouch.kernels.numerics.exact_sum import exact_multiply
 from lighttouch.lattice import Lattice
+from lighttouch.solvers import gram as gram_matrices
 from lighttouch.solvers.gram import gram
 
 
@@ -68,6 +73,33 @@ def test_stored_features_are_the_feature_matrix(pairs):
         np.testing.assert_allclose(stored.gram(weights), expected, atol=1e-12)
     np.testing.assert_allclose(stored.gram(2.0 * weights), 2.0 * expected, atol=1e-12)
     np.testing.assert_allclose(stored[::3].gram(weights[::3]), gram(X[::3].tocsr(), weights[::3]))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.6], ids=["sparse", "dense"])
+def test_gram_matrices_of_few_and_of_many_entries(monkeypatch, share):
+    X = sparse.random(300, 40, share, format="csr", random_state=0)
+    weights = np.random.default_rng(0).random(300)
+    monkeypatch.setattr(
+        gram_matrices, "COSTS", dataclasses.replace(gram_matrices.COSTS, gram_dense_entries=4000)
+    )
+    assert gram_matrices.is_dense(X.nnz, X.shape) is (share > 0.5)
+    expected = X.toarray().T @ (weights[:, None] * X.toarray())
+    np.testing.assert_allclose(gram(X, weights), expected, atol=1e-12)
+
+
+def test_some_pairs_keep_their_rows_apart():
+    """Features are made once per row, however many pairs it is part of."""
+    rng = np.random.default_rng(3)
+    model, table = some_model(), some_table(rng)
+    better, worse = rng.integers(0, len(table), (2, 300))
+    signed = [(table[better], 1.0), (table[worse], -1.0)]
+    pairs = Examples(signed, np.ones(300), np.full(300, 1 / 300), source=(table, [better, worse]))
+    chosen = np.arange(0, 300, 40)
+    some = pairs.rows(chosen)
+    assert some.source is not None and len(some.source[0]) <= 2 * chosen.size
+    expected = pairs.features(model)[chosen]
+    np.testing.assert_array_equal(some.features(model).toarray(), expected.toarray())
+    assert some.table_weights.sum() == pytest.approx(2 * some.weights.sum())
 
 
 def test_the_error_of_a_product_is_the_same_interpreted_and_compiled():

@@ -18,7 +18,7 @@ import numpy as np
 from lighttouch import losses
 from lighttouch.arrays import Floats
 from lighttouch.errors import ModelFileError
-from lighttouch.kernels.numerics.trees import NO_CUT, Room, add_trees, fill_codes, grow_tree
+from lighttouch.kernels.numerics.trees import BLOCK, NO_CUT, Room, add_trees, fill_codes, grow_tree
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.running import check_deadline
 
@@ -158,7 +158,7 @@ class Trees:
     def at(self, codes: Any) -> Floats:
         """The same, of rows that are binned already."""
         out = np.zeros(codes.shape[0])
-        add_trees(codes, self.columns, self.cuts, self.values, out)
+        _add(codes, self.columns, self.cuts, self.values, out)
         return out
 
     def times(self, factor: float) -> Trees:
@@ -337,4 +337,10 @@ def wanted_count(trials: Sequence[tuple[Rows, Rows]], bins: Bins, signs: Any, ro
 
 
 def _add_tree(codes: Any, tree: tuple[Any, Any, Floats], score: Floats) -> None:
-    add_trees(codes, *(part[None] for part in tree), score)
+    columns, cuts, values = tree
+    _add(codes, columns[None], cuts[None], values[None], score)
+
+
+def _add(codes: Any, columns: Any, cuts: Any, values: Floats, score: Floats) -> None:
+    at = np.empty(BLOCK, dtype=np.uint32)
+    add_trees(codes, columns.astype(np.uint16), cuts, values, at, score)

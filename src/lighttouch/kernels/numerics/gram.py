@@ -34,7 +34,8 @@ def pair_gram(
     """Add sum_i weights[i] x_i z_i' to `out`, where row i of x has its entries at `places`, one row
     after the other, and row i of z at the other places.
 
-    Up to four entries of z stay in registers, which takes half the time of a plain loop.
+    Up to four entries of z stay in registers, which takes half the time of a plain loop. Places are
+    unsigned: no negative ones are looked for.
     """
     rows = weights.size
     if rows == 0:
@@ -45,28 +46,29 @@ def pair_gram(
         begin, end = i * wide, (i + 1) * wide
         at = i * other
         for b in range(at, at + fours, 4):
-            p0, p1 = other_places[b], other_places[b + 1]
-            p2, p3 = other_places[b + 2], other_places[b + 3]
+            p0, p1 = np.uint64(other_places[b]), np.uint64(other_places[b + 1])
+            p2, p3 = np.uint64(other_places[b + 2]), np.uint64(other_places[b + 3])
             v0, v1 = other_values[b], other_values[b + 1]
             v2, v3 = other_values[b + 2], other_values[b + 3]
             for a in range(begin, end):
-                row, scaled = places[a], weights[i] * values[a]
+                row, scaled = np.uint64(places[a]), weights[i] * values[a]
                 out[row, p0] += scaled * v0
                 out[row, p1] += scaled * v1
                 out[row, p2] += scaled * v2
                 out[row, p3] += scaled * v3
         if other - fours >= 2:
             b = at + fours
-            p0, p1 = other_places[b], other_places[b + 1]
+            p0, p1 = np.uint64(other_places[b]), np.uint64(other_places[b + 1])
             v0, v1 = other_values[b], other_values[b + 1]
             for a in range(begin, end):
-                row, scaled = places[a], weights[i] * values[a]
+                row, scaled = np.uint64(places[a]), weights[i] * values[a]
                 out[row, p0] += scaled * v0
                 out[row, p1] += scaled * v1
         if other % 2 == 1:
             b = at + other - 1
+            p0, v0 = np.uint64(other_places[b]), other_values[b]
             for a in range(begin, end):
-                out[places[a], other_places[b]] += weights[i] * values[a] * other_values[b]
+                out[np.uint64(places[a]), p0] += weights[i] * values[a] * v0
 
 
 @lean_kernel
