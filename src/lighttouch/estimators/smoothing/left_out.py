@@ -14,6 +14,7 @@ from lighttouch.estimators.smoothing.marginal_likelihood import (
     Smoothed,
     accepted,
     factored,
+    has_settled,
     solved,
 )
 from lighttouch.estimators.smoothing.problem import Examples
@@ -39,7 +40,9 @@ def fit_without(
     for _ in range(1 if examples.row is None else COSTS.left_out_steps):
         slopes = _derivatives(used, np.asarray(X @ w))[0]
         slope = np.asarray(X.T @ (used.weights * slopes)) + np.asarray(D.T @ (D @ w))
-        w = accepted(used, roughness, strengths, w, w - solved(factor, slope))
+        before, w = w, accepted(used, roughness, strengths, w, w - solved(factor, slope))
+        if has_settled(before, w):
+            break
     return w
 
 

@@ -113,10 +113,15 @@ def _settled(
             known, factor = H, factored(H, roughness, strengths)
         before = w
         w = accepted(examples, roughness, strengths, before, solved(factor, c))
-        change = float(np.abs(w - before).max(initial=0.0))
-        if change <= COSTS.settled * float(np.abs(w).max(initial=0.0)) or over():
+        if has_settled(before, w) or over():
             break
     return w
+
+
+def has_settled(before: Floats, w: Floats) -> bool:
+    """Whether a step has changed the parameters by next to nothing."""
+    change = float(np.abs(w - before).max(initial=0.0))
+    return change <= COSTS.settled * float(np.abs(w).max(initial=0.0))
 
 
 def _stiffened(examples: Examples, roughness: Roughness, strengths: Floats, w: Floats) -> Floats:
