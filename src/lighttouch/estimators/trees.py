@@ -67,8 +67,9 @@ class TreeCosts:
     folds: int = 5
     """Parts of the rows, of which two are held out in turn, to choose how many trees."""
     deviations: float = 1.0
-    """Standard errors by which the loss on held-out rows must fall, or there are no trees. (Of six
-    tables without local structure, five splits each and without `least_share`, 1 of 30 passed.)"""
+    """Standard errors by which the loss on held-out rows must fall, or there are no trees. With 2,
+    bikes and housing had none on one split of three (RMSE 31.8 for 31.3, .482 for .480). Of seven
+    tables without local structure, three splits each, one of 21 passes, with eight trees."""
 
 
 COSTS = TreeCosts()
