@@ -16,7 +16,7 @@ from lighttouch.estimators import smoothing, structure
 from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.growing import LAST_SWEEPS, Growth, first_curves, grow
-from lighttouch.estimators.leftover import LeftOver
+from lighttouch.estimators.leftover import LeftOver, can_have_trees
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.moves import Moves, moves_of, no_moves
 from lighttouch.estimators.outputs import OneScore
@@ -91,6 +91,7 @@ def fit(
         smoothing.read_strengths(wanted),
         COSTS.largest_gram,
         settings.rng,
+        canonical is None and can_have_trees(plan, examples, loss_of(settings.loss)),
     )
     model, smoothed = (
         _found(growth, examples, settings)

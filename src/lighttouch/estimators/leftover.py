@@ -23,6 +23,27 @@ LOSSES = ("squared", "logistic")  # whose fit without some rows is about a Newto
 TRIALS = 2  # folds that are held out, one after the other
 
 
+def can_have_trees(plan: Plan, examples: AnyExamples, row: LossRow) -> bool:
+    """Whether trees may follow: the user has not asked for none, one score with a smooth loss,
+    columns that rules let them split, and not too many; enough rows, where their number is chosen.
+    """
+    count = len(plan.columns)
+    enough = plan.trees is not None or examples.count >= COSTS.least
+    return (
+        plan.trees != 0
+        and enough
+        and row.name in LOSSES
+        and type(examples.outputs) is OneScore
+        and not examples.differences
+        and len(_barred(plan)) < count <= COSTS.columns
+    )
+
+
+def _barred(plan: Plan) -> set[int]:
+    """Columns of rules that steps would break."""
+    return {place for bound in plan.shapes for place in bound.places}
+
+
 @dataclass(frozen=True)
 class LeftOver:
     """A fitted model, and the examples of which it leaves something over."""
@@ -35,12 +56,12 @@ class LeftOver:
 
     def trees(self, row: LossRow, rng: np.random.Generator) -> Trees | None:
         """As many as the user asked for, or as held-out rows ask for; None for none."""
-        asked = self.plan.trees
-        if asked == 0 or not self._can_have_them(row):
+        asked, small = self.plan.trees, self.model.dimension <= TRAINING.largest_gram
+        if not small or not can_have_trees(self.plan, self.examples, row):
             return None
         part = self.examples.some(COSTS.rows, rng)
         counted = np.flatnonzero(part.weights)
-        bins = Bins.of(part.table[counted], self._ranks(), self._barred)
+        bins = Bins.of(part.table[counted], self._ranks(), _barred(self.plan))
         codes, signs = bins.codes(part.table), self._signs()
         check_deadline()
         if asked is None and counted.size >= COSTS.least:
@@ -51,22 +72,6 @@ class LeftOver:
         score = (self.model.evaluate(part.table, self.w) - part.shift) / part.scale
         rows = Rows(codes, score, part.y, part.weights).part(counted)
         return grown(rows, bins, signs, row, asked).times(part.scale)
-
-    def _can_have_them(self, row: LossRow) -> bool:
-        """One score with a smooth loss, columns that rules let them split, and not too many."""
-        count = len(self.plan.columns)
-        return (
-            row.name in LOSSES
-            and type(self.examples.outputs) is OneScore
-            and not self.examples.differences
-            and self.model.dimension <= TRAINING.largest_gram
-            and len(self._barred) < count <= COSTS.columns
-        )
-
-    @property
-    def _barred(self) -> set[int]:
-        """Columns of rules that steps would break."""
-        return {place for bound in self.plan.shapes for place in bound.places}
 
     def _signs(self) -> NDArray[np.int64]:
         signs = np.zeros(len(self.plan.columns), dtype=np.int64)

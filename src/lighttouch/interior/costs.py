@@ -139,6 +139,8 @@ class InteriorCosts:
     pivot_rounding: float = 1e-10
     """Excess over a row, in units of the largest without rows, that counts as none: rounding, among
     rows that depend on each other (at 1e-12, guesses on prices of computers went in circles)."""
+    pivot_least_share: float = 1e-3
+    """Of the way to a guess: less is left to the row that is let go first."""
     pivot_block: int = 128
     """Rows that are learnt at once: as many columns as a product with the factor wants."""
     pivot_blocks: float = 2.0

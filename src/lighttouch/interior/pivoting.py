@@ -94,7 +94,7 @@ def _towards(dual: _Dual, v: Vector, found: Vector) -> Vector:
     low = np.flatnonzero(found < 0.0)
     first = float((v[low] / (v[low] - found[low])).min())
     here, share = dual.objective(v), 1.0
-    while share > first:
+    while share > max(first, COSTS.pivot_least_share):
         there = np.maximum(v + share * (found - v), 0.0)
         if dual.objective(there) < here:
             return there
