@@ -172,8 +172,10 @@ def test_a_matrix_is_solved_with_part_by_part():
     matrix, right = rows.T @ rows + sparse.identity(30), rng.normal(size=30)
     found = solver_by_parts(matrix)(right)
     np.testing.assert_allclose(matrix @ found, right, atol=1e-12)
-    with pytest.raises(np.linalg.LinAlgError):
-        solver_by_parts(matrix - 10.0 * sparse.identity(30))
+    np.testing.assert_allclose(solver_by_parts(2.0 * sparse.identity(30))(right), 0.5 * right)
+    for other in (matrix, sparse.identity(30)):
+        with pytest.raises(np.linalg.LinAlgError):
+            solver_by_parts(other - 10.0 * sparse.identity(30))
 
 
 def test_curves_and_lattices_share_a_budget():

@@ -55,19 +55,28 @@ class BlockDiagonal:
 
 def solver_by_parts(matrix: Any) -> Callable[[Floats], Floats]:
     """Solves with a sparse definite matrix by Cholesky's factors of its connected parts, such as
-    the terms of a model; a LinAlgError where it is not definite.
+    the terms of a model; a LinAlgError where it is not definite. Parameters that are connected to
+    none are divided all at once.
     """
     rows = sparse.csr_matrix(matrix)
     parts, part_of = csgraph.connected_components(rows, directed=False)
+    sizes = np.bincount(part_of, minlength=parts)
+    alone = sizes[part_of] == 1
+    diagonal = rows.diagonal()[alone]
+    if (diagonal <= 0.0).any():
+        raise scipy.linalg.LinAlgError("a diagonal entry is not positive")
     order = np.argsort(part_of, kind="stable")
-    cuts = [0, *np.cumsum(np.bincount(part_of, minlength=parts)).tolist()]
+    order = order[~alone[order]]
+    cuts = [0, *np.cumsum(sizes[sizes > 1]).tolist()]
     together = rows[order][:, order]
     ranges = [slice(*cut) for cut in itertools.pairwise(cuts)]
     solve = BlockDiagonal(tuple((h, together[h, h].toarray()) for h in ranges)).solver()
 
     def solved(right: Floats) -> Floats:
         out = np.empty(right.size)
-        out[order] = solve(right[order], right)
+        out[alone] = right[alone] / diagonal
+        if order.size:
+            out[order] = solve(right[order], right)
         return out
 
     return solved

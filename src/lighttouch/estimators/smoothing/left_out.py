@@ -18,6 +18,7 @@ from lighttouch.estimators.smoothing.marginal_likelihood import (
     solved,
 )
 from lighttouch.estimators.smoothing.problem import Examples
+from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.solvers.gram import gram
 
 
@@ -35,10 +36,16 @@ def fit_without(
     share = float(weights.sum())
     used = replace(examples, weights=weights / share, curvature=None, _kept={})
     roughness, strengths, w = fitted.roughness, fitted.strengths / share, fitted.w
-    factor = factored(_matrix(examples, held, used, w, known), roughness, strengths)
-    D, X = roughness.rows(strengths), examples.features
-    for _ in range(1 if examples.row is None else COSTS.left_out_steps):
-        slopes = _derivatives(used, np.asarray(X @ w))[0]
+    X, y, row = examples.features, examples.y, examples.row
+    if known is None:
+        H = gram(X, used.weights * _derivatives(row, np.asarray(X @ w), y)[1])
+    else:
+        out = np.flatnonzero(held)
+        curvatures = _derivatives(row, np.asarray(X[out] @ known[0]), y[out])[1]
+        H = (known[1] - gram(X[out], examples.weights[out] * curvatures)) / share
+    factor, D = factored(H, roughness, strengths), roughness.rows(strengths)
+    for _ in range(1 if row is None else COSTS.left_out_steps):
+        slopes = _derivatives(row, np.asarray(X @ w), y)[0]
         slope = np.asarray(X.T @ (used.weights * slopes)) + np.asarray(D.T @ (D @ w))
         before, w = w, accepted(used, roughness, strengths, w, w - solved(factor, slope))
         if has_settled(before, w):
@@ -46,27 +53,6 @@ def fit_without(
     return w
 
 
-def _matrix(
-    examples: Examples,
-    held: NDArray[np.bool_],
-    used: Examples,
-    w: Floats,
-    known: tuple[Floats, Floats] | None,
-) -> Floats:
-    """The Gram matrix of the used examples, with the curvatures at w or near it."""
-    X = examples.features
-    if known is None:
-        return gram(X, used.weights * _derivatives(used, np.asarray(X @ w))[1])
-    share = float(examples.weights[~held].sum())
-    out = replace(
-        examples, features=X[np.flatnonzero(held)], y=examples.y[held], weights=np.zeros(0)
-    )
-    curvatures = _derivatives(out, np.asarray(out.features @ known[0]))[1]
-    return (known[1] - gram(out.features, examples.weights[held] * curvatures)) / share
-
-
-def _derivatives(examples: Examples, z: Floats) -> tuple[Floats, Floats]:
-    """Slopes and curvatures of the loss at predictions z."""
-    if examples.row is None:
-        return z - examples.y, np.ones(z.size)
-    return losses.quadratic(examples.row, z, examples.y, 0.0)
+def _derivatives(row: LossRow | None, z: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Slopes and curvatures of the loss at predictions z; None for squared errors."""
+    return (z - y, np.ones(y.size)) if row is None else losses.quadratic(row, z, y, 0.0)
