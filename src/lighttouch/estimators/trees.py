@@ -53,10 +53,10 @@ class TreeCosts:
     """Of a column: cuts are looked for between them. Convention; 255 at most."""
     most: int = 500
     """Trees: the size of a model file, and the time of a prediction, grow with them. Budget."""
-    first_patience: int = 15
+    first_patience: int = 10
     """Trees that do not lower the loss on held-out rows at all, before no more are tried: where
     they are of use, the first ones are."""
-    patience: int = 40
+    patience: int = 20
     """... that do not lower it further."""
     rows: int = 50_000
     """The most rows that trees are grown on, drawn at random. Budget."""
@@ -283,6 +283,7 @@ def boosted(rows: Rows, bins: Bins, signs: Any, row: LossRow) -> Iterator[tuple[
         columns = np.zeros(inner, dtype=np.int16)
         cuts, values = np.zeros(inner, dtype=np.uint8), np.zeros(inner + 1)
         grow_tree(
+            rows.codes,
             by_column,
             sizes,
             signs,

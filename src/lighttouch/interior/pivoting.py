@@ -78,7 +78,7 @@ def _downhill(dual: _Dual, held: Booleans, v: Vector) -> Vector:
     while True:
         if (found[held] < 0.0).any():
             v = _towards(dual, v, found)
-            held = held & (v > 0.0)
+            held = held & ((v > 0.0) | (found > 0.0))  # rows just held wait at 0 for their turn
         else:
             v, broken = found, ~held & (dual.excess(found) > dual.rounding)
             if not broken.any():
@@ -108,13 +108,14 @@ class KnownRows:
     """V = L^-1 A' and G = V'V of the rows that were asked for.
 
     Rows are learnt in blocks that do not depend on who asks, so that numbers are the same to the
-    last bit however the rows came to be known; where rows are many, only those that are asked for.
+    last bit however the rows came to be known. With `once`, for a single minimum, and where rows
+    are many, only those that are asked for.
     """
 
-    def __init__(self, lower: Floats, A: sparse.csr_matrix) -> None:
+    def __init__(self, lower: Floats, A: sparse.csr_matrix, once: bool = False) -> None:
         self.lower, self.A = lower, A
         few = A.shape[0] <= COSTS.pivot_blocks * lower.shape[0]
-        self.block = COSTS.pivot_block if few else None
+        self.block = COSTS.pivot_block if few and not once else None
         self.place = np.full(A.shape[0], -1)  # of a row in V and G
         self.parts = [0]  # where what was learnt at once begins in them, and the end
         self.V = np.empty((lower.shape[0], 0), order="F")  # with room for more, as G has
@@ -142,12 +143,14 @@ class KnownRows:
         self.place[rows] = np.arange(known, total)
         right = np.asfortranarray(self.A[rows].toarray().T)
         more = scipy.linalg.blas.dtrsm(1.0, self.lower, right, lower=1, overwrite_b=1)
-        self.V[:, known:total] = more
-        self.parts.append(total)
-        for first, last in itertools.pairwise(self.parts):
+        parts = [0, known] if self.block is None else self.parts
+        for first, last in itertools.pairwise(parts):
             products = more.T @ self.V[:, first:last]
             self.G[known:total, first:last] = products
             self.G[first:last, known:total] = products.T
+        self.G[known:total, known:total] = more.T @ more
+        self.V[:, known:total] = more
+        self.parts.append(total)
 
     def _make_room(self, total: int) -> None:
         """For so many rows: twice what there was, so that little is copied."""

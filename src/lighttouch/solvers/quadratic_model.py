@@ -7,7 +7,7 @@ sum is w'Hw / 2 - c.w with H = X' diag(curvatures) X + penalty.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +44,10 @@ class QuadraticState(SolverState):
     splitting: SplittingState
     examples: int
     reference: Vector  # the point whose curvatures the last model had
+    outside: Vector = field(default_factory=lambda: np.zeros(0))
+    """The start where it was not feasible, until the first model, which is that at this point: its
+    minimum under the rules is nearer to the optimum than the nearest feasible point."""
+    gain: float = math.inf  # of the last step
     gap: float = math.inf  # proven: the best objective lies so far above the optimum at most
     ended: bool = False
 

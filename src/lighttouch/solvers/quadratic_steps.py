@@ -136,7 +136,8 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
 
     def init(self, problem: Problem, start: Vector) -> QuadraticState:
         risk = _risk(problem)
-        w = start.copy() if problem.violation(start) == 0.0 else feasible(problem, start)
+        inside = problem.violation(start) == 0.0
+        w = start.copy() if inside else feasible(problem, start)
         width = max(COSTS.least_width, self._first_width(problem, w)) if risk.loss_row.kinked else 0
         reference = first_reference(_whole(problem), w).copy()
         value, objective = _values(problem, w, reference, width)
@@ -152,6 +153,7 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
             splitting.begin(np.zeros(w.size)),
             problem.objective.examples,
             reference,
+            outside=np.zeros(0) if inside or not _keeps_matrix(problem) else start.copy(),
         )
 
     def _first_width(self, problem: Problem, w: Vector) -> float:
@@ -177,7 +179,8 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
 
     def _step(self, problem: Problem, state: QuadraticState) -> None:
         check_deadline()
-        before, whole = state.w, problem.objective
+        whole, first = problem.objective, state.outside.size > 0
+        before = state.outside if first else state.w
         if isinstance(whole, ShardedRisk):
             model = shard_model(whole, before, state)
             proposed = minimum_under_rules(problem, model, state, self.inner_tolerance)
@@ -187,13 +190,19 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
             z = risk.predictions(before)
             model = quadratic_model(risk, before, z, state)
             proposed = minimum_under_rules(problem, model, state, self.inner_tolerance)
-            value = backtracked(risk, state, z, proposed)
+            value = backtracked(risk, state, risk.predictions(state.w) if first else z, proposed)
             objective = value_at(risk, risk.predictions(state.w), state.w, 0.0)
         gain, state.value = state.value - value, value
         if objective < state.best_objective:
             state.best, state.best_objective = state.w.copy(), objective
         state.counters[ITERATION] += 1
         state.counters[SAMPLES] += 2 * whole.examples
+        slow, state.gain = gain > COSTS.model_slow * state.gain, gain
+        if first:  # what it gains says nothing about the next one
+            state.outside, state.gain = np.zeros(0), math.inf
+            return
+        if slow and _matrix_is_old(problem, state, state.w):
+            state.reference = state.w.copy()
         exact = _risk(problem).loss_row.name == "squared" and state.splitting.settled
         if exact or gain <= self.tolerance * max(abs(value), COSTS.least_objective):
             self._narrow_or_end(problem, state, model, before)
@@ -202,11 +211,12 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         self, problem: Problem, state: QuadraticState, model: QuadraticModel, before: Vector
     ) -> None:
         if state.width <= state.narrowest:
-            if _matrix_is_old(problem, state, before):
-                state.reference = state.w.copy()  # a matrix formed there gains more
-                return
             bound = shard_bound if isinstance(problem.objective, ShardedRisk) else lower_bound
             state.gap = state.best_objective - bound(problem, state, model, before)
+            near = abs(state.gap) <= COSTS.model_old_gap * self.accuracy(state)
+            if not near and _matrix_is_old(problem, state, before):
+                state.reference = state.w.copy()  # a matrix formed there gains and proves more
+                return
             state.ended = True
             return
         state.width = max(state.narrowest, state.width * COSTS.model_narrowing)
@@ -238,14 +248,17 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         return [f"quadratic steps (majorise, minimise by ADMM): {state.iteration}"]
 
 
-def _matrix_is_old(problem: Problem, state: QuadraticState, before: Vector) -> bool:
-    """Whether the last model had the curvatures of another point than its own."""
+def _keeps_matrix(problem: Problem) -> bool:
+    """Whether a matrix of second derivatives serves for several models."""
     risk = _whole(problem)
     if isinstance(risk, ShardedRisk):
-        kept = shards_keep_matrix(risk)
-    else:
-        kept = keeps_matrix(risk.loss_row, blocks_of(risk))
-    return kept and not np.array_equal(state.reference, before)
+        return shards_keep_matrix(risk)
+    return keeps_matrix(risk.loss_row, blocks_of(risk))
+
+
+def _matrix_is_old(problem: Problem, state: QuadraticState, before: Vector) -> bool:
+    """Whether the last model had the curvatures of another point than its own."""
+    return _keeps_matrix(problem) and not np.array_equal(state.reference, before)
 
 
 def lower_bound(
@@ -372,7 +385,9 @@ def _at_once(
 
 
 def _known_rows(problem: Problem, factor: Vector, A: sparse.csr_matrix) -> KnownRows:
-    """What minima with the same factor have learnt about the rules."""
+    """What minima with the same factor have learnt about the rules; squared errors have only one."""
+    if _risk(problem).loss_row.name == "squared":
+        return KnownRows(factor, A, once=True)
     kept: list[KnownRows] = prepared(problem, "rules under the last factor", list)
     if not kept or kept[0].lower is not factor or kept[0].block is None:
         kept[:] = [KnownRows(factor, A)]
