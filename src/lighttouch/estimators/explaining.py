@@ -28,7 +28,7 @@ Effects = dict[Subset, Floats]
 Background = list[list[Floats]]
 """Of every term and each of its axes: how much of the training rows each vertex holds."""
 
-SAMPLED_ROWS = 10_000  # of the training rows, from which the background and importances are found
+SAMPLED_ROWS = 5_000  # of the training rows, for background and importances: sizes within 2%
 LATE_ROWS = 500  # of them where the time limit is over: a few milliseconds, sizes within 6%
 WHOLE_LATTICE = 4  # columns of a lattice up to which all interactions in it are told apart
 TIMES = " x "

@@ -28,6 +28,9 @@ def exactly_feasible(w: Floats, rules: LinearConstraints) -> tuple[Floats, float
         return w, 0.0
     if rules.nested or not rules.sparse:
         return _feasible_together(w, rules)
+    near = _feasible_nearby(w, rules)
+    if near is not None and violation(near, rules) == 0.0:
+        return near, 0.0
     found, left = w.copy(), 0.0
     for rows, columns in _groups(rules):
         part = LinearConstraints(rules.A[rows][:, columns], rules.b[rows])
@@ -56,9 +59,9 @@ def _feasible_together(w: Floats, rules: LinearConstraints) -> tuple[Floats, flo
     do, which spares a first fit the compilation of projections. Other rows are met up to rounding
     errors. Those go when the rows are tightened by slightly more than the rounding.
     """
-    scale = max(float(np.abs(w).max()), 1e-300)
-    best = feasible_set(rules, Everywhere()).near(w)
-    if best is None or float(np.abs(best - w).max()) > MARGINS[-1] * scale:
+    scale = _scale(w)
+    best = _feasible_nearby(w, rules)
+    if best is None:
         best = project(w, rules).w
     left = violation(best, rules)
     for margin in MARGINS:
@@ -75,6 +78,18 @@ def _feasible_together(w: Floats, rules: LinearConstraints) -> tuple[Floats, flo
             if violation(closer, rules) < left:
                 best, left = closer, violation(closer, rules)
     return best, left
+
+
+def _feasible_nearby(w: Floats, rules: LinearConstraints) -> Floats | None:
+    """A point that obeys orders, where next to nothing needs to be removed; None elsewhere."""
+    near = feasible_set(rules, Everywhere()).near(w)
+    if near is None or float(np.abs(near - w).max()) > MARGINS[-1] * _scale(w):
+        return None
+    return near
+
+
+def _scale(w: Floats) -> float:
+    return max(float(np.abs(w).max()), 1e-300)
 
 
 def violation(w: Floats, rules: LinearConstraints) -> float:

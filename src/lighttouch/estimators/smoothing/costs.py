@@ -50,7 +50,7 @@ class SmoothingCosts:
     """Newton's steps without rules with the last strengths, at most: with a matrix that is a fifth
     off, each leaves a fifth of the way."""
 
-    settled: float = 1e-4
+    settled: float = 1e-3
     """Largest change of a parameter, relative to the largest parameter, that ends them."""
 
     left_out_steps: int = 10

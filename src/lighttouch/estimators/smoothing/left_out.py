@@ -45,7 +45,7 @@ def fit_without(
         H = (known[1] - gram(X[out], examples.weights[out] * curvatures)) / share
     factor, D = factored(H, roughness, strengths), roughness.rows(strengths)
     for _ in range(1 if row is None else COSTS.left_out_steps):
-        slopes = _derivatives(row, np.asarray(X @ w), y)[0]
+        slopes = _derivatives(row, used.predictions(w), y)[0]
         slope = np.asarray(X.T @ (used.weights * slopes)) + np.asarray(D.T @ (D @ w))
         before, w = w, accepted(used, roughness, strengths, w, w - solved(factor, slope))
         if has_settled(before, w):

@@ -144,13 +144,13 @@ def accepted(
     if examples.row is None:
         return proposed
 
-    def value(at: Floats) -> float:
-        return examples.value(at) + roughness.value(at, strengths)
-
-    here, share = value(w), 1.0
+    z, move = examples.predictions(w), proposed - w
+    moved = np.asarray(examples.features @ move)
+    here, share = examples.value(z) + roughness.value(w, strengths), 1.0
     for _ in range(COSTS.halvings):
-        there = w + share * (proposed - w)
-        if value(there) <= here:
+        there, predicted = w + share * move, z + share * moved
+        if examples.value(predicted) + roughness.value(there, strengths) <= here:
+            examples.remember(there, predicted)
             return there
         share *= 0.5
     return w

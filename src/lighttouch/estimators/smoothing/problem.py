@@ -53,7 +53,7 @@ class Examples:
         """H and c of the quadratic model w'Hw / 2 - c.w of the mean loss at w."""
         if self.row is None:
             return self._squared[:2]
-        slopes, curvatures = losses.quadratic(self.row, self._predictions(w), self.y, 0.0)
+        slopes, curvatures = losses.quadratic(self.row, self.predictions(w), self.y, 0.0)
         H = self._gram_near(self.weights * curvatures, w)
         return H, H @ w - np.asarray(self.features.T @ (self.weights * slopes))
 
@@ -82,18 +82,21 @@ class Examples:
         """The weights of the last Gram matrix."""
         return self._kept.get("weights", self.curvature)
 
-    def value(self, w: Floats) -> float:
+    def value(self, predictions: Floats) -> float:
         """The mean loss, of losses other than squared errors."""
         assert self.row is not None
-        lost = losses.values(self.row, self._predictions(w), self.y, 0.0)
-        return float(self.weights @ lost)
+        return float(self.weights @ losses.values(self.row, predictions, self.y, 0.0))
 
-    def _predictions(self, w: Floats) -> Floats:
+    def predictions(self, w: Floats) -> Floats:
         """X w, of the point that was asked for last once."""
         if self._kept.get("point") is not w:
-            self._kept.update(point=w, predictions=np.asarray(self.features @ w))
+            self.remember(w, np.asarray(self.features @ w))
         found: Floats = self._kept["predictions"]
         return found
+
+    def remember(self, w: Floats, predictions: Floats) -> None:
+        """X w of the point that will be asked for next."""
+        self._kept.update(point=w, predictions=predictions)
 
     def noise(self, w: Floats, freedom: float) -> float:
         """The variance of an example's noise, in units of the loss; 1 for the logistic loss, whose
@@ -126,7 +129,7 @@ class Examples:
 
     def residual(self, w: Floats) -> tuple[Floats, Floats]:
         """What the quadratic model at w leaves over for every example, and its weight there."""
-        z = self._predictions(w)
+        z = self.predictions(w)
         if self.row is None:
             return self.y - z, self.weights
         slopes, curvatures = losses.quadratic(self.row, z, self.y, 0.0)

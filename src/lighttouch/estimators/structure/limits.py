@@ -25,7 +25,7 @@ class StructureLimits:
     rows_per_keypoint: float = 40.0
     """Examples per keypoint of such a curve, so that steps are told from noise."""
 
-    searched: int = 5_000
+    searched: int = 10_000
     """Rows on which interactions are looked for: models are fitted to them again and again."""
 
     screened_at_once: float = 2e7
