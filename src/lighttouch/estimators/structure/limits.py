@@ -67,7 +67,7 @@ class StructureLimits:
     least_parameters: int = 300
     """Room that lattices have in any case."""
 
-    parameters_per_row: float = 0.5
+    parameters_per_row: float = 0.15
     """Parameters of all lattices together per example: roughness holds back those that the
     examples do not determine (phonemes, held-out training rows: log loss .308 with 0.2, .299 with
     0.5 and twice the cells)."""
