@@ -10,7 +10,7 @@ from scipy import sparse
 import lighttouch as lt
 from benchmarks.thresholds import Comparison, experiment, seconds
 from lighttouch.arrays import Floats, Vector
-from lighttouch.kernels.orders.sweeps import Runs
+from lighttouch.kernels.orders.project import Runs
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.orders import graphs, on_graphs
 from lighttouch.projections.rows import newton, portfolio

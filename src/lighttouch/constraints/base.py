@@ -13,7 +13,7 @@ from lighttouch.constraints.nested import NestedRows
 from lighttouch.constraints.worst import rows_of, worst_spread
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.compiler.compiled import interpreted
-from lighttouch.kernels.state.gradient import clear, new_gradient
+from lighttouch.kernels.state.iterate import clear, new_gradient
 from lighttouch.kernels.verbs.constraints import add_subgradient, group_values
 from lighttouch.running import remembered
 from lighttouch.validation import finite_vector, positive_int

@@ -11,7 +11,7 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.kernels.compiler.compiled import interpreted
-from lighttouch.kernels.state.gradient import clear, new_gradient
+from lighttouch.kernels.state.iterate import clear, new_gradient
 from lighttouch.kernels.verbs.objectives import full_gradient, mean_value, whole_penalty
 from lighttouch.validation import finite_vector
 

@@ -13,8 +13,7 @@ from lighttouch.kernels.loops.practical_light_touch import practical_light_touch
 from lighttouch.kernels.loops.shared import Learning
 from lighttouch.kernels.state.batches import first_batches
 from lighttouch.kernels.state.distribution import Distribution, new_distribution
-from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.state.iterate import Steps
+from lighttouch.kernels.state.iterate import Steps, new_gradient
 from lighttouch.kernels.verbs.constraints import Groups
 from lighttouch.problem import Problem
 from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable

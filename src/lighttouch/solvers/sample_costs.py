@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lighttouch.kernels.loops.sample_costs import time_draws, time_learning, time_losses
-from lighttouch.kernels.state.gradient import new_gradient
+from lighttouch.kernels.state.iterate import new_gradient
 from lighttouch.problem import Problem
 from lighttouch.solvers.base import SgdState, copied, runnable
 

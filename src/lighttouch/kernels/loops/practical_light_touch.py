@@ -8,8 +8,17 @@ from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.loops.shared import fetch_set, learn_set, look, push
 from lighttouch.kernels.state.batches import LEARN, LOSS, PUSH, choose_sizes, remember_variances
 from lighttouch.kernels.state.distribution import REMEMBERED, draw, draw_set, tick
-from lighttouch.kernels.state.gradient import add_dense, add_gradient_to, clear, squared_norm
-from lighttouch.kernels.state.iterate import ITERATION, SAMPLES, move, next_example, step_length
+from lighttouch.kernels.state.iterate import (
+    ITERATION,
+    SAMPLES,
+    add_dense,
+    add_gradient_to,
+    clear,
+    move,
+    next_example,
+    squared_norm,
+    step_length,
+)
 from lighttouch.kernels.verbs.objectives import add_gradient
 
 

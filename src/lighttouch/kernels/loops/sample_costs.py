@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.state.distribution import draw, learn
-from lighttouch.kernels.state.gradient import clear
+from lighttouch.kernels.state.iterate import clear
 from lighttouch.kernels.verbs.constraints import add_subgradient, group_stop, worst
 from lighttouch.kernels.verbs.objectives import add_gradient
 

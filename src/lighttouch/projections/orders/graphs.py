@@ -13,7 +13,7 @@ from scipy.sparse import csgraph
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.kernels.orders.graph import OrderGraph, rank_along_edges
-from lighttouch.kernels.orders.sweeps import Runs
+from lighttouch.kernels.orders.project import Runs
 from lighttouch.projections.costs import COSTS, EPSILON
 
 

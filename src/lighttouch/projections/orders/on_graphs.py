@@ -21,15 +21,15 @@ from scipy.sparse import csgraph
 
 from lighttouch.arrays import Floats, Vector
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.kernels.orders.chain import pool_adjacent_violators
 from lighttouch.kernels.orders.graph import OrderGraph, lift, new_blocks, rising_cycle
 from lighttouch.kernels.orders.project import (
+    Runs,
     apply_multipliers,
+    pool_adjacent_violators,
     project_order,
     settle_order,
     sweep_to,
 )
-from lighttouch.kernels.orders.sweeps import Runs
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.orders.graphs import PreparedOrder, prepare_order
 from lighttouch.projections.result import EXACT, Certificate, Nearest, certified

@@ -12,7 +12,7 @@ import numpy as np
 from lighttouch.arrays import Indices, Vector
 from lighttouch.constraints.base import LatticeAxes
 from lighttouch.kernels.orders.graph import OrderGraph, lattice_arcs, lattice_edges
-from lighttouch.kernels.orders.sweeps import Runs
+from lighttouch.kernels.orders.project import Runs
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.orders.graphs import vector_runs
 from lighttouch.projections.orders.on_graphs import on_graph
