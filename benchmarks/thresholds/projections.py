@@ -12,7 +12,7 @@ from benchmarks.thresholds import Comparison, experiment, seconds
 from lighttouch.arrays import Floats, Vector
 from lighttouch.kernels.orders.project import Runs
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.orders import graphs, on_graphs
+from lighttouch.projections.orders import on_graphs
 from lighttouch.projections.rows import newton, portfolio
 from lighttouch.projections.rows.kinds import Centred
 from lighttouch.projections.rows.nested import split_rows, without_nested
@@ -230,13 +230,13 @@ def shortest_run() -> Iterator[Comparison]:
         sizes = [2**14 // (4 * last), 4, last]
         rows = lt.lattice.increasing(sizes, [0, 1])
         smaller, larger = rows.pairs()
-        order = graphs.prepare_order(rows.dimension, smaller, larger)
+        order = on_graphs.prepare_order(rows.dimension, smaller, larger)
         assert order is not None
         runs = every_run(order.graph.lower, order.graph.upper)
         v = np.random.default_rng(last).standard_normal(rows.dimension)
         yield Comparison(
             order.graph.lower.size / runs.first.size,
-            seconds(lambda o=order, v=v: on_graphs.on_graph(o.graph, graphs.no_runs(), v, None)),
+            seconds(lambda o=order, v=v: on_graphs.on_graph(o.graph, on_graphs.no_runs(), v, None)),
             seconds(lambda o=order, r=runs, v=v: on_graphs.on_graph(o.graph, r, v, None)),
         )
 
@@ -248,5 +248,5 @@ def every_run(lower: Floats, upper: Floats) -> Runs:
     class Shortest:
         shortest_run = 0
 
-    with patch.object(graphs, "COSTS", Shortest):
-        return graphs.vector_runs(lower.astype(np.int64), upper.astype(np.int64))
+    with patch.object(on_graphs, "COSTS", Shortest):
+        return on_graphs.vector_runs(lower.astype(np.int64), upper.astype(np.int64))

@@ -22,7 +22,7 @@ from lighttouch.errors import DataError
 from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.orders.project import project_order
 from lighttouch.projections import project
-from lighttouch.projections.orders.graphs import prepare_order, vector_runs
+from lighttouch.projections.orders.on_graphs import prepare_order, vector_runs
 
 
 def hypercube(dimensions):

@@ -13,10 +13,10 @@ import pytest
 from scipy import sparse
 
 import lighttouch as lt
-from lighttouch.mapping import InProcess, run_task
 from lighttouch.projections.exchange import rounds
 from lighttouch.projections.orders import on_lattices
 from lighttouch.projections.sets import feasible_set
+from lighttouch.running import InProcess, run_task
 
 
 def rising(sizes: Sequence[int], noise: float, seed: int = 0) -> np.ndarray:

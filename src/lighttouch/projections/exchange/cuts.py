@@ -27,7 +27,7 @@ from lighttouch.constraints import LinearConstraints
 from lighttouch.constraints.base import LatticeAxes, RecordConstraints
 from lighttouch.domains import Box, Domain, Everywhere
 from lighttouch.kernels.orders.graph import join_along_axes
-from lighttouch.lattice.implicit import LatticeMonotonicity
+from lighttouch.lattice.orders import LatticeMonotonicity
 from lighttouch.projections.costs import COSTS, EPSILON, TINY
 from lighttouch.projections.exchange.tasks import nearest_in_block, nearest_tied_vertices
 from lighttouch.projections.orders.on_lattices import between_envelopes

@@ -11,8 +11,7 @@ from lighttouch.arrays import Indices, Vector
 from lighttouch.constraints.base import LatticeAxes, RecordConstraints
 from lighttouch.domains import Domain
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.orders.graphs import prepare_order
-from lighttouch.projections.orders.on_graphs import on_graph
+from lighttouch.projections.orders.on_graphs import on_graph, prepare_order
 
 Rules = tuple[RecordConstraints, Domain]
 

@@ -14,8 +14,7 @@ from lighttouch.constraints.base import LatticeAxes
 from lighttouch.kernels.orders.graph import OrderGraph, lattice_arcs, lattice_edges
 from lighttouch.kernels.orders.project import Runs
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.orders.graphs import vector_runs
-from lighttouch.projections.orders.on_graphs import on_graph
+from lighttouch.projections.orders.on_graphs import on_graph, vector_runs
 from lighttouch.projections.result import Nearest, certified
 from lighttouch.projections.rows.kinds import Side
 from lighttouch.validation import available_memory
