@@ -150,6 +150,52 @@ class Runs(NamedTuple):
     offset: np.ndarray
 
 
+def vector_runs(lower: np.ndarray, upper: np.ndarray, shortest: float) -> Runs:
+    """Edges (sorted by stride, then lower end) as runs of equal chunks; no runs at all where they
+    would have fewer than `shortest` edges on average.
+    """
+    stride = upper - lower
+    if lower.size == 0 or stride.min() <= 0:
+        return no_runs()
+    continues = (np.diff(stride) == 0) & (np.diff(lower) == 1)
+    begin = np.concatenate([[0], np.flatnonzero(~continues) + 1])
+    length = np.diff(np.concatenate([begin, [lower.size]]))
+    pieces = -(-length // stride[begin])  # a chunk longer than its stride would overlap itself
+    owner = np.repeat(np.arange(begin.size), pieces)
+    place = np.arange(owner.size) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    first_edge = begin[owner] + place * stride[begin[owner]]
+    chunk = np.minimum(stride[begin[owner]], length[owner] - place * stride[begin[owner]])
+    return joined_chunks(lower[first_edge], stride[first_edge], chunk, first_edge, shortest)
+
+
+def joined_chunks(
+    first: np.ndarray,
+    stride: np.ndarray,
+    chunk: np.ndarray,
+    offset: np.ndarray,
+    shortest: float,
+) -> Runs:
+    """Successive chunks of one stride, one length and one distance become a run."""
+    step = np.diff(first)
+    same = (np.diff(stride) == 0) & (np.diff(chunk) == 0)
+    fresh = np.ones(first.size, dtype=bool)
+    fresh[1:] = ~same
+    fresh[2:] |= (step[1:] != step[:-1]) & ~fresh[1:-1]
+    begin = np.flatnonzero(fresh)
+    repeats = np.diff(np.concatenate([begin, [first.size]]))
+    if begin.size * shortest > offset[-1] + chunk[-1]:
+        return no_runs()
+    period = np.ones(begin.size, dtype=np.int64)
+    several = repeats > 1
+    period[several] = first[begin[several] + 1] - first[begin[several]]
+    return Runs(first[begin], stride[begin], chunk[begin], period, repeats, offset[begin])
+
+
+def no_runs() -> Runs:
+    """What sweeps take as: go edge by edge."""
+    return Runs(*(np.empty(0, dtype=np.int64) for _ in range(6)))
+
+
 @lean_kernel
 def sweep_chunks(w, multiplier, first, stride, chunk, period, repeats, half):
     """No largest move is kept: that alone would stop the loop from becoming a vector one."""

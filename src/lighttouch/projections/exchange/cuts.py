@@ -30,7 +30,7 @@ from lighttouch.kernels.orders.graph import join_along_axes
 from lighttouch.lattice.orders import LatticeMonotonicity
 from lighttouch.projections.costs import COSTS, EPSILON, TINY
 from lighttouch.projections.exchange.tasks import nearest_in_block, nearest_tied_vertices
-from lighttouch.projections.orders.on_lattices import between_envelopes
+from lighttouch.projections.orders.nearest import between_envelopes
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function and its arguments, but for the last one: the numbers of a part of the parameters."""

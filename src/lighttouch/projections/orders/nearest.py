@@ -1,5 +1,5 @@
-"""Nearest points under orders: pool adjacent violators on chains, Dykstra's sweeps and maximum flow
-on every other graph.
+"""Nearest points under orders, on any graph and on lattices: pool adjacent violators on chains,
+Dykstra's sweeps and maximum flow elsewhere.
 
 Chains: M. Ayer and others, "An empirical distribution function for sampling with incomplete
 information", Annals of Mathematical Statistics 26, 1955. Sweeps: R. Dykstra, "An algorithm for
@@ -13,20 +13,21 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
 from lighttouch.arrays import Floats, Indices, Vector
+from lighttouch.constraints.base import LatticeAxes
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.kernels.orders.graph import (
     OrderGraph,
+    lattice_arcs,
+    lattice_edges,
     lift,
     new_blocks,
-    rank_along_edges,
     rising_cycle,
 )
 from lighttouch.kernels.orders.project import (
@@ -36,11 +37,14 @@ from lighttouch.kernels.orders.project import (
     project_order,
     settle_order,
     sweep_to,
+    vector_runs,
 )
-from lighttouch.projections.costs import COSTS, EPSILON
+from lighttouch.projections.costs import COSTS
+from lighttouch.projections.orders.graphs import PreparedOrder, prepare_order
 from lighttouch.projections.result import EXACT, Certificate, Nearest, certified
-from lighttouch.projections.rows.kinds import LinearSet
+from lighttouch.projections.rows.kinds import LinearSet, Side
 from lighttouch.running import OutOfTimeError, seconds_left
+from lighttouch.validation import available_memory
 
 
 @dataclass(frozen=True)
@@ -239,194 +243,153 @@ def same_within_parts(values: Floats, rows: LinearSet) -> bool:
 
 
 # -------------------------------------------------------------------------------------------------
-# Order graphs prepared for the kernels: arcs, a sequence to sweep in, vector runs, cycles, and
-# margins as potentials.
+# Monotonicity of a lattice, without a row of it: graph and sweeps are written down from the sizes.
+
+LARGEST = 2**30  # edges that 32-bit numbers can hold twice
 
 
 @dataclass(frozen=True)
-class PreparedOrder:
-    """Orders ready to be projected onto; `row_of_edge[e]` is the first given pair that is edge e
-    (pairs may repeat).
+class AxesByStride:
+    """The constrained axes, short strides first, and where the edges of each begin."""
+
+    strides: Indices
+    lengths: Indices
+    first: Indices
+    count: int
+
+
+@dataclass(frozen=True)
+class LatticeOrders:
+    """Increasing along some axes, decreasing along the `mirrored` ones, and one interval for all
+    vertices.
     """
 
-    graph: OrderGraph
-    runs: Runs
-    row_of_edge: Indices
-    potential: Floats | None
-    tied_nodes: int
-    chains: tuple[Indices, Indices] | None
+    axes: LatticeAxes
+    mirrored: tuple[int, ...]
+    lower: float
+    upper: float
+
+    @property
+    def bytes_needed(self) -> int:
+        """Of memory, at the peak of a projection in one process."""
+        return COSTS.bytes_per_edge * self.axes.count
+
+    @property
+    def fits_one_process(self) -> bool:
+        """Whether its memory and 32-bit numbers suffice; else `exchange/` takes it by blocks."""
+        return self.axes.count <= LARGEST and self.bytes_needed <= available_memory()
+
+    @cached_property
+    def graph(self) -> OrderGraph:
+        return graph_of(self.axes.dimension, by_stride(self.axes))
+
+    @cached_property
+    def runs(self) -> Runs:
+        return vector_runs(self.graph.lower, self.graph.upper, COSTS.shortest_run)
+
+    def nearest(self, v: Vector, warm: object = None) -> Nearest:
+        w, method, gap, ties = on_graph(self.graph, self.runs, self._mirror(v), warm)
+        w = self._mirror(w)
+        if np.isfinite(self.lower) or np.isfinite(self.upper):
+            np.clip(w, self.lower, self.upper, out=w)
+            method += ", then clipped to bounds"
+        return Nearest(w, method, certified(gap), partial(self._multipliers, ties), ties)
+
+    def near(self, v: Vector) -> Vector:
+        """Some point of the set, near v; for the time that is left after a time limit."""
+        return np.clip(between_envelopes(self.axes, v), self.lower, self.upper)
+
+    def _mirror(self, v: Vector) -> Vector:
+        if not self.mirrored:
+            return v
+        return np.ascontiguousarray(np.flip(v.reshape(self.axes.sizes), self.mirrored)).ravel()
+
+    def _multipliers(self, ties: Vector) -> Vector:
+        """Edges are sorted by stride and mirrored; rows are grouped by feature in the order they
+        were given.
+        """
+        sizes, given = self.axes.sizes, self.axes
+        multipliers = np.empty(self.axes.count)
+        axes = by_stride(self.axes)
+        for row, feature in enumerate(self.axes.features):
+            axis = int(np.flatnonzero(axes.strides == given.strides[row])[0])
+            shape = [size - (k == feature) for k, size in enumerate(sizes)]
+            mine = ties[axes.first[axis] : axes.first[axis] + int(np.prod(shape))].reshape(shape)
+            multipliers[given.starts[row] : given.starts[row + 1]] = np.flip(
+                mine, self.mirrored
+            ).ravel()
+        return multipliers
 
 
-def prepare_order(
-    dimension: int, lower: Indices, upper: Indices, margin: Floats | None = None
-) -> PreparedOrder | None:
-    """Everything about the graph that does not depend on the point; None where no potential
-    explains the margins.
-    """
-    potential = None
-    if margin is not None and np.any(margin):
-        potential = potential_of(dimension, lower, upper, margin)
-        if potential is None:
-            return None
-    row_of_edge = distinct_edges(dimension, lower, upper)
-    lower, upper = lower[row_of_edge], upper[row_of_edge]
-    sequence, tied = topological_sequence(dimension, lower, upper)
-    start, neighbour, edge, upward = arcs_of(dimension, lower, upper)
-    graph = OrderGraph(
-        lower.astype(np.int32),
-        upper.astype(np.int32),
-        start,
-        neighbour,
-        edge,
-        upward,
-        sequence.astype(np.int32),
+def by_stride(axes: LatticeAxes) -> AxesByStride:
+    features = sorted(axes.features, reverse=True)
+    lengths = np.array([axes.sizes[f] for f in features], np.int64)
+    strides = np.array(
+        [int(np.prod(axes.sizes[f + 1 :], dtype=np.int64)) for f in features], np.int64
     )
-    chains = None if tied else chains_of(dimension, lower, upper, sequence)
-    return PreparedOrder(graph, vector_runs(lower, upper), row_of_edge, potential, tied, chains)
-
-
-def distinct_edges(dimension: int, lower: Indices, upper: Indices) -> Indices:
-    """The first of every group of equal pairs, short strides first (no row has both ends in one
-    node).
-    """
-    key = (upper - lower + dimension) * np.int64(2 * dimension) + lower
-    _, first = np.unique(key, return_index=True)
-    return np.asarray(first)
-
-
-def arcs_of(dimension: int, lower: Indices, upper: Indices) -> tuple[Any, ...]:
-    """Both directions of every edge, grouped by node: start, neighbour, edge, upward."""
-    edges = np.arange(lower.size)
-    node = np.concatenate([lower, upper])
-    start = np.zeros(dimension + 1, dtype=np.int64)
-    np.cumsum(np.bincount(node, minlength=dimension), out=start[1:])
-    grouped = np.argsort(node, kind="stable")
-    neighbour = np.concatenate([upper, lower])[grouped]
-    upward = np.repeat(np.array([1, 0], dtype=np.int8), lower.size)[grouped]
-    return (
-        start.astype(np.int32),
-        neighbour.astype(np.int32),
-        np.tile(edges, 2)[grouped].astype(np.int32),
-        upward,
+    counts = axes.dimension // lengths * (lengths - 1)
+    return AxesByStride(
+        strides,
+        lengths,
+        np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64),
+        int(counts.sum()),
     )
 
 
-def topological_sequence(dimension: int, lower: Indices, upper: Indices) -> tuple[Indices, int]:
-    """Nodes in an order that goes up every edge between different cycles, and how many nodes lie on
-    cycles.
+def lattice_orders(axes: LatticeAxes, lower: Side, upper: Side) -> LatticeOrders | None:
+    """None where one of its premises fails: one interval for all, two constrained axes at least
+    (one makes chains), each once.
     """
-    if np.all(lower < upper):
-        return np.arange(dimension), 0
-    components, component = components_of(dimension, lower, upper)
-    between = component[lower] != component[upper]
-    rank = longest_paths(components, component[lower[between]], component[upper[between]])
-    size = np.bincount(component, minlength=components)
-    return np.argsort(rank[component], kind="stable"), int(size[size > 1].sum())
-
-
-def components_of(dimension: int, lower: Indices, upper: Indices) -> tuple[int, Indices]:
-    """Strongly connected components: nodes on a common cycle must be equal."""
-    links = sparse.coo_matrix(
-        (np.ones(lower.size, dtype=np.int8), (lower, upper)), shape=(dimension, dimension)
-    ).tocsr()
-    count, component = csgraph.connected_components(links, directed=True, connection="strong")
-    return int(count), component.astype(np.int64)
-
-
-def longest_paths(nodes: int, lower: Indices, upper: Indices) -> Indices:
-    """The number of edges on the longest path up to each node of an acyclic graph."""
-    by_lower = np.argsort(lower, kind="stable")
-    start = np.concatenate([[0], np.cumsum(np.bincount(lower, minlength=nodes))])
-    waiting = np.bincount(upper, minlength=nodes)
-    rank, queue = np.zeros(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
-    rank_along_edges(start, upper[by_lower], waiting, queue, rank)
-    return rank
-
-
-def chains_of(
-    dimension: int, lower: Indices, upper: Indices, sequence: Indices
-) -> tuple[Indices, Indices] | None:
-    """Nodes chain after chain with the start of each chain, where no node has two edges above or
-    two below it; else None.
-    """
+    low, high = np.unique(lower), np.unique(upper)
+    features = axes.features
+    longer = [f for f in features if axes.sizes[f] > 1]
     if (
-        lower.size == 0
-        or np.bincount(lower, minlength=dimension).max() > 1
-        or np.bincount(upper, minlength=dimension).max() > 1
+        low.size > 1
+        or high.size > 1
+        or len(longer) < 2
+        or len(longer) < len(features)
+        or len(set(features)) < len(features)
     ):
         return None
-    links = sparse.coo_matrix(
-        (np.ones(lower.size, dtype=np.int8), (lower, upper)), shape=(dimension, dimension)
+    mirrored = tuple(f for f, sign in zip(features, axes.signs, strict=True) if sign < 0.0)
+    return LatticeOrders(axes, mirrored, float(low[0]), float(high[0]))
+
+
+def between_envelopes(axes: LatticeAxes, w: Vector) -> Vector:
+    """Halfway between w raised to what must be below it and w lowered to what must be above it:
+    running maxima and minima along one axis after the other. It keeps every order exactly.
+    """
+    raised, lowered = w.reshape(axes.sizes).copy(), w.reshape(axes.sizes).copy()
+    for feature, sign in zip(axes.features, axes.signs, strict=True):
+        step = 1 if sign > 0.0 else -1
+        up = np.moveaxis(raised, feature, 0)[::step]
+        down = np.moveaxis(lowered, feature, 0)[::-step]
+        _run_along(np.maximum, up)
+        _run_along(np.minimum, down)
+    return np.asarray(0.5 * (raised + lowered)).ravel()
+
+
+def _run_along(extremum: np.ufunc, values: Vector) -> None:
+    """Running maxima or minima along the first axis; on short axes `accumulate` takes ten times as
+    long as one slice after the other.
+    """
+    if len(values) ** 2 > values.size:
+        extremum.accumulate(values, axis=0, out=values)
+        return
+    for here in range(1, len(values)):
+        extremum(values[here], values[here - 1], out=values[here])
+
+
+def graph_of(nodes: int, axes: AxesByStride) -> OrderGraph:
+    lower, upper = np.empty(axes.count, np.int32), np.empty(axes.count, np.int32)
+    lattice_edges(nodes, axes.strides, axes.lengths, axes.first, lower, upper)
+    start, arcs = np.empty(nodes + 1, np.int32), 2 * axes.count
+    neighbour, edge, upward = (
+        np.empty(arcs, np.int32),
+        np.empty(arcs, np.int32),
+        np.empty(arcs, np.int8),
     )
-    _, chain = csgraph.connected_components(links, directed=False)
-    position = np.empty(dimension, dtype=np.int64)
-    position[sequence] = np.arange(dimension)
-    nodes = np.lexsort((position, chain))
-    start = np.concatenate([[0], np.cumsum(np.bincount(chain))])
-    return nodes, start
-
-
-def vector_runs(lower: Indices, upper: Indices) -> Runs:
-    """Edges (sorted by stride, then lower end) as runs of equal chunks; no runs at all where chunks
-    would be too short to pay.
-    """
-    stride = upper - lower
-    if lower.size == 0 or stride.min() <= 0:
-        return no_runs()
-    continues = (np.diff(stride) == 0) & (np.diff(lower) == 1)
-    begin = np.concatenate([[0], np.flatnonzero(~continues) + 1])
-    length = np.diff(np.concatenate([begin, [lower.size]]))
-    pieces = -(-length // stride[begin])  # a chunk longer than its stride would overlap itself
-    owner = np.repeat(np.arange(begin.size), pieces)
-    place = np.arange(owner.size) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    first_edge = begin[owner] + place * stride[begin[owner]]
-    chunk = np.minimum(stride[begin[owner]], length[owner] - place * stride[begin[owner]])
-    return joined_chunks(lower[first_edge], stride[first_edge], chunk, first_edge)
-
-
-def joined_chunks(first: Indices, stride: Indices, chunk: Indices, offset: Indices) -> Runs:
-    """Successive chunks of one stride, one length and one distance become a run."""
-    step = np.diff(first)
-    same = (np.diff(stride) == 0) & (np.diff(chunk) == 0)
-    fresh = np.ones(first.size, dtype=bool)
-    fresh[1:] = ~same
-    fresh[2:] |= (step[1:] != step[:-1]) & ~fresh[1:-1]
-    begin = np.flatnonzero(fresh)
-    repeats = np.diff(np.concatenate([begin, [first.size]]))
-    if begin.size * COSTS.shortest_run > offset[-1] + chunk[-1]:
-        return no_runs()
-    period = np.ones(begin.size, dtype=np.int64)
-    several = repeats > 1
-    period[several] = first[begin[several] + 1] - first[begin[several]]
-    return Runs(first[begin], stride[begin], chunk[begin], period, repeats, offset[begin])
-
-
-def no_runs() -> Runs:
-    """What sweeps take as: go edge by edge."""
-    return Runs(*(np.empty(0, dtype=np.int64) for _ in range(6)))
-
-
-def potential_of(dimension: int, lower: Indices, upper: Indices, margin: Floats) -> Floats | None:
-    """A t with t[upper] - t[lower] = margin on every edge, so that w - t obeys plain orders; None
-    where there is none.
-    """
-    weight = sparse.coo_matrix(
-        (np.ones(lower.size), (lower, upper)), shape=(dimension, dimension)
-    ).tocsr()
-    _, component = csgraph.connected_components(weight, directed=False)
-    potential = np.zeros(dimension)
-    known = np.zeros(dimension, dtype=bool)
-    _, roots = np.unique(component, return_index=True)
-    known[roots] = True
-    pending = np.arange(lower.size)
-    while pending.size:
-        up = pending[known[lower[pending]] & ~known[upper[pending]]]
-        potential[upper[up]] = potential[lower[up]] + margin[up]
-        known[upper[up]] = True
-        down = pending[known[upper[pending]] & ~known[lower[pending]]]
-        potential[lower[down]] = potential[upper[down]] - margin[down]
-        known[lower[down]] = True
-        pending = pending[~(known[lower[pending]] & known[upper[pending]])]
-    scale = np.maximum(np.abs(potential[lower]) + np.abs(potential[upper]), np.abs(margin))
-    error = np.abs(potential[upper] - potential[lower] - margin)
-    return potential if np.all(error <= 8 * EPSILON * scale) else None
+    lattice_arcs(nodes, axes.strides, axes.lengths, axes.first, start, neighbour, edge, upward)
+    return OrderGraph(
+        lower, upper, start, neighbour, edge, upward, np.arange(nodes, dtype=np.int32)
+    )
