@@ -112,7 +112,7 @@ class Problem:
 
 
 def is_custom(problem: Problem) -> bool:
-    """Whether functions that a user wrote take part, compiled or not."""
+    """Whether an objective or constraints made of a user's own functions take part."""
     return _holds_custom(problem.objective) or any(
         isinstance(part, ConvexConstraints) for part in problem.constraints.parts
     )
