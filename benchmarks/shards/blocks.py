@@ -23,7 +23,7 @@ import numpy as np
 
 import lighttouch as lt
 from benchmarks.shards.constraints import nearly_increasing
-from lighttouch.mapping import InProcess, run_task
+from lighttouch.running import InProcess, run_task
 
 HEAD = (
     "point", "parameters", "orders", "method", "driver", "tasks", "MB driver",

@@ -21,7 +21,7 @@ import numpy as np
 
 import lighttouch as lt
 from benchmarks.shards.cases import generated_problem
-from lighttouch.mapping import working_with
+from lighttouch.running import working_with
 
 
 def peak(pause: float) -> float:

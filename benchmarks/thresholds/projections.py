@@ -10,9 +10,10 @@ from scipy import sparse
 import lighttouch as lt
 from benchmarks.thresholds import Comparison, experiment, seconds
 from lighttouch.arrays import Floats, Vector
-from lighttouch.kernels.orders.sweeps import Runs
+from lighttouch.kernels.orders.project import no_runs, vector_runs
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.orders import graphs, on_graphs
+from lighttouch.projections.orders.graphs import prepare_order
+from lighttouch.projections.orders.nearest import on_graph
 from lighttouch.projections.rows import newton, portfolio
 from lighttouch.projections.rows.kinds import Centred
 from lighttouch.projections.rows.nested import split_rows, without_nested
@@ -230,23 +231,13 @@ def shortest_run() -> Iterator[Comparison]:
         sizes = [2**14 // (4 * last), 4, last]
         rows = lt.lattice.increasing(sizes, [0, 1])
         smaller, larger = rows.pairs()
-        order = graphs.prepare_order(rows.dimension, smaller, larger)
+        order = prepare_order(rows.dimension, smaller, larger)
         assert order is not None
-        runs = every_run(order.graph.lower, order.graph.upper)
+        lower, upper = order.graph.lower.astype(np.int64), order.graph.upper.astype(np.int64)
+        runs = vector_runs(lower, upper, shortest=0)  # of all edges
         v = np.random.default_rng(last).standard_normal(rows.dimension)
         yield Comparison(
             order.graph.lower.size / runs.first.size,
-            seconds(lambda o=order, v=v: on_graphs.on_graph(o.graph, graphs.no_runs(), v, None)),
-            seconds(lambda o=order, r=runs, v=v: on_graphs.on_graph(o.graph, r, v, None)),
+            seconds(lambda o=order, v=v: on_graph(o.graph, no_runs(), v, None)),
+            seconds(lambda o=order, r=runs, v=v: on_graph(o.graph, r, v, None)),
         )
-
-
-def every_run(lower: Floats, upper: Floats) -> Runs:
-    """The runs of all edges, however short."""
-    from unittest.mock import patch
-
-    class Shortest:
-        shortest_run = 0
-
-    with patch.object(graphs, "COSTS", Shortest):
-        return graphs.vector_runs(lower.astype(np.int64), upper.astype(np.int64))

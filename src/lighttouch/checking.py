@@ -24,7 +24,7 @@ from lighttouch.arrays import Vector
 from lighttouch.constraints import ConvexConstraints
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.errors import ConstraintError, DataError
-from lighttouch.kernels.state.gradient import clear, new_gradient
+from lighttouch.kernels.state.iterate import clear, new_gradient
 from lighttouch.kernels.verbs.constraints import worst
 from lighttouch.kernels.verbs.custom import not_compiled
 from lighttouch.kernels.verbs.objectives import add_gradient, example_value

@@ -31,7 +31,6 @@ from lighttouch.fingerprints import fingerprint
 from lighttouch.interfaces import AnySolver
 from lighttouch.persistence import (
     CHECKPOINT,
-    own_version,
     packed,
     read_state,
     unpacked,
@@ -45,6 +44,11 @@ LOG = logging.getLogger("lighttouch")
 SHOWN = 32  # hexadecimal digits of a fingerprint that are written; the rest is part of the key
 PLURAL = ("the data", "the constraints")
 EVERY = 30.0  # seconds between two checkpoints, by default: what a kill may cost
+
+
+def own_version() -> str:
+    """Of this lighttouch: files say who wrote them."""
+    return str(sys.modules["lighttouch"].__version__)
 
 
 class Belonging:

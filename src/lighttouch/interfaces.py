@@ -134,7 +134,7 @@ class Engine(Protocol):
 
     A task is a picklable function that is deterministic in its arguments, so that it may be
     computed again wherever a worker was lost. Engines know nothing of what they compute.
-    `mapping.InProcess` is the smallest one; `engines/` has the others, each in a file of its own.
+    `running.InProcess` is the smallest one; `engines/` has the others, each in a file of its own.
     """
 
     @property
@@ -152,7 +152,7 @@ class Engine(Protocol):
         """Stop what was started; nothing is left running."""
 
     def share(self, value: object, lasting: bool = False) -> Any:
-        """A `mapping.Shared`: the value, put once where every worker can read it. Arrays are not
+        """A `running.Shared`: the value, put once where every worker can read it. Arrays are not
         copied for each worker. A `lasting` one is asked for again and again.
         """
 

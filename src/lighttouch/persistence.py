@@ -14,7 +14,6 @@ import hmac
 import json
 import os
 import struct
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,11 +56,6 @@ _MOST_DIMENSIONS = 8
 _MOST_ARRAYS = 100_000  # each takes microseconds and 100 bytes, also where it is empty
 
 Key = Callable[[dict[str, Any]], bytes]
-
-
-def own_version() -> str:
-    """Of this lighttouch: files say who wrote them."""
-    return str(sys.modules["lighttouch"].__version__)
 
 
 def write_state(

@@ -9,11 +9,12 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Vector
-from lighttouch.constraints import LinearConstraints
+from lighttouch.constraints import ConvexConstraints, LinearConstraints
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.domains import Domain, Everywhere, checked_domain
 from lighttouch.errors import ConstraintError, DataError
 from lighttouch.interfaces import Objective
+from lighttouch.objectives.custom import CustomObjective
 from lighttouch.objectives.sharded import ShardedRisk
 from lighttouch.validation import finite_vector, refuse_if_too_large
 
@@ -108,6 +109,19 @@ class Problem:
             f"Problem({type(self.objective).__name__} of {self.dimension} parameters, "
             f"{self.constraints!r}, {self.domain!r})"
         )
+
+
+def is_custom(problem: Problem) -> bool:
+    """Whether an objective or constraints made of a user's own functions take part."""
+    return _holds_custom(problem.objective) or any(
+        isinstance(part, ConvexConstraints) for part in problem.constraints.parts
+    )
+
+
+def _holds_custom(objective: object) -> bool:
+    """Also within a sum."""
+    parts = getattr(objective, "objectives", ())
+    return isinstance(objective, CustomObjective) or any(_holds_custom(part) for part in parts)
 
 
 def _is_a(piece: object, protocol: type) -> bool:

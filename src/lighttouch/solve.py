@@ -42,11 +42,10 @@ from lighttouch.errors import CheckpointMismatchError, DataError, ProjectionErro
 from lighttouch.fingerprints import fingerprint
 from lighttouch.interfaces import AnySolver, Engine, Solver
 from lighttouch.kernels.state.iterate import new_counters
-from lighttouch.mapping import working_with
 from lighttouch.objectives import ShardedRisk
-from lighttouch.problem import Problem
+from lighttouch.problem import Problem, is_custom
 from lighttouch.result import History, Result, RunState, Status
-from lighttouch.running import OutOfTimeError, Stopwatch, within
+from lighttouch.running import OutOfTimeError, Stopwatch, within, working_with
 from lighttouch.signals import Interrupts
 from lighttouch.solvers.automatic import Automatic
 from lighttouch.solvers.base import BaseSolver, SolverState
@@ -164,7 +163,7 @@ def solve(
         if objection:
             raise ValueError(f"{type(solver).__name__} cannot take this problem: {objection}")
         budget = Budget(problem, solver, iterations, time_limit, clock)
-        looks_convex = look_at_custom_pieces(problem)
+        looks_convex = not is_custom(problem) or look_at_custom_pieces(problem)
         recorder = Recorder(problem, solver, record_every, callback, progress)
         run = run_on(problem, solver, budget, recorder, interrupts)
         run.projects, run.looks_convex = project, looks_convex

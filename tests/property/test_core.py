@@ -15,8 +15,7 @@ import lighttouch as lt
 from catalogue import DIMENSION, DOMAINS, FAMILIES, LOSSES, OBJECTIVES, TARGETS
 from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.state.distribution import draw, learn, new_distribution, probabilities, tick
-from lighttouch.kernels.state.gradient import clear, new_gradient
-from lighttouch.kernels.state.iterate import new_example_order, next_example
+from lighttouch.kernels.state.iterate import clear, new_example_order, new_gradient, next_example
 from lighttouch.kernels.verbs.constraints import add_subgradient, group_values, worst
 from lighttouch.losses import loss_of
 

@@ -171,7 +171,6 @@ def test_the_digest_follows_imports():
     assert {
         "loops/light_touch.py",
         "state/distribution.py",
-        "state/gradient.py",
         "state/iterate.py",
         "verbs/constraints.py",
         "verbs/objectives.py",

@@ -128,7 +128,7 @@ def test_progress_is_one_line_on_the_error_stream(capsys, monkeypatch):
 def test_timed_costs_are_measured_and_used(monkeypatch):
     """The three samples take 1, 2 and 4 us here, each time they are measured."""
     clock = itertools.cycle([1e-6, 2e-6, 4e-6])
-    monkeypatch.setattr("lighttouch.solvers.sample_costs._seconds", lambda run: next(clock))
+    monkeypatch.setattr("lighttouch.solvers.light_touch._seconds", lambda run: next(clock))
     problem = CASE.problem
     solver = lt.PracticalLightTouch(1.5, lt.InverseSqrt(0.4), costs="timed")
     result = lt.solve(problem, solver, iterations=300, project=False)

@@ -15,8 +15,7 @@ import engine_tasks as tasks
 import lighttouch as lt
 from lighttouch.engines.limits import LIMITS
 from lighttouch.interfaces import Engine
-from lighttouch.mapping import HERE, current_engine, working_with
-from lighttouch.running import OutOfTimeError, within
+from lighttouch.running import HERE, OutOfTimeError, current_engine, within, working_with
 
 
 @pytest.fixture(scope="module")

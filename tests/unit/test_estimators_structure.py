@@ -15,7 +15,7 @@ from lighttouch.estimators.model import AdditiveModel, Term, interpolated, whole
 from lighttouch.estimators.smoothing import marginal_likelihood
 from lighttouch.estimators.structure.screening import Leftover, Screen
 from lighttouch.interior import pivoting
-from lighttouch.interior.quadratic import quadratic_minimum
+from lighttouch.interior.pivoting import quadratic_minimum
 from lighttouch.projections.blocks import solver_by_parts
 from lighttouch.solvers.gram import gram
 

@@ -15,7 +15,7 @@ import scipy.sparse
 
 import lighttouch as lt
 from catalogue import UsersPoints, compiled_pairs, pair_rows, python_pairs
-from lighttouch.constraints import worst as worst_rows
+from lighttouch.constraints import base
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.sets import feasible_set
 
@@ -263,7 +263,7 @@ def chosen_by_the_rule(family, w, most, tolerance):
         if relative[j] <= tolerance or len(chosen) == most:
             break
         columns = family.rows_at([j])[0].indices
-        if np.any(used[columns] < worst_rows.ROWS_PER_COLUMN):
+        if np.any(used[columns] < base.ROWS_PER_COLUMN):
             used[columns] += 1
             chosen.append(int(j))
     return chosen
@@ -292,8 +292,8 @@ def some_families():
 @pytest.mark.parametrize("most", [1, 7, 40, 1000])
 @pytest.mark.parametrize("passes", [1, 50])
 def test_the_worst_rows_are_spread_over_the_parameters(most, passes, monkeypatch):
-    monkeypatch.setattr(worst_rows, "PASSES", 50)
-    monkeypatch.setattr(worst_rows, "CANDIDATES", 1 if passes > 1 else 400)
+    monkeypatch.setattr(base, "PASSES", 50)
+    monkeypatch.setattr(base, "CANDIDATES", 1 if passes > 1 else 400)
     rng = np.random.default_rng(8)
     for name, family in some_families():
         w = rng.normal(size=family.dimension)

@@ -8,11 +8,9 @@ import scipy.sparse as sp
 
 import lighttouch as lt
 from lighttouch.interior import tiles
-from lighttouch.interior.again import point_again
 from lighttouch.interior.costs import COSTS
-from lighttouch.interior.path import Point
-from lighttouch.interior.program import with_rows, with_rows_scaled
-from lighttouch.interior.runs import runs_of
+from lighttouch.interior.path import Point, point_again
+from lighttouch.interior.program import runs_of, with_rows, with_rows_scaled
 from lighttouch.interior.statement import program_of, quadratic_program
 from lighttouch.solvers.fenchel import minorant
 from lighttouch.solvers.interior_rounds import model_of

@@ -11,7 +11,7 @@ import pytest
 
 import engine_tasks as tasks
 import lighttouch as lt
-from lighttouch.constraints.ranges import ConstraintRange
+from lighttouch.constraints.base import ConstraintRange
 from lighttouch.kernels.state.distribution import probabilities
 from lighttouch.solvers import local_touch
 

@@ -20,9 +20,10 @@ from lighttouch.constraints import bounds as bounds_on
 from lighttouch.domains import Ball, Box, Everywhere
 from lighttouch.errors import DataError
 from lighttouch.kernels.compiler.compiled import interpreted
-from lighttouch.kernels.orders.project import project_order
+from lighttouch.kernels.orders.project import project_order, vector_runs
 from lighttouch.projections import project
-from lighttouch.projections.orders.graphs import prepare_order, vector_runs
+from lighttouch.projections.costs import COSTS
+from lighttouch.projections.orders.graphs import prepare_order
 
 
 def hypercube(dimensions):
@@ -221,12 +222,12 @@ def test_quadratics_that_are_balls_and_those_that_are_not():
 def test_lattice_runs_are_recognised_and_other_graphs_are_not():
     lower, upper = hypercube(6)
     order_of = np.lexsort((lower, upper - lower))
-    runs = vector_runs(lower[order_of], upper[order_of])
+    runs = vector_runs(lower[order_of], upper[order_of], COSTS.shortest_run)
     assert list(runs.stride) == [1, 2, 4, 8, 16, 32]
     assert int((runs.chunk * runs.repeats).sum()) == lower.size
     rng = np.random.default_rng(9)
     a, b = np.sort(rng.choice(200, (2, 300)), axis=0)
-    assert vector_runs(a[a < b], b[a < b]).first.size == 0
+    assert vector_runs(a[a < b], b[a < b], COSTS.shortest_run).first.size == 0
 
 
 def test_interpreted_and_compiled_order_projections_are_the_same_bits():

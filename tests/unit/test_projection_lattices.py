@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lighttouch as lt
-from lighttouch.lattice.implicit import LatticeMonotonicity
+from lighttouch.lattice.orders import LatticeMonotonicity
 from lighttouch.projections.sets import feasible_set
 
 seeds = st.integers(0, 2**32 - 1)

@@ -12,7 +12,7 @@ import lighttouch as lt
 from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.loops.approx_sgd.heaps import new_move
 from lighttouch.kernels.loops.approx_sgd.loop import approx_sgd
-from lighttouch.kernels.state.gradient import new_gradient
+from lighttouch.kernels.state.iterate import new_gradient
 from lighttouch.solvers.approx_sgd import order_links
 from lighttouch.solvers.steps import step_numbers
 

@@ -8,7 +8,7 @@ import scipy.sparse
 
 import lighttouch as lt
 from catalogue import OBJECTIVES, SOLVERS, Interpreted, compiled_examples, python_examples
-from lighttouch.kernels.state.gradient import clear, new_gradient
+from lighttouch.kernels.state.iterate import clear, new_gradient
 from lighttouch.kernels.verbs.objectives import add_gradient
 
 RNG = np.random.default_rng(0)

@@ -11,8 +11,7 @@ from scipy import sparse
 from lighttouch.estimators.examples import Examples
 from lighttouch.estimators.model import AdditiveModel, InputMap, Term, whole_positions
 from lighttouch.estimators.term_features import TermStore
-from lighttouch.kernels.compiler.fused import product_error
-from lighttouch.kernels.numerics.exact_sum import exact_multiply
+from lighttouch.kernels.numerics.exact_sum import exact_multiply, product_error
 from lighttouch.lattice import Lattice
 from lighttouch.solvers import gram as gram_matrices
 from lighttouch.solvers.gram import gram

@@ -15,7 +15,7 @@ import lighttouch as lt
 from lighttouch.constraints import base
 from lighttouch.estimators import fitting, growing, smoothing, training
 from lighttouch.estimators.structure import Screen
-from lighttouch.interior.quadratic import quadratic_minimum
+from lighttouch.interior.pivoting import quadratic_minimum
 from lighttouch.result import Status
 from lighttouch.running import OutOfTimeError, out_of_time, within
 from lighttouch.signals import Interrupts

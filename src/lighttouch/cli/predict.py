@@ -23,9 +23,8 @@ from lighttouch.estimators.streaming.limits import LIMITS
 from lighttouch.estimators.streaming.paths import files_of, is_several
 from lighttouch.estimators.streaming.pieces import Cutter, Piece
 from lighttouch.files import replacing
-from lighttouch.mapping import working_with
 from lighttouch.report.models import Model, has_probabilities, is_classifier
-from lighttouch.running import ProgressBar
+from lighttouch.running import ProgressBar, working_with
 from lighttouch.text import printable
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from lighttouch.estimators.streaming.source import Parts, Shard, Source
 from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.training import has_ended
 from lighttouch.files import replacing_all
-from lighttouch.mapping import working_with
+from lighttouch.running import working_with
 from lighttouch.signals import Interrupts
 from lighttouch.text import printable
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from lighttouch.arrays import Matrix, Vector
-from lighttouch.constraints.base import RecordConstraints
+from lighttouch.constraints.base import RecordConstraints, blocks, rows_of, runnable, scratch_for
 from lighttouch.constraints.linear import in_terms
-from lighttouch.constraints.worst import blocks, rows_of, runnable, scratch_for
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.generated import PythonRows, generated_rows
 from lighttouch.kernels.verbs.rows import largest_of, largest_relative_of, row_lengths

@@ -21,8 +21,7 @@ from lighttouch.engines.failures import Failure, failure_of
 from lighttouch.engines.limits import LIMITS
 from lighttouch.engines.sharing import packed
 from lighttouch.errors import EngineError
-from lighttouch.mapping import Inline, Shared, named, run_task
-from lighttouch.running import check_deadline
+from lighttouch.running import Inline, Shared, check_deadline, named, run_task
 from lighttouch.validation import positive, positive_int, told
 
 LOG = logging.getLogger("lighttouch")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lighttouch.mapping import Shared
+from lighttouch.running import Shared
 
 ALIGNMENT = 64  # bytes: a cache line
 

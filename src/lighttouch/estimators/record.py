@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from lighttouch.arrays import Floats, dense
+from lighttouch.checkpoints import own_version
 from lighttouch.errors import DataError
 from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.tables import Columns
 from lighttouch.fingerprints import fingerprint
-from lighttouch.persistence import own_version
 
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
 

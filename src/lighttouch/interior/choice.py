@@ -8,9 +8,15 @@ from scipy.sparse.csgraph import dijkstra
 
 from lighttouch.interior.blocks import block_system
 from lighttouch.interior.costs import COSTS
-from lighttouch.interior.ordering import is_last
 from lighttouch.interior.program import Program, entries
-from lighttouch.interior.systems import DenseSystem, SparseSystem, System, all_rows, dense_seconds
+from lighttouch.interior.systems import (
+    DenseSystem,
+    SparseSystem,
+    System,
+    all_rows,
+    dense_seconds,
+    is_last,
+)
 
 
 def expected_seconds(program: Program) -> float:

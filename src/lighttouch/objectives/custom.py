@@ -15,7 +15,7 @@ from lighttouch.kernels.verbs.custom import (
     refusing_what_is_not_compiled,
 )
 from lighttouch.kernels.verbs.objectives import example_value
-from lighttouch.objectives.base import RecordObjective
+from lighttouch.objectives.empirical import RecordObjective
 from lighttouch.running import Timed, remembered
 from lighttouch.validation import finite_vector, function, positive_int, takes
 

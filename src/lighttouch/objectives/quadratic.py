@@ -10,7 +10,7 @@ import scipy.sparse
 from lighttouch.arrays import Matrix
 from lighttouch.errors import DataError
 from lighttouch.kernels.verbs.objectives import DenseQuadratic, SparseQuadratic
-from lighttouch.objectives.base import RecordObjective
+from lighttouch.objectives.empirical import RecordObjective
 from lighttouch.validation import finite_matrix, finite_vector
 
 LARGEST_DECOMPOSED = 500

@@ -10,7 +10,7 @@ import numpy as np
 from lighttouch.errors import DataError
 from lighttouch.interfaces import Objective
 from lighttouch.kernels.verbs.sums import ExactPart, JoinedParts, SampledPart
-from lighttouch.objectives.base import RecordObjective
+from lighttouch.objectives.empirical import RecordObjective
 from lighttouch.validation import finite_vector
 
 

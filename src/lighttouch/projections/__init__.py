@@ -14,10 +14,9 @@ from lighttouch.constraints.base import RecordConstraints
 from lighttouch.domains import Domain, Everywhere
 from lighttouch.errors import ConstraintError
 from lighttouch.interfaces import Engine
-from lighttouch.mapping import working_with
 from lighttouch.projections.result import Projected
 from lighttouch.projections.sets import feasible_set
-from lighttouch.running import OutOfTimeError, within
+from lighttouch.running import OutOfTimeError, within, working_with
 from lighttouch.validation import finite_vector, positive, positive_int, told
 
 __all__ = ["OutOfTimeError", "Projected", "project"]

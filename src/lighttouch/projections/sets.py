@@ -25,8 +25,12 @@ from lighttouch.projections.costs import COSTS
 from lighttouch.projections.curved.cutting_planes import BallDomain, Part, RowsToFind
 from lighttouch.projections.exchange.cuts import Cut, cut_lattice, cut_rows
 from lighttouch.projections.methods import Method, choose
-from lighttouch.projections.orders.on_graphs import GraphOrders, graph_orders
-from lighttouch.projections.orders.on_lattices import LatticeOrders, lattice_orders
+from lighttouch.projections.orders.nearest import (
+    GraphOrders,
+    LatticeOrders,
+    graph_orders,
+    lattice_orders,
+)
 from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows.kinds import (
     LinearSet,
@@ -454,7 +458,7 @@ class FeasibleSet:
     @cached_property
     def _nested(self) -> tuple[Booleans, list[tuple[NestedForms, float]]] | None:
         """Which rows are not nested, and the forms of those that are."""
-        if not self._only_rows:
+        if not self._only_rows or not any(family.nested for family in self.families):
             return None
         return without_nested(self.families, COSTS.fewest_nested_rows, self._domain_rows)
 

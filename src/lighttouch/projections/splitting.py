@@ -35,7 +35,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from lighttouch.arrays import Indices, Vector
 from lighttouch.projections.blocks import BlockDiagonal
 from lighttouch.projections.costs import COSTS, TINY
-from lighttouch.projections.orders.on_graphs import GraphOrders
+from lighttouch.projections.orders.nearest import GraphOrders
 
 Floats = NDArray[np.float64]
 

@@ -12,11 +12,15 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from lighttouch.arrays import Vector
+from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
+from lighttouch.kernels.verbs.objectives import smooth_value, smooth_value_and_gradient
+from lighttouch.objectives import ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import OutOfTimeError, Projected, project
 from lighttouch.projections.sets import feasible_set
@@ -26,7 +30,6 @@ from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit
 from lighttouch.solvers.bounds import Tangent, bound_within, lower_bound
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.fenchel import bound_by_slopes, whole_minorant
-from lighttouch.solvers.passes import rounded, rounded_value
 from lighttouch.solvers.scales import (
     TINY,
     column_sizes,
@@ -351,3 +354,42 @@ def _tangent(
     length, scale = steps / state.curvature, state.scale
     found = _projected(problem, state.x - length * gradient, state)
     return Tangent(state.w, value, gradient / scale, found.w, length, scale, found.certificate)
+
+
+# -------------------------------------------------------------------------------------------------
+# Full passes over the examples, in memory or in shards: the rounded objective and its gradient.
+
+
+def rounded(problem: Problem, w: Vector, width: float) -> tuple[float, Vector]:
+    """The objective with its kinks rounded over `width`, and its gradient."""
+    objective = problem.objective
+    if isinstance(objective, ShardedRisk):
+        value, gradient = objective.mean(_rounded, w, width)
+        return float(value), gradient
+    return _rounded(objective, w, width, problem.interpreted)
+
+
+def rounded_value(problem: Problem, w: Vector, width: float) -> float:
+    """The rounded objective alone."""
+    objective = problem.objective
+    if isinstance(objective, ShardedRisk):
+        return float(objective.mean(_rounded_value, w, width))
+    return _rounded_value(objective, w, width, problem.interpreted)
+
+
+def _rounded(
+    objective: Any, w: Vector, width: float, python: bool | None = None
+) -> tuple[float, Vector]:
+    out = np.empty(w.size)
+    run = _runnable(smooth_value_and_gradient, objective, python)
+    value = run(objective.record, objective.examples, objective.l2, width, w, out)
+    return float(value), out
+
+
+def _rounded_value(objective: Any, w: Vector, width: float, python: bool | None = None) -> float:
+    run, spare = _runnable(smooth_value, objective, python), np.zeros(w.size)
+    return float(run(objective.record, objective.examples, objective.l2, width, w, spare))
+
+
+def _runnable(kernel: Any, objective: Any, python: bool | None) -> Any:
+    return interpreted(kernel) if (objective.interpreted if python is None else python) else kernel

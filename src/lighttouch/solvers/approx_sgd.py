@@ -12,7 +12,7 @@ from lighttouch.domains import Box, Everywhere
 from lighttouch.kernels.loops.approx_sgd.groups import OrderLinks
 from lighttouch.kernels.loops.approx_sgd.heaps import new_move
 from lighttouch.kernels.loops.approx_sgd.loop import approx_sgd, carry_bounds, remove_rounding
-from lighttouch.kernels.state.gradient import new_gradient
+from lighttouch.kernels.state.iterate import new_gradient
 from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.projections.rows.kinds import LinearSet

@@ -32,6 +32,7 @@ from lighttouch.interior.path import (
     dual_bounds,
     falling_lift,
     first_point,
+    repaired,
     step,
     worst_excess,
 )
@@ -44,7 +45,6 @@ from lighttouch.interior.program import (
     row_maxima,
     with_rows,
 )
-from lighttouch.interior.repair import repaired
 from lighttouch.interior.statement import least_bends, objection_to, program_of
 from lighttouch.interior.systems import System
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters

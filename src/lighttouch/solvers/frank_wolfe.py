@@ -10,8 +10,7 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.kernels.loops.frank_wolfe import new_examples_gradient, seen_examples_gradient
-from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.state.iterate import CHECKS, ITERATION, put_iterate
+from lighttouch.kernels.state.iterate import CHECKS, ITERATION, new_gradient, put_iterate
 from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable

@@ -11,8 +11,7 @@ from lighttouch.arrays import Indices, Vector
 from lighttouch.constraints import Aggregated, LinearConstraints
 from lighttouch.domains import Box, Everywhere
 from lighttouch.kernels.loops.full_touch import full_touch
-from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.state.iterate import Steps
+from lighttouch.kernels.state.iterate import Steps, new_gradient
 from lighttouch.kernels.state.running_maximum import TrackedRows, new_maximum_tree
 from lighttouch.problem import Problem
 from lighttouch.running import prepared

@@ -18,7 +18,6 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices, Matrix, Vector
 from lighttouch.domains import Simplex
-from lighttouch.interior.again import point_again
 from lighttouch.interior.basis import in_basis, orthonormal_basis
 from lighttouch.interior.choice import choose_system, expected_seconds
 from lighttouch.interior.costs import COSTS
@@ -27,7 +26,9 @@ from lighttouch.interior.path import (
     dual_bounds,
     falling_lift,
     first_point,
+    point_again,
     point_near,
+    repaired,
     step_with_factor,
 )
 from lighttouch.interior.program import (
@@ -39,7 +40,6 @@ from lighttouch.interior.program import (
     with_rows,
     with_rows_scaled,
 )
-from lighttouch.interior.repair import repaired
 from lighttouch.interior.statement import least_bends, program_of
 from lighttouch.interior.systems import Factor, System
 from lighttouch.problem import Problem

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,17 +11,20 @@ import numpy as np
 from lighttouch.arrays import Vector
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.loops.light_touch import light_touch
-from lighttouch.kernels.loops.practical_light_touch import practical_light_touch
+from lighttouch.kernels.loops.practical_light_touch import (
+    practical_light_touch,
+    time_draws,
+    time_learning,
+    time_losses,
+)
 from lighttouch.kernels.loops.shared import Learning
 from lighttouch.kernels.state.batches import first_batches
 from lighttouch.kernels.state.distribution import Distribution, new_distribution
-from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.state.iterate import Steps
+from lighttouch.kernels.state.iterate import Steps, new_gradient
 from lighttouch.kernels.verbs.constraints import Groups
 from lighttouch.problem import Problem
-from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable
+from lighttouch.solvers.base import AveragingSolver, SgdState, copied, first_state, runnable
 from lighttouch.solvers.full_touch import MORE_PENALTY, touch_all
-from lighttouch.solvers.sample_costs import timed_costs
 from lighttouch.solvers.steps import InverseSqrt, StepSize, rule_and_eta, step_numbers
 from lighttouch.validation import one_of, positive, positive_int, refuse_if_too_large
 
@@ -278,3 +283,51 @@ def _learning(problem: Problem, distribution: Distribution, most: int) -> Learni
     return Learning(
         Groups(constraints.group_size, constraints.members), distribution, np.empty(most)
     )
+
+
+# -------------------------------------------------------------------------------------------------
+# The paper's timed costs: how long one loss gradient, one drawn constraint and one remembered
+# constraint take.
+
+
+REPEATS = 64
+
+
+def timed_costs(problem: Problem, state: SgdState) -> None:
+    """Measure the three single-sample costs at the current state and average them with what was
+    measured before.
+
+    The state's randomness is left alone; a run with timed costs can still not be repeated bit for
+    bit.
+    """
+    assert state.batches is not None and state.distribution is not None
+    rng = np.random.default_rng(0)
+    distribution, gradient, w = copied(state.distribution), new_gradient(problem.dimension), state.w
+    objective, constraints = problem.objective, problem.constraints
+    rows = (constraints.record, constraints.members, constraints.group_size)
+    measured = np.array(
+        [
+            _seconds(
+                lambda: runnable(time_losses, problem)(
+                    objective.record, objective.examples, w, gradient, REPEATS, rng
+                )
+            ),
+            _seconds(
+                lambda: runnable(time_draws, problem)(
+                    *rows, w, distribution, gradient, REPEATS, rng
+                )
+            ),
+            _seconds(
+                lambda: runnable(time_learning, problem)(*rows, w, distribution, REPEATS, rng)
+            ),
+        ]
+    )
+    first = state.batches.weight[0] == 0.0
+    state.batches.costs[:] = measured if first else 0.5 * (state.batches.costs + measured)
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    run()
+    start = time.perf_counter()
+    run()
+    return max(1e-9, (time.perf_counter() - start) / REPEATS)

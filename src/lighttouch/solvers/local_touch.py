@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lighttouch.arrays import Indices, Vector
-from lighttouch.constraints.base import RecordConstraints
-from lighttouch.constraints.ranges import ConstraintRange
+from lighttouch.constraints.base import ConstraintRange, RecordConstraints
 from lighttouch.domains import Domain
 from lighttouch.kernels.state.distribution import (
     REMEMBERED,

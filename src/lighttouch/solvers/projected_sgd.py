@@ -11,8 +11,7 @@ import numpy as np
 from lighttouch.arrays import Vector
 from lighttouch.domains import Everywhere
 from lighttouch.kernels.loops.full_touch import full_touch
-from lighttouch.kernels.state.gradient import new_gradient
-from lighttouch.kernels.state.iterate import CHECKS, put_iterate
+from lighttouch.kernels.state.iterate import CHECKS, new_gradient, put_iterate
 from lighttouch.problem import Problem
 from lighttouch.projections import Projected, project
 from lighttouch.solvers.base import AveragingSolver, SgdState, first_state, runnable

@@ -6,10 +6,10 @@ the present prediction,
 
     phi(z) ~ phi(z_i) + s_i (z - z_i) + k_i / 2 (z - z_i)^2      (the rows of `losses`),
 
-minimises the sum, the penalty included, over the feasible set (by pivots, `interior.pivoting`; else
-by an interior point, `interior.quadratic`; else by ADMM, `projections.splitting`), and goes to the
-minimum, or part of the way where the objective would not fall. Losses with kinks are rounded over a
-width that narrows whenever the steps have stopped gaining.
+minimises the sum, the penalty included, over the feasible set (by pivots, else by an interior
+point, both in `interior.pivoting`; else by ADMM, `projections.splitting`), and goes to the minimum,
+or part of the way where the objective would not fall. Losses with kinks are rounded over a width
+that narrows whenever the steps have stopped gaining.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from lighttouch import losses
 from lighttouch.arrays import Vector
 from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
-from lighttouch.interior.pivoting import KnownRows, pivoted_minimum
-from lighttouch.interior.quadratic import quadratic_minimum
+from lighttouch.interior.pivoting import KnownRows, pivoted_minimum, quadratic_minimum
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem

@@ -23,7 +23,6 @@ from lighttouch.kernels.loops.sampled_adagrad import (
     sampled_adagrad,
 )
 from lighttouch.kernels.state.distribution import Distribution, new_distribution, probabilities
-from lighttouch.kernels.state.gradient import new_gradient
 from lighttouch.kernels.state.iterate import (
     CHECKS,
     ITERATION,
@@ -31,6 +30,7 @@ from lighttouch.kernels.state.iterate import (
     ExampleOrder,
     new_counters,
     new_example_order,
+    new_gradient,
 )
 from lighttouch.kernels.verbs.objectives import sampled_mean
 from lighttouch.objectives import EmpiricalRisk, WeightedSum

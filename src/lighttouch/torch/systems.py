@@ -12,8 +12,7 @@ from torch import Tensor
 
 from lighttouch.arrays import Booleans, Floats, Matrix, Vector, dense
 from lighttouch.interior.costs import COSTS as INTERIOR
-from lighttouch.interior.program import Program, with_only
-from lighttouch.interior.runs import Runs
+from lighttouch.interior.program import Program, Runs, with_only
 from lighttouch.interior.systems import DenseSystem, Lapack, System
 from lighttouch.solvers.interior_rounds import Arithmetic
 from lighttouch.solvers.working_set import Taken, with_opposites_merged

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lighttouch.mapping import current_engine
-from lighttouch.running import ProgressBar
+from lighttouch.running import ProgressBar, current_engine
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")

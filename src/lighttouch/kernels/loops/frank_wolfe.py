@@ -7,8 +7,7 @@ from __future__ import annotations
 import math
 
 from lighttouch.kernels.compiler.compiled import kernel
-from lighttouch.kernels.state.gradient import add_dense, clear, dot
-from lighttouch.kernels.state.iterate import SAMPLES, next_example
+from lighttouch.kernels.state.iterate import SAMPLES, add_dense, clear, dot, next_example
 from lighttouch.kernels.verbs.objectives import add_gradient
 
 

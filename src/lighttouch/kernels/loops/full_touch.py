@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.loops.shared import sample_losses
-from lighttouch.kernels.state.gradient import clear
-from lighttouch.kernels.state.iterate import CHECKS, ITERATION, move
+from lighttouch.kernels.state.iterate import CHECKS, ITERATION, clear, move
 from lighttouch.kernels.state.running_maximum import refresh
 from lighttouch.kernels.verbs.constraints import add_subgradient, worst
 

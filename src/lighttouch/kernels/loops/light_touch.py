@@ -5,8 +5,7 @@ from __future__ import annotations
 from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.loops.shared import fetch_set, learn_set, look, push, sample_losses
 from lighttouch.kernels.state.distribution import draw, draw_set, tick
-from lighttouch.kernels.state.gradient import clear
-from lighttouch.kernels.state.iterate import ITERATION, move
+from lighttouch.kernels.state.iterate import ITERATION, clear, move
 from lighttouch.kernels.verbs.constraints import fetch_constraint, fetch_entries
 
 

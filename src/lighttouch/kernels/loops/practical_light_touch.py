@@ -7,9 +7,19 @@ from __future__ import annotations
 from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.loops.shared import fetch_set, learn_set, look, push
 from lighttouch.kernels.state.batches import LEARN, LOSS, PUSH, choose_sizes, remember_variances
-from lighttouch.kernels.state.distribution import REMEMBERED, draw, draw_set, tick
-from lighttouch.kernels.state.gradient import add_dense, add_gradient_to, clear, squared_norm
-from lighttouch.kernels.state.iterate import ITERATION, SAMPLES, move, next_example, step_length
+from lighttouch.kernels.state.distribution import REMEMBERED, draw, draw_set, learn, tick
+from lighttouch.kernels.state.iterate import (
+    ITERATION,
+    SAMPLES,
+    add_dense,
+    add_gradient_to,
+    clear,
+    move,
+    next_example,
+    squared_norm,
+    step_length,
+)
+from lighttouch.kernels.verbs.constraints import add_subgradient, group_stop, worst
 from lighttouch.kernels.verbs.objectives import add_gradient
 
 
@@ -102,3 +112,32 @@ def learning_variance(distribution, size, found, penalty):
         squares += change * change
     count = distribution.law.shape[0]
     return penalty * penalty * count * count * squares / size
+
+
+# -------------------------------------------------------------------------------------------------
+# The three single-sample operations of an iteration, each alone, to be timed from outside.
+
+
+@lean_kernel
+def time_losses(objective, examples, w, gradient, repeats, rng):
+    for _ in range(repeats):
+        clear(gradient)
+        add_gradient(objective, int(rng.random() * examples), w, 1.0, gradient)
+
+
+@lean_kernel
+def time_draws(constraints, members, group, w, distribution, gradient, repeats, rng):
+    for _ in range(repeats):
+        drawn = draw(distribution, rng)
+        violation, member = worst(constraints, drawn * group, group_stop(drawn, group, members), w)
+        clear(gradient)
+        if violation > 0.0:
+            add_subgradient(constraints, member, w, 1.0, gradient)
+
+
+@lean_kernel
+def time_learning(constraints, members, group, w, distribution, repeats, rng):
+    for _ in range(repeats):
+        j = int(rng.random() * distribution.law.shape[0])
+        violation, _ = worst(constraints, j * group, group_stop(j, group, members), w)
+        learn(distribution, j, max(0.0, violation), 1.0)

@@ -9,8 +9,7 @@ import numpy as np
 from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.compiler.prefetch import prefetch
 from lighttouch.kernels.state.distribution import Distribution, fetch_changes, learn
-from lighttouch.kernels.state.gradient import add_dense
-from lighttouch.kernels.state.iterate import CHECKS, SAMPLES, next_example
+from lighttouch.kernels.state.iterate import CHECKS, SAMPLES, add_dense, next_example
 from lighttouch.kernels.verbs.constraints import (
     Groups,
     add_subgradient,

@@ -12,8 +12,14 @@ from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.compiler.generators import generator_at
 from lighttouch.kernels.compiler.prefetch import prefetch
 from lighttouch.kernels.loops.shared import learn_set
-from lighttouch.kernels.state.distribution import REFERENCES, draw, draw_set, is_kept, tick
-from lighttouch.kernels.state.sum_tree import descend_together
+from lighttouch.kernels.state.distribution import (
+    REFERENCES,
+    descend_together,
+    draw,
+    draw_set,
+    is_kept,
+    tick,
+)
 
 
 @lean_kernel

@@ -276,3 +276,23 @@ def rank_along_edges(start, heads, waiting, queue, rank):
             if waiting[j] == 0:
                 queue[tail] = j
                 tail += 1
+
+
+@lean_kernel
+def join_along_axes(w, strides, lengths, signs, tolerance, root):
+    """Join both ends of every edge of a lattice that is level or rises by `tolerance` or less,
+    without a graph; afterwards root[i] is the vertex that stands for i's group.
+    """
+    for k in range(strides.size):
+        stride = strides[k]
+        jump = stride * lengths[k]
+        for first in range(0, w.size, jump):
+            for low in range(first, first + jump - stride):
+                rise = signs[k] * (w[low + stride] - w[low])
+                if rise == 0.0 or rise <= tolerance:
+                    i = find(root, low)
+                    j = find(root, low + stride)
+                    if i != j:
+                        root[max(i, j)] = min(i, j)
+    for i in range(w.size):
+        root[i] = find(root, i)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from lighttouch.kernels.compiler.compiled import lean_kernel, verb
-from lighttouch.kernels.state.gradient import clear
+from lighttouch.kernels.state.iterate import clear
 from lighttouch.kernels.verbs.constraints import (
     OrderRows,
     add_subgradient,

@@ -11,7 +11,7 @@ import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel, verb
 from lighttouch.kernels.compiler.prefetch import prefetch_read
-from lighttouch.kernels.state.gradient import add, add_dense, add_sparse, dot
+from lighttouch.kernels.state.iterate import add, add_dense, add_sparse, dot
 from lighttouch.kernels.verbs.objectives import sparse_dot
 
 

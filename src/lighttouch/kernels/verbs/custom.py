@@ -16,7 +16,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from lighttouch.errors import DataError
-from lighttouch.kernels.state.gradient import add_dense
+from lighttouch.kernels.state.iterate import add_dense
 from lighttouch.kernels.verbs.constraint_steps import sweep, sweep_any
 from lighttouch.kernels.verbs.constraints import add_subgradient, worst
 from lighttouch.kernels.verbs.objectives import add_gradient, add_smooth_gradient, example_value

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import interpreted, lean_kernel
-from lighttouch.kernels.state.gradient import add_dense, add_sparse
+from lighttouch.kernels.state.iterate import add_dense, add_sparse
 from lighttouch.kernels.verbs.custom import allocating, compilable, own_class
 from lighttouch.kernels.verbs.example_steps import register_penalty_steps
 from lighttouch.kernels.verbs.objectives import (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import verb
-from lighttouch.kernels.state.gradient import dot
+from lighttouch.kernels.state.iterate import dot
 from lighttouch.kernels.verbs.constraints import (
     add_subgradient,
     fetch_constraint,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
-from lighttouch.kernels.state.gradient import add
+from lighttouch.kernels.state.iterate import add
 from lighttouch.kernels.verbs.constraint_steps import sweep, sweep_any
 from lighttouch.kernels.verbs.constraints import add_subgradient, worst
 from lighttouch.kernels.verbs.custom import allocating, compilable, own_class

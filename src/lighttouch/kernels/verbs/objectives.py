@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel, verb
-from lighttouch.kernels.state.gradient import add, add_dense, add_sparse, dot
+from lighttouch.kernels.state.iterate import add, add_dense, add_sparse, dot
 from lighttouch.kernels.verbs.loss_functions import rounded_size
 from lighttouch.kernels.verbs.losses import level_of, loss, slope, smooth_loss
 

@@ -26,11 +26,11 @@ from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.constraints import LinearConstraints
 from lighttouch.constraints.base import LatticeAxes, RecordConstraints
 from lighttouch.domains import Box, Domain, Everywhere
-from lighttouch.kernels.orders.lattice_ties import join_along_axes
-from lighttouch.lattice.implicit import LatticeMonotonicity
+from lighttouch.kernels.orders.graph import join_along_axes
+from lighttouch.lattice.orders import LatticeMonotonicity
 from lighttouch.projections.costs import COSTS, EPSILON, TINY
 from lighttouch.projections.exchange.tasks import nearest_in_block, nearest_tied_vertices
-from lighttouch.projections.orders.on_lattices import between_envelopes
+from lighttouch.projections.orders.nearest import between_envelopes
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function and its arguments, but for the last one: the numbers of a part of the parameters."""

@@ -28,12 +28,11 @@ from typing import Any
 import numpy as np
 
 from lighttouch.arrays import Booleans, Floats, Indices, Vector
-from lighttouch.mapping import Shared, current_engine
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.exchange.cuts import Cut
 from lighttouch.projections.exchange.tasks import forget_blocks, nearest_in_block
 from lighttouch.projections.result import Nearest, certified, not_certified
-from lighttouch.running import OutOfTimeError, check_deadline
+from lighttouch.running import OutOfTimeError, Shared, check_deadline, current_engine
 
 
 @dataclass(frozen=True)

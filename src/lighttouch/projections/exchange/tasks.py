@@ -12,7 +12,7 @@ from lighttouch.constraints.base import LatticeAxes, RecordConstraints
 from lighttouch.domains import Domain
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.orders.graphs import prepare_order
-from lighttouch.projections.orders.on_graphs import on_graph
+from lighttouch.projections.orders.nearest import on_graph
 
 Rules = tuple[RecordConstraints, Domain]
 

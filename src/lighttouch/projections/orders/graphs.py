@@ -13,7 +13,7 @@ from scipy.sparse import csgraph
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.kernels.orders.graph import OrderGraph, rank_along_edges
-from lighttouch.kernels.orders.sweeps import Runs
+from lighttouch.kernels.orders.project import Runs, vector_runs
 from lighttouch.projections.costs import COSTS, EPSILON
 
 
@@ -56,7 +56,9 @@ def prepare_order(
         sequence.astype(np.int32),
     )
     chains = None if tied else chains_of(dimension, lower, upper, sequence)
-    return PreparedOrder(graph, vector_runs(lower, upper), row_of_edge, potential, tied, chains)
+    return PreparedOrder(
+        graph, vector_runs(lower, upper, COSTS.shortest_run), row_of_edge, potential, tied, chains
+    )
 
 
 def distinct_edges(dimension: int, lower: Indices, upper: Indices) -> Indices:
@@ -138,46 +140,6 @@ def chains_of(
     nodes = np.lexsort((position, chain))
     start = np.concatenate([[0], np.cumsum(np.bincount(chain))])
     return nodes, start
-
-
-def vector_runs(lower: Indices, upper: Indices) -> Runs:
-    """Edges (sorted by stride, then lower end) as runs of equal chunks; no runs at all where chunks
-    would be too short to pay.
-    """
-    stride = upper - lower
-    if lower.size == 0 or stride.min() <= 0:
-        return no_runs()
-    continues = (np.diff(stride) == 0) & (np.diff(lower) == 1)
-    begin = np.concatenate([[0], np.flatnonzero(~continues) + 1])
-    length = np.diff(np.concatenate([begin, [lower.size]]))
-    pieces = -(-length // stride[begin])  # a chunk longer than its stride would overlap itself
-    owner = np.repeat(np.arange(begin.size), pieces)
-    place = np.arange(owner.size) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    first_edge = begin[owner] + place * stride[begin[owner]]
-    chunk = np.minimum(stride[begin[owner]], length[owner] - place * stride[begin[owner]])
-    return joined_chunks(lower[first_edge], stride[first_edge], chunk, first_edge)
-
-
-def joined_chunks(first: Indices, stride: Indices, chunk: Indices, offset: Indices) -> Runs:
-    """Successive chunks of one stride, one length and one distance become a run."""
-    step = np.diff(first)
-    same = (np.diff(stride) == 0) & (np.diff(chunk) == 0)
-    fresh = np.ones(first.size, dtype=bool)
-    fresh[1:] = ~same
-    fresh[2:] |= (step[1:] != step[:-1]) & ~fresh[1:-1]
-    begin = np.flatnonzero(fresh)
-    repeats = np.diff(np.concatenate([begin, [first.size]]))
-    if begin.size * COSTS.shortest_run > offset[-1] + chunk[-1]:
-        return no_runs()
-    period = np.ones(begin.size, dtype=np.int64)
-    several = repeats > 1
-    period[several] = first[begin[several] + 1] - first[begin[several]]
-    return Runs(first[begin], stride[begin], chunk[begin], period, repeats, offset[begin])
-
-
-def no_runs() -> Runs:
-    """What sweeps take as: go edge by edge."""
-    return Runs(*(np.empty(0, dtype=np.int64) for _ in range(6)))
 
 
 def potential_of(dimension: int, lower: Indices, upper: Indices, margin: Floats) -> Floats | None:

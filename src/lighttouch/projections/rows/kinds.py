@@ -14,7 +14,7 @@ from scipy.sparse import csgraph
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interior.costs import COSTS as INTERIOR
-from lighttouch.interior.ordering import factor_size, fill_reducing
+from lighttouch.interior.systems import factor_size, fill_reducing
 from lighttouch.kernels.numerics.dense_rows import sizes_and_entries
 from lighttouch.projections.costs import COSTS, EPSILON
 

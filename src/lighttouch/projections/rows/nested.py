@@ -22,7 +22,7 @@ from lighttouch.constraints import order
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.constraints.nested import NestedForms
 from lighttouch.projections.costs import COSTS, TINY
-from lighttouch.projections.orders.on_graphs import graph_orders
+from lighttouch.projections.orders.nearest import graph_orders
 from lighttouch.projections.result import Nearest, certified
 from lighttouch.projections.rows.kinds import LinearSet, Orders, Side, read_rows
 from lighttouch.projections.rows.portfolio import GeneralRows

@@ -18,8 +18,7 @@ from lighttouch.kernels.loops.approx_sgd.groups import (
 )
 from lighttouch.kernels.loops.approx_sgd.heaps import EXAMINED, MOVED, ROUND
 from lighttouch.kernels.loops.shared import sample_losses
-from lighttouch.kernels.state.gradient import clear
-from lighttouch.kernels.state.iterate import ADAGRAD, CHECKS, ITERATION, settle, step_length
+from lighttouch.kernels.state.iterate import ADAGRAD, CHECKS, ITERATION, clear, settle, step_length
 
 
 @lean_kernel
