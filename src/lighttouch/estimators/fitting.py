@@ -86,7 +86,7 @@ def fit(
     """
     growth = Growth(
         plan,
-        examples.some(structure.LIMITS.searched, settings.rng),
+        examples.some(structure.rows_to_search(len(plan.columns)), settings.rng),
         None if examples.stands_for_another else _smooth_loss(settings),
         smoothing.read_strengths(wanted),
         COSTS.largest_gram,

@@ -60,6 +60,8 @@ class Growth:
     """Of the search: each keeps its size, so that what is known about it stays known."""
     refused: set[Subset] = field(default_factory=set)
     """Subsets whose lattice was smoothed away: they are not tried again."""
+    promising: dict[int, list[Subset]] = field(default_factory=dict)
+    """Subsets of each size that explained most when all of them were looked at."""
     curvature: Floats | None = None
     """Weights of the last Gram matrix of the search."""
 
@@ -299,8 +301,12 @@ def _worth_adding(
     if room <= 0:
         return {}
     candidates = structure.candidates(growth.plan, size, growth.chosen, growth.refused)
+    if size in growth.promising:
+        again = set(growth.promising[size])
+        candidates = [subset for subset in candidates if subset in again]
     gains = growth.screen.gains(candidates, LIMITS.grids[min(size, 4)], left, growth.over)
     ranked = sorted(gains.items(), key=lambda each: (-each[1].worth, each[0]))
+    growth.promising.setdefault(size, [subset for subset, _ in ranked[: LIMITS.promising]])
     if counted:
         return {subset: max(gain.worth, 1.0) for subset, gain in ranked[:room]}
     found: dict[Subset, float] = {}

@@ -384,7 +384,7 @@ def _at_once(
 
 
 def _known_rows(problem: Problem, factor: Vector, A: sparse.csr_matrix) -> KnownRows:
-    """What minima with the same factor have learnt about the rules; squared errors have only one."""
+    """What minima with the same factor have learnt of the rules; squared errors have only one."""
     if _risk(problem).loss_row.name == "squared":
         return KnownRows(factor, A, once=True)
     kept: list[KnownRows] = prepared(problem, "rules under the last factor", list)

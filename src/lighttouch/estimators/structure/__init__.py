@@ -4,7 +4,12 @@ from lighttouch.estimators.structure.axes import calibrators, lattice_term
 from lighttouch.estimators.structure.limits import LIMITS
 from lighttouch.estimators.structure.plan import Plan
 from lighttouch.estimators.structure.screening import Gain, Screen
-from lighttouch.estimators.structure.sizes import lattice_sizes, room_for, room_while_searching
+from lighttouch.estimators.structure.sizes import (
+    lattice_sizes,
+    room_for,
+    room_while_searching,
+    rows_to_search,
+)
 from lighttouch.estimators.structure.subsets import candidates, most_subsets, named_subsets
 
 __all__ = [
@@ -20,4 +25,5 @@ __all__ = [
     "named_subsets",
     "room_for",
     "room_while_searching",
+    "rows_to_search",
 ]

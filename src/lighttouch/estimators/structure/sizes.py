@@ -10,6 +10,12 @@ from lighttouch.estimators.structure.plan import Plan
 Subset = tuple[int, ...]
 
 
+def rows_to_search(columns: int) -> int:
+    """On how many rows a model of a table of so many columns is looked for."""
+    wanted = LIMITS.searched_cells // columns
+    return max(LIMITS.least_searched, min(LIMITS.searched, wanted))
+
+
 def room_for(examples: float, curves: int) -> int:
     """Parameters of all lattices together: the more, the more examples there are, and the fewer the
     curves have.
