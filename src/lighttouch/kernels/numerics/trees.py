@@ -33,6 +33,13 @@ def add_to_bins(codes, rows, first, last, slopes, curvatures, sums):
 
 
 @lean_kernel
+def subtract(whole, part, rest):
+    """rest = whole - part."""
+    for j in range(rest.size):
+        rest[j] = whole[j] - part[j]
+
+
+@lean_kernel
 def clipped(value, low, high):
     return min(max(value, low), high)
 
@@ -58,7 +65,8 @@ def best_split(sums, bins, signs, pull, least_rows, share, low, high):
         count += sums[0, b, 2]
     least = max(least_rows, share * count)
     whole = gain_of(slope, curvature + pull, clipped(-slope / (curvature + pull), low, high))
-    best, column, cut, between = 1e-12 * abs(whole), -1, NO_CUT, 0.0
+    best, column, cut, between = whole + 1e-12 * abs(whole), -1, NO_CUT, 0.0
+    free = low == -np.inf and high == np.inf
     for c in range(sums.shape[0]):
         s = k = n = 0.0
         for b in range(bins[c] - 1):
@@ -69,13 +77,17 @@ def best_split(sums, bins, signs, pull, least_rows, share, low, high):
                 continue
             if count - n < least:
                 break
-            left = clipped(-s / (k + pull), low, high)
-            right = clipped(-(slope - s) / (curvature - k + pull), low, high)
+            others, first, second = slope - s, k + pull, curvature - k + pull
+            if free and signs[c] == 0:  # s^2 / (2 k) on both sides, with one division
+                gain = 0.5 * (s * s * second + others * others * first) / (first * second)
+                if gain <= best:
+                    continue
+            left, right = clipped(-s / first, low, high), clipped(-others / second, low, high)
             if signs[c] * (right - left) < 0.0:
                 continue
-            gain = gain_of(s, k + pull, left) + gain_of(slope - s, curvature - k + pull, right)
-            if gain - whole > best:
-                best, column, cut, between = gain - whole, c, b, 0.5 * (left + right)
+            gain = gain_of(s, first, left) + gain_of(others, second, right)
+            if gain > best:
+                best, column, cut, between = gain, c, b, 0.5 * (left + right)
     return column, cut, between
 
 
@@ -171,10 +183,7 @@ def grow_tree(
             continue  # neither side is split again
         sums[small] = 0.0
         add_to_bins(codes, rows, spans[small, 0], spans[small, 1], slopes, curvatures, sums[small])
-        for c in range(sums.shape[1]):
-            for b in range(bins[c]):
-                for t in range(3):
-                    sums[large, c, b, t] = sums[node, c, b, t] - sums[small, c, b, t]
+        subtract(sums[node].reshape(-1), sums[small].reshape(-1), sums[large].reshape(-1))
     for leaf in range(values.size):
         node = columns.size + leaf
         s = k = 0.0
