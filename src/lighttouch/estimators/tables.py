@@ -165,8 +165,9 @@ def is_text(values: NDArray[Any], name: str) -> bool:
         return True
     if values.dtype.kind != "O":
         return False
-    if set(map(type, values)) == {str}:
-        return True
+    others = [cell for cell in values.tolist() if type(cell) is not str]
+    if len(others) < values.size and all(map(missing_cell, others)):
+        return True  # most columns of text, without a look at every cell
     number = text = None
     for row, cell in enumerate(values):
         if missing_cell(cell):
