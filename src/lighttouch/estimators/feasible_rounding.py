@@ -28,7 +28,7 @@ def exactly_feasible(w: Floats, rules: LinearConstraints) -> tuple[Floats, float
         return w, 0.0
     if rules.nested or not rules.sparse:
         return _feasible_together(w, rules)
-    near = _feasible_nearby(w, rules)
+    near = _order_nearby(w, rules)
     if near is not None and violation(near, rules) == 0.0:
         return near, 0.0
     found, left = w.copy(), 0.0
@@ -60,7 +60,7 @@ def _feasible_together(w: Floats, rules: LinearConstraints) -> tuple[Floats, flo
     errors. Those go when the rows are tightened by slightly more than the rounding.
     """
     scale = _scale(w)
-    best = _feasible_nearby(w, rules)
+    best = _order_nearby(w, rules)
     if best is None:
         best = project(w, rules).w
     left = violation(best, rules)
@@ -80,7 +80,15 @@ def _feasible_together(w: Floats, rules: LinearConstraints) -> tuple[Floats, flo
     return best, left
 
 
-def _feasible_nearby(w: Floats, rules: LinearConstraints) -> Floats | None:
+def feasible_nearby(w: Floats, rules: LinearConstraints) -> Floats | None:
+    """The same point without rounding errors; None where it breaks a rule by more than those."""
+    if violation(w, rules) > MARGINS[-1] * _scale(w):
+        return None
+    met, left = exactly_feasible(w, rules)
+    return met if left == 0.0 else None
+
+
+def _order_nearby(w: Floats, rules: LinearConstraints) -> Floats | None:
     """A point that obeys orders, where next to nothing needs to be removed; None elsewhere."""
     near = feasible_set(rules, Everywhere()).near(w)
     if near is None or float(np.abs(near - w).max()) > MARGINS[-1] * _scale(w):

@@ -20,7 +20,7 @@ from lighttouch.estimators.leftover import LeftOver, can_have_trees
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.moves import Moves, moves_of, no_moves
 from lighttouch.estimators.outputs import OneScore
-from lighttouch.estimators.proof import ConstraintReport, make_report
+from lighttouch.estimators.proof import ConstraintReport, checked_again, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
 from lighttouch.estimators.smoothing import Smoothed
 from lighttouch.estimators.structure import Plan
@@ -117,10 +117,13 @@ def fit(
     fitted = _fit_under_rules(model, rules, moves, examples, growth.examples, settings, smoothed)
     whole = cut_short is None and has_ended(ending(fitted.result))
     if whole and canonical is None and not settings.over:
-        left = LeftOver(plan, model, fitted.w, smoothed, examples)
+        rows = stacked(rules, fitted.w.size)
+        left = LeftOver(plan, model, fitted.w, rows, smoothed, examples)
         try:
             with settings.limited():
-                fitted = replace(fitted, trees=left.trees(loss_of(settings.loss), settings.rng))
+                w, trees = left.with_trees(loss_of(settings.loss), settings.rng)
+                report = checked_again(fitted.report, rules, w)
+                fitted = replace(fitted, w=w, trees=trees, report=report)
         except OutOfTimeError:
             cut_short = settings.ending_so_far or Status.TIME_LIMIT
     if cut_short is not None:

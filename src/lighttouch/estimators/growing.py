@@ -17,7 +17,7 @@ from lighttouch.estimators import smoothing, structure
 from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.estimators.smoothing import Key, Pair, Smoothed
-from lighttouch.estimators.structure import LIMITS, Plan, Screen
+from lighttouch.estimators.structure import LIMITS, Gain, Plan, Screen
 from lighttouch.estimators.structure.screening import Leftover
 from lighttouch.estimators.term_features import TermStore
 from lighttouch.kernels.verbs.losses import LossRow
@@ -61,7 +61,7 @@ class Growth:
     """Of the search: each keeps its size, so that what is known about it stays known."""
     refused: set[Subset] = field(default_factory=set)
     """Subsets whose lattice was smoothed away: they are not tried again."""
-    promising: dict[int, list[Subset]] = field(default_factory=dict)
+    promising: dict[int, set[Subset]] = field(default_factory=dict)
     """Subsets of each size that explained most when all of them were looked at."""
     curvature: Floats | None = None
     """Weights of the last Gram matrix of the search."""
@@ -232,32 +232,44 @@ def grow(growth: Growth, fitted: Smoothed) -> None:
     limit = structure.most_subsets(plan)
     if limit == 0 or len(plan.columns) < 2:
         return
-    model = AdditiveModel(growth.own)
-    left = growth.leftover(model, fitted.w)
-    counted = not isinstance(plan.lattices, str)
-    alone = not growth.trees_follow and growth.examples.count >= LIMITS.rows_alone
-    rounds = LIMITS.rounds_alone if alone else LIMITS.rounds
-    for size in range(2, 3 if counted else plan.columns_together + 1):
-        for _ in range(1 if counted else rounds[min(size, len(rounds) - 1)]):
-            if growth.over():
-                return
-            more = _worth_adding(growth, left, size, limit, counted)
-            if not more or growth.over():
-                break
-            before, growth.chosen = growth.chosen, growth.chosen | more
-            try:
-                model = growth.search_model()
-                fitted = growth.search(model, ROUND_SWEEPS)
-            except OutOfTimeError:
-                growth.cut_short, growth.chosen = True, before
-                return
-            left = growth.leftover(model, fitted.w)
-            if not growth.knows_little(left):
-                _drop_smoothed_away(growth, fitted)
-                if not growth.chosen.keys() & more.keys():
-                    break  # the next best explain less
+    left = growth.leftover(AdditiveModel(growth.own), fitted.w)
+    counted, exhausted = not isinstance(plan.lattices, str), None
+    for sizes in ((2,),) if counted else _rounds(growth):
+        more = {} if sizes == exhausted else _worth_adding(growth, left, sizes, limit, counted)
+        found = _fitted_with(growth, more)
+        if growth.over():
+            return
+        if found is None:
+            exhausted = sizes
+            continue
+        fitted, left = found
+        if not growth.knows_little(left):
+            _drop_smoothed_away(growth, fitted)
+            if not growth.chosen.keys() & more.keys():
+                exhausted = sizes  # the next best explain less
     if not growth.knows_little(left):
         _drop_smoothed_away(growth, fitted, last=True)
+
+
+def _rounds(growth: Growth) -> tuple[tuple[int, ...], ...]:
+    alone = not growth.trees_follow and growth.examples.count >= LIMITS.rows_alone
+    return LIMITS.rounds_alone if alone else LIMITS.rounds
+
+
+def _fitted_with(growth: Growth, more: dict[Subset, float]) -> tuple[Smoothed, Leftover] | None:
+    """The model with lattices over more subsets, fitted, and what it leaves over; None where there
+    are none, or no time.
+    """
+    if not more or growth.over():
+        return None
+    before, growth.chosen = growth.chosen, growth.chosen | more
+    try:
+        model = growth.search_model()
+        fitted = growth.search(model, ROUND_SWEEPS)
+    except OutOfTimeError:
+        growth.cut_short, growth.chosen = True, before
+        return None
+    return fitted, growth.leftover(model, fitted.w)
 
 
 def first_curves(growth: Growth) -> Smoothed:
@@ -294,7 +306,7 @@ def _finer_curves(growth: Growth, fitted: Smoothed) -> Smoothed:
 
 
 def _worth_adding(
-    growth: Growth, left: Leftover, size: int, limit: int, counted: bool
+    growth: Growth, left: Leftover, sizes: tuple[int, ...], limit: int, counted: bool
 ) -> dict[Subset, float]:
     """Subsets of so many columns that explain most of what is left over, each column once, so that
     the same interaction is not bought twice under the names of columns that go together.
@@ -302,13 +314,11 @@ def _worth_adding(
     room = limit - len(growth.chosen)
     if room <= 0:
         return {}
-    candidates = structure.candidates(growth.plan, size, growth.chosen, growth.refused)
-    if size in growth.promising:
-        again = set(growth.promising[size])
-        candidates = [subset for subset in candidates if subset in again]
-    gains = growth.screen.gains(candidates, LIMITS.grids[min(size, 4)], left, growth.over)
+    gains: dict[Subset, Gain] = {}
+    for size in sizes:
+        if size <= growth.plan.columns_together:
+            gains |= _gains(growth, left, size)
     ranked = sorted(gains.items(), key=lambda each: (-each[1].worth, each[0]))
-    growth.promising.setdefault(size, [subset for subset, _ in ranked[: LIMITS.promising]])
     if counted:
         return {subset: max(gain.worth, 1.0) for subset, gain in ranked[:room]}
     found: dict[Subset, float] = {}
@@ -318,6 +328,19 @@ def _worth_adding(
         if significant and not _shares(subset, found) and len(found) < room:
             found[subset] = gain.worth
     return found
+
+
+def _gains(growth: Growth, left: Leftover, size: int) -> dict[Subset, Gain]:
+    """What subsets of so many columns explain of what is left over; after the first time, those
+    that explained most then.
+    """
+    candidates = structure.candidates(growth.plan, size, growth.chosen, growth.refused)
+    if size in growth.promising:
+        candidates = [subset for subset in candidates if subset in growth.promising[size]]
+    gains = growth.screen.gains(candidates, LIMITS.grids[min(size, 4)], left, growth.over)
+    best = sorted(gains, key=lambda subset: (-gains[subset].worth, subset))[: LIMITS.promising]
+    growth.promising.setdefault(size, set(best))
+    return gains
 
 
 def _shares(subset: Subset, others: Iterable[Subset]) -> bool:

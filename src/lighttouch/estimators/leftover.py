@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lighttouch.arrays import Floats
+from lighttouch.constraints import LinearConstraints
 from lighttouch.estimators import smoothing
 from lighttouch.estimators.examples import AnyExamples, Examples
+from lighttouch.estimators.feasible_rounding import feasible_nearby
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.outputs import OneScore
 from lighttouch.estimators.smoothing import Smoothed
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.training import COSTS as TRAINING
-from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, grown, wanted_count
+from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, grown, wanted_trees
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.running import check_deadline
 
@@ -51,27 +53,42 @@ class LeftOver:
     plan: Plan
     model: AdditiveModel
     w: Floats  # in the user's units
+    rules: LinearConstraints  # about w
     smoothed: Smoothed  # without rules, in training units
     examples: AnyExamples
 
-    def trees(self, row: LossRow, rng: np.random.Generator) -> Trees | None:
-        """As many as the user asked for, or as held-out rows ask for; None for none."""
+    def with_trees(self, row: LossRow, rng: np.random.Generator) -> tuple[Floats, Trees | None]:
+        """The parameters beside trees, and as many trees as the user asked for, or as held-out rows
+        ask for; None for none.
+        """
         asked, small = self.plan.trees, self.model.dimension <= TRAINING.largest_gram
         if not small or not can_have_trees(self.plan, self.examples, row):
-            return None
+            return self.w, None
         part = self.examples.some(COSTS.rows, rng)
         counted = np.flatnonzero(part.weights)
         bins = Bins.of(part.table[counted], self._ranks(), _barred(self.plan))
         codes, signs = bins.codes(part.table), self._signs()
         check_deadline()
-        if asked is None and counted.size >= COSTS.least:
-            trials = self._trials(part, codes, row, rng)
-            asked = wanted_count(trials, bins, signs, row)
-        if not asked:
-            return None
         score = (self.model.evaluate(part.table, self.w) - part.shift) / part.scale
         rows = Rows(codes, score, part.y, part.weights).part(counted)
-        return grown(rows, bins, signs, row, asked).times(part.scale)
+        w, kept = self._eased(rows.centre * part.scale + part.shift)
+        if asked is None and counted.size >= COSTS.least:
+            trials = self._trials(part, codes, row, rng)
+            wanted = wanted_trees(trials, kept, bins, signs, row)
+            asked, kept = wanted.count, wanted.kept
+        if not asked:
+            return self.w, None
+        trees = grown(rows.eased(kept), bins, signs, row, asked).times(part.scale)
+        return (self.w if kept == 1.0 else w), trees
+
+    def _eased(self, centre: float) -> tuple[Floats, float]:
+        """Parameters that leave a part of the score to trees, nearer by it to a constant, and the
+        share of the score that they keep: all of it where a constant breaks a rule.
+        """
+        eased = COSTS.kept * self.w
+        eased[0] += (1.0 - COSTS.kept) * centre
+        met = feasible_nearby(eased, self.rules)
+        return (self.w, 1.0) if met is None else (met, COSTS.kept)
 
     def _signs(self) -> NDArray[np.int64]:
         signs = np.zeros(len(self.plan.columns), dtype=np.int64)

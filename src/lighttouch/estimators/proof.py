@@ -184,6 +184,16 @@ def make_report(
     return ConstraintReport(checked, float(objective), None if without is None else float(without))
 
 
+def checked_again(report: ConstraintReport, rules: list[RuleRows], w: Floats) -> ConstraintReport:
+    """The report with its rules checked on other parameters."""
+    found = [check_rule(rule, w) for rule in rules]
+    checked = (
+        replace(old, violation=new.violation, binding=new.binding)
+        for old, new in zip(report.rules, found, strict=True)
+    )
+    return replace(report, rules=tuple(checked))
+
+
 def checked_excess(label: str, excess: Floats, about_order: bool = False) -> RuleReport:
     """A rule whose inequalities are broken by `excess`, where that is positive."""
     worst = max(0.0, float(excess.max(initial=0.0)))
