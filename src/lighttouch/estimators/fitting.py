@@ -116,20 +116,31 @@ def fit(
         file.leave_off()
     fitted = _fit_under_rules(model, rules, moves, examples, growth.examples, settings, smoothed)
     whole = cut_short is None and has_ended(ending(fitted.result))
-    if whole and canonical is None and not settings.over:
-        rows = stacked(rules, fitted.w.size)
-        left = LeftOver(plan, model, fitted.w, rows, smoothed, examples)
+    if whole and growth.trees_follow and not settings.over:
         try:
             with settings.limited():
-                w, trees = left.with_trees(loss_of(settings.loss), settings.rng)
-                report = checked_again(fitted.report, rules, w)
-                fitted = replace(fitted, w=w, trees=trees, report=report)
+                fitted = _with_trees(fitted, plan, rules, smoothed, examples, settings)
         except OutOfTimeError:
             cut_short = settings.ending_so_far or Status.TIME_LIMIT
     if cut_short is not None:
         fitted = replace(fitted, result=replace(fitted.result, status=cut_short))
     given = growth.given
     return fitted if given is None else replace(fitted, smoothing=given)
+
+
+def _with_trees(
+    fitted: Fitted,
+    plan: Plan,
+    rules: list[RuleRows],
+    smoothed: Smoothed,
+    examples: AnyExamples,
+    settings: Settings,
+) -> Fitted:
+    """The model with trees, where held-out rows ask for some; its rules are checked again."""
+    rows = stacked(rules, fitted.w.size)
+    left = LeftOver(plan, fitted.model, fitted.w, rows, smoothed, examples)
+    w, trees = left.with_trees(loss_of(settings.loss), settings.rng)
+    return replace(fitted, w=w, trees=trees, report=checked_again(fitted.report, rules, w))
 
 
 def _share_in_time(growth: Growth, settings: Settings, smoothed: Smoothed) -> float:

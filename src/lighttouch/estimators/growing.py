@@ -229,7 +229,7 @@ def grow(growth: Growth, fitted: Smoothed) -> None:
     fitted = _finer_curves(growth, fitted)
     plan = growth.plan
     growth.chosen = dict.fromkeys(structure.named_subsets(plan, growth.rng), 0.0)
-    limit = structure.most_subsets(plan)
+    limit = structure.most_subsets(plan, growth.trees_follow)
     if limit == 0 or len(plan.columns) < 2:
         return
     left = growth.leftover(AdditiveModel(growth.own), fitted.w)

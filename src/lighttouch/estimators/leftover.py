@@ -61,8 +61,8 @@ class LeftOver:
         """The parameters beside trees, and as many trees as the user asked for, or as held-out rows
         ask for; None for none.
         """
-        asked, small = self.plan.trees, self.model.dimension <= TRAINING.largest_gram
-        if not small or not can_have_trees(self.plan, self.examples, row):
+        asked = self.plan.trees
+        if self.model.dimension > TRAINING.largest_gram:
             return self.w, None
         part = self.examples.some(COSTS.rows, rng)
         counted = np.flatnonzero(part.weights)

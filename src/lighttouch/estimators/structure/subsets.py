@@ -58,10 +58,11 @@ def _wanted(plan: Plan, rng: np.random.Generator) -> list[Subset]:
     return []
 
 
-def most_subsets(plan: Plan) -> int:
+def most_subsets(plan: Plan, trees_follow: bool = False) -> int:
     """How many subsets the data may choose; 0 where the user has named them."""
     if isinstance(plan.lattices, str):
-        return LIMITS.lattices if plan.lattices == "auto" else 0
+        most = LIMITS.lattices_beside_trees if trees_follow else LIMITS.lattices
+        return most if plan.lattices == "auto" else 0
     return 0 if isinstance(plan.lattices, Iterable) else int(plan.lattices)
 
 
