@@ -265,7 +265,7 @@ def test_a_number_of_trees_must_be_one():
 
 def test_a_fit_without_time_has_none(monkeypatch):
     X, y = local(1500)
-    monkeypatch.setattr(leftover, "wanted_count", _no_time)
+    monkeypatch.setattr(leftover, "wanted_trees", _no_time)
     model = lt.LatticeRegressor(time_limit=100.0).fit(X, y)
     assert model.trees_ is None and model.status_ == "time limit"
 

@@ -83,7 +83,7 @@ def test_a_fit_whose_time_is_over_leaves_out_what_is_optional(monkeypatch):
 def test_without_time_for_all_rows_a_part_is_trained_on(monkeypatch, tmp_path):
     X, y = data()
     y = 1000.0 + 50.0 * y  # in other units than those of training
-    monkeypatch.setattr(fitting.structure, "LIMITS", growing.LIMITS.__class__(searched=100))
+    monkeypatch.setattr(fitting.structure, "rows_to_search", lambda columns: 100)
     none = dataclasses.replace(training.COSTS, shortest=OVER)  # not even time for a short step
     monkeypatch.setattr(training, "COSTS", none)
     sizes = []
@@ -109,9 +109,7 @@ def test_without_time_for_all_rows_a_part_is_trained_on(monkeypatch, tmp_path):
 def test_as_many_rows_are_trained_on_as_there_is_time_for(monkeypatch):
     """The search ended in time, but training on all rows would not."""
     X, y = data(4000)
-    monkeypatch.setattr(
-        fitting.structure, "LIMITS", dataclasses.replace(fitting.structure.LIMITS, searched=200)
-    )
+    monkeypatch.setattr(fitting.structure, "rows_to_search", lambda columns: 200)
     rows, trained = [], fitting.train
 
     def noting(objective, *rest):

@@ -4,9 +4,11 @@ something over, each time fitted together with all others (forward selection; Fr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -309,16 +311,21 @@ def _worth_adding(
     growth: Growth, left: Leftover, sizes: tuple[int, ...], limit: int, counted: bool
 ) -> dict[Subset, float]:
     """Subsets of so many columns that explain most of what is left over, each column once, so that
-    the same interaction is not bought twice under the names of columns that go together.
+    the same interaction is not bought twice under the names of columns that go together. One that
+    explains less than a part of it is left out.
     """
     room = limit - len(growth.chosen)
-    if room <= 0:
+    if room <= 0 or growth.over():
         return {}
     gains: dict[Subset, Gain] = {}
     for size in sizes:
         if size <= growth.plan.columns_together:
             gains |= _gains(growth, left, size)
-    ranked = sorted(gains.items(), key=lambda each: (-each[1].worth, each[0]))
+    ranked = [
+        (subset, gain)
+        for subset, gain in sorted(gains.items(), key=lambda each: (-each[1].worth, each[0]))
+        if gain.worth > _worth_within(subset, gains)
+    ]
     if counted:
         return {subset: max(gain.worth, 1.0) for subset, gain in ranked[:room]}
     found: dict[Subset, float] = {}
@@ -328,6 +335,12 @@ def _worth_adding(
         if significant and not _shares(subset, found) and len(found) < room:
             found[subset] = gain.worth
     return found
+
+
+def _worth_within(subset: Subset, gains: dict[Subset, Gain]) -> float:
+    """The largest worth of the subsets with one column less, as far as it is known."""
+    smaller = (gains.get(each) for each in combinations(subset, len(subset) - 1))
+    return max((gain.worth for gain in smaller if gain is not None), default=-math.inf)
 
 
 def _gains(growth: Growth, left: Leftover, size: int) -> dict[Subset, Gain]:
