@@ -144,6 +144,25 @@ def test_downhill_pivots_keep_multipliers_above_zero(monkeypatch, seed):
     assert (A @ found.w).max() <= 1e-8 and abs(found.multipliers @ (A @ found.w)) < 1e-8
 
 
+@pytest.mark.parametrize("seed", [1, 5, 7, 1022])
+def test_downhill_pivots_never_go_in_circles(seed):
+    """Rows that were just held were all let go again where one of them had a negative multiplier:
+    on the first three of these problems, and on prices of computers, for ever.
+    """
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(6, 16))
+    m = int(rng.integers(d, 3 * d))
+    root = rng.normal(size=(2 * d, d))
+    root[:, d // 2 :] *= 0.05 if seed % 2 else 1.0
+    H, c = root.T @ root / d + 1e-4 * np.eye(d), 0.3 * rng.normal(size=d)
+    A = sparse.csr_matrix(rng.normal(size=(m, d)) * (rng.random((m, d)) < 0.5))
+    b = np.full(m, 0.1 if seed % 3 else 0.0)
+    found = pivoting.pivoted_minimum(np.linalg.cholesky(H), c, A, b, np.linalg.solve(H, c), 1e-9)
+    assert found is not None and found.multipliers.min() >= 0.0
+    np.testing.assert_allclose(H @ found.w - c + A.T @ found.multipliers, 0.0, atol=1e-8)
+    assert (A @ found.w - b).max() <= 1e-8 and abs(found.multipliers @ (A @ found.w - b)) < 1e-8
+
+
 def test_pivots_give_up_on_rows_that_contradict_each_other():
     A, b = lt.ordering(3).A, np.array([-1.0, -1.0])  # a rise of at least 1 each ...
     both = sparse.vstack([A, -A], format="csr")  # ... and of at most -1
@@ -260,3 +279,38 @@ def test_lattices_that_hold_nothing_leave_the_search(monkeypatch):
     gone = asked[-1][0]
     assert gone and not gone & set(lattices(model))
     assert not any(refused & set(found) for refused, found in asked)
+
+
+def test_fewer_rows_are_searched_where_columns_are_many():
+    limits = structure.LIMITS
+    assert structure.rows_to_search(12) == limits.searched
+    assert structure.rows_to_search(60) == limits.searched_cells // 60
+    assert structure.rows_to_search(1000) == limits.least_searched
+
+
+def test_subsets_that_explained_little_are_not_looked_at_again(monkeypatch):
+    seen = []
+    plain = growing.structure.Screen.gains
+
+    def noting(self, subsets, *rest):
+        seen.append(list(subsets))
+        return plain(self, subsets, *rest)
+
+    monkeypatch.setattr(growing.structure.Screen, "gains", noting)
+    monkeypatch.setattr(growing, "LIMITS", dataclasses.replace(growing.LIMITS, promising=4))
+    rng = np.random.default_rng(0)
+    X = rng.random((2000, 6))
+    y = X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] + 0.1 * rng.normal(size=2000)
+    model = lt.LatticeRegressor(trees=0, columns_per_lattice=2).fit(X, y)
+    assert {(0, 1), (2, 3)} <= set(lattices(model))
+    assert len(seen[0]) == 15 and len(seen) > 1 and len(seen[1]) <= 4
+
+
+def test_a_triple_is_worth_more_than_the_pairs_within_it():
+    rng = np.random.default_rng(0)
+    X = rng.random((3000, 4))
+    noise = 0.1 * rng.normal(size=3000)
+    pair = lt.LatticeRegressor().fit(X, np.sin(6 * X[:, 0]) * X[:, 1] + noise)
+    assert lattices(pair) == [(0, 1)]
+    whole = np.sin(4 * X[:, 0]) * np.cos(4 * X[:, 1]) * X[:, 2]
+    assert (0, 1, 2) in lattices(lt.LatticeRegressor().fit(X, whole + noise))

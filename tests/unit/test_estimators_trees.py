@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import lighttouch as lt
 from lighttouch import losses
@@ -265,10 +266,38 @@ def test_a_number_of_trees_must_be_one():
 
 def test_a_fit_without_time_has_none(monkeypatch):
     X, y = local(1500)
-    monkeypatch.setattr(leftover, "wanted_trees", _no_time)
+    monkeypatch.setattr(leftover, "wanted_count", _no_time)
     model = lt.LatticeRegressor(time_limit=100.0).fit(X, y)
     assert model.trees_ is None and model.status_ == "time limit"
 
 
 def _no_time(*given: object) -> int:
     raise OutOfTimeError
+
+
+def test_many_trees_begin_beside_a_part_of_the_score_and_few_beside_all_of_it():
+    X, y = local(1500)
+    few, many = (
+        lt.LatticeRegressor(monotonic_cst={3: 1}, trees=count, random_state=0).fit(X, y)
+        for count in (COSTS.few, COSTS.few + 1)
+    )
+    np.testing.assert_allclose(many.parameters_[1:], COSTS.kept * few.parameters_[1:])
+    scores = few.predict(X) - few.trees_.evaluate(X)
+    eased = many.predict(X) - many.trees_.evaluate(X)
+    np.testing.assert_allclose(eased, COSTS.kept * scores + (1 - COSTS.kept) * scores.mean())
+    assert many.constraint_report_.violation == 0.0
+    assert many.check_constraints(X).violation == 0.0
+
+
+def test_a_rule_that_a_constant_breaks_keeps_all_of_the_score():
+    X, y = local(1500)
+    model = lt.LatticeRegressor(trees=0).fit(X, y).model_
+    w = np.zeros(model.dimension)
+    w[1] = 1.0
+    least = sparse.csr_matrix(-np.eye(1, w.size, 1))  # -w[1] <= b
+    for bound, kept in ((-1.0, 1.0), (-0.5, COSTS.kept)):
+        rules = lt.LinearConstraints(least, [bound])
+        left = leftover.LeftOver(None, model, w, rules, None, None)
+        eased, share = left._eased(2.0)
+        assert share == kept and eased[1] == kept
+        assert eased[0] == pytest.approx(2.0 * (1.0 - kept))

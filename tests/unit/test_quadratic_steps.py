@@ -226,3 +226,39 @@ def test_shards_keep_a_matrix_too_and_take_one_pass_per_step(monkeypatch):
     assert len(matrices) < apart.iterations, "every model had a matrix of its own"
     looks = [name for name in passes if name != "matrix_part"]
     assert len(looks) <= 3 + apart.iterations, "the start, every step, the bound, the answer"
+
+
+def test_a_start_that_breaks_rules_is_where_the_first_model_is_made():
+    """Its minimum under the rules is far better than the nearest feasible point."""
+    objective, order = risk("logistic", l2=0.01), lt.ordering(DIMENSION)
+    free = lt.solve(lt.Problem(objective), lt.QuadraticSteps()).w
+    problem = lt.Problem(objective, order)
+    assert problem.violation(free) > 0.1
+    nearest = lt.project(free, order).w
+    steps = [
+        lt.solve(problem, lt.QuadraticSteps(), start=each, iterations=1) for each in (free, nearest)
+    ]
+    assert steps[0].objective < steps[1].objective
+    whole = lt.solve(problem, lt.QuadraticSteps(), start=free)
+    assert whole.status is lt.Status.CONVERGED
+    assert whole.objective == pytest.approx(
+        lt.solve(problem, lt.Automatic(1e-7)).objective, rel=1e-5
+    )
+
+
+def test_slow_steps_ask_for_a_new_matrix(monkeypatch):
+    """With a matrix that is never called stale, steps that gain little more form one all the same,
+    and the run ends sooner.
+    """
+    problem = lt.Problem(risk("logistic", l2=1e-3), lt.ordering(DIMENSION))
+    start = 10.0 * np.arange(DIMENSION)
+
+    def steps(slow: float) -> int:
+        costs = dataclasses.replace(quadratic_steps.COSTS, model_stale=1e9, model_slow=slow)
+        for module in (quadratic_steps, quadratic_model):
+            monkeypatch.setattr(module, "COSTS", costs)
+        result = lt.solve(problem, lt.QuadraticSteps(), start=start)
+        assert result.status is lt.Status.CONVERGED
+        return result.iterations
+
+    assert steps(0.5) < steps(1e9)

@@ -17,7 +17,7 @@ from lighttouch.estimators.outputs import OneScore
 from lighttouch.estimators.smoothing import Smoothed
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.training import COSTS as TRAINING
-from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, grown, wanted_trees
+from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, grown, wanted_count
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.running import check_deadline
 
@@ -71,15 +71,13 @@ class LeftOver:
         check_deadline()
         score = (self.model.evaluate(part.table, self.w) - part.shift) / part.scale
         rows = Rows(codes, score, part.y, part.weights).part(counted)
-        w, kept = self._eased(rows.centre * part.scale + part.shift)
+        eased, kept = self._eased(rows.centre * part.scale + part.shift)
         if asked is None and counted.size >= COSTS.least:
-            trials = self._trials(part, codes, row, rng)
-            wanted = wanted_trees(trials, kept, bins, signs, row)
-            asked, kept = wanted.count, wanted.kept
+            asked = wanted_count(self._trials(part, codes, row, rng), kept, bins, signs, row)
         if not asked:
             return self.w, None
-        trees = grown(rows.eased(kept), bins, signs, row, asked).times(part.scale)
-        return (self.w if kept == 1.0 else w), trees
+        w, rows = (self.w, rows) if asked <= COSTS.few else (eased, rows.eased(kept))
+        return w, grown(rows, bins, signs, row, asked).times(part.scale)
 
     def _eased(self, centre: float) -> tuple[Floats, float]:
         """Parameters that leave a part of the score to trees, nearer by it to a constant, and the

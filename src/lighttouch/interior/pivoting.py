@@ -185,6 +185,8 @@ class _Dual:
         self.known.learn(rows)
         here = self.known.place[rows]
         self.held, self.inside = rows, self.known.G[np.ix_(here, here)]
+        if rows.size == 0:
+            return np.zeros(held.size)
         shifted = self.inside.copy()
         shifted.flat[:: rows.size + 1] *= 1.0 + COSTS.pivot_shift  # rows may depend on each other
         self.factor, failed = scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
