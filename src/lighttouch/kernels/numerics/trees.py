@@ -18,7 +18,7 @@ NO_CUT = 255
 
 @lean_kernel
 def add_to_bins(codes, rows, first, last, slopes, curvatures, sums):
-    """sums[c, b] += slope, curvature and number of the rows whose column c is in bin b.
+    """sums[c, b] += slope and curvature of the rows whose column c is in bin b.
 
     Row by row, so that the two numbers of a row are fetched once for all columns.
     """
@@ -29,7 +29,6 @@ def add_to_bins(codes, rows, first, last, slopes, curvatures, sums):
             b = np.uint64(codes[i, c])
             sums[c, b, 0] += slope
             sums[c, b, 1] += curvature
-            sums[c, b, 2] += 1.0
 
 
 @lean_kernel
@@ -51,31 +50,30 @@ def gain_of(slope, curvature, value):
 
 
 @lean_kernel
-def best_split(sums, bins, signs, pull, least_rows, share, low, high):
+def best_split(sums, bins, signs, pull, least, low, high):
     """The column, the cut and the value between both sides of the best split of a node whose values
-    lie in low..high; column -1 where none gains.
+    lie in low..high; column -1 where none gains. Each side has at least a share `least` of the
+    node's curvature.
 
     A column with a sign is split only where the second side's value is not below (not above) the
     first one's.
     """
-    slope = curvature = count = 0.0
+    slope = curvature = 0.0
     for b in range(bins[0]):
         slope += sums[0, b, 0]
         curvature += sums[0, b, 1]
-        count += sums[0, b, 2]
-    least = max(least_rows, share * count)
+    fewest, most = least * curvature, (1.0 - least) * curvature
     whole = gain_of(slope, curvature + pull, clipped(-slope / (curvature + pull), low, high))
     best, column, cut, between = whole + 1e-12 * abs(whole), -1, NO_CUT, 0.0
     free = low == -np.inf and high == np.inf
     for c in range(sums.shape[0]):
-        s = k = n = 0.0
+        s = k = 0.0
         for b in range(bins[c] - 1):
             s += sums[c, b, 0]
             k += sums[c, b, 1]
-            n += sums[c, b, 2]
-            if n < least:
+            if k < fewest:
                 continue
-            if count - n < least:
+            if k > most:
                 break
             others, first, second = slope - s, k + pull, curvature - k + pull
             if free and signs[c] == 0:  # s^2 / (2 k) on both sides, with one division
@@ -116,7 +114,7 @@ class Room(NamedTuple):
 
     rows: np.ndarray  # those of every node follow each other
     spare: np.ndarray
-    sums: np.ndarray  # of every bin of each column: slopes, curvatures, rows
+    sums: np.ndarray  # of every bin of each column: slopes, curvatures
     spans: np.ndarray  # where the rows of a node begin and end
     ends: np.ndarray  # what its values must lie between
     closed: np.ndarray  # 1 below a node that is not split
@@ -158,9 +156,8 @@ def grow_tree(
         low, high = ends[node, 0], ends[node, 1]
         column, cut, between, middle = -1, NO_CUT, 0.0, last
         if closed[node] == 0 and last - first >= 2 * least_rows:
-            column, cut, between = best_split(
-                sums[node], bins, signs, pull, least_rows, share, low, high
-            )
+            least = max(share, least_rows / (last - first))
+            column, cut, between = best_split(sums[node], bins, signs, pull, least, low, high)
         if column >= 0:
             middle = parted(by_column, column, cut, rows, first, last, room.spare)
         columns[node], cuts[node] = max(column, 0), cut
