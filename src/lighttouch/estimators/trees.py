@@ -49,7 +49,8 @@ class TreeCosts:
     """Share of a Newton step that a leaf takes. With 0.3: .113, .109, .015, .014; with 0.1 twice as
     many trees (and 20 rows a leaf: .090, .102, .018, .017)."""
     least_rows: int = 10
-    """Of a leaf, counted by their share of its node's curvature. With 20: .096, .101, .016, .017; with 5: .117, .120, .015, .012."""
+    """Of a leaf, counted by their share of its node's curvature. With 20: .096, .101, .016, .017;
+    with 5: .117, .120, .015, .012."""
     least_share: float = 0.05
     """Of a node's rows, on each side of its split. Curves have taken what single columns explain,
     so that the first splits would cut off a few rows at the ends of a column. With 0.05: .114,
