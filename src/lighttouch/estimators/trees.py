@@ -284,27 +284,28 @@ class Rows:
 
 def boosted(rows: Rows, bins: Bins, signs: Any, row: LossRow) -> Iterator[tuple[Any, Any, Floats]]:
     """One tree after the other: the columns, cuts and leaves that lower the loss most."""
-    n, count = rows.codes.shape
+    n = rows.codes.shape[0]
     inner = 2**COSTS.depth - 1
+    starts = np.concatenate([[0], np.cumsum(bins.counts + 2)])
     room = Room(
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
-        np.empty((inner, count, COSTS.bins, 2)),
+        np.empty((inner, int(starts[-1]), 2)),
         np.empty((2 * inner + 1, 2), dtype=np.int64),
         np.empty((2 * inner + 1, 2)),
         np.empty(2 * inner + 1, dtype=np.int64),
     )
     by_column, score = np.ascontiguousarray(rows.codes.T), rows.score.copy()
-    sizes = bins.counts + 2
+    places = (rows.codes + starts[:-1]).astype(np.uint16)  # of 500 columns with 128 bins at most
     while True:
         check_deadline()
         slopes, curvatures = losses.quadratic(row, score, rows.y, 0.0)
         columns = np.zeros(inner, dtype=np.int16)
         cuts, values = np.zeros(inner, dtype=np.uint8), np.zeros(inner + 1)
         grow_tree(
-            rows.codes,
+            places,
             by_column,
-            sizes,
+            starts,
             signs,
             rows.weights * slopes,
             rows.weights * curvatures,

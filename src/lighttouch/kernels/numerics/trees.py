@@ -17,18 +17,18 @@ NO_CUT = 255
 
 
 @lean_kernel
-def add_to_bins(codes, rows, first, last, slopes, curvatures, sums):
-    """sums[c, b] += slope and curvature of the rows whose column c is in bin b.
+def add_to_bins(places, rows, first, last, slopes, curvatures, sums):
+    """sums[b] += slope and curvature of every row that is in bin b, for the bins of all columns.
 
     Row by row, so that the two numbers of a row are fetched once for all columns.
     """
     for k in range(first, last):
         i = rows[k]
         slope, curvature = slopes[i], curvatures[i]
-        for c in range(codes.shape[1]):
-            b = np.uint64(codes[i, c])
-            sums[c, b, 0] += slope
-            sums[c, b, 1] += curvature
+        for c in range(places.shape[1]):
+            b = np.uint64(places[i, c])
+            sums[b, 0] += slope
+            sums[b, 1] += curvature
 
 
 @lean_kernel
@@ -50,7 +50,7 @@ def gain_of(slope, curvature, value):
 
 
 @lean_kernel
-def best_split(sums, bins, signs, pull, least, low, high):
+def best_split(sums, starts, signs, pull, least, low, high):
     """The column, the cut and the value between both sides of the best split of a node whose values
     lie in low..high; column -1 where none gains. Each side has at least a share `least` of the
     node's curvature.
@@ -59,18 +59,18 @@ def best_split(sums, bins, signs, pull, least, low, high):
     first one's.
     """
     slope = curvature = 0.0
-    for b in range(bins[0]):
-        slope += sums[0, b, 0]
-        curvature += sums[0, b, 1]
+    for b in range(starts[1]):
+        slope += sums[b, 0]
+        curvature += sums[b, 1]
     fewest, most = least * curvature, (1.0 - least) * curvature
     whole = gain_of(slope, curvature + pull, clipped(-slope / (curvature + pull), low, high))
     best, column, cut, between = whole + 1e-12 * abs(whole), -1, NO_CUT, 0.0
     free = low == -np.inf and high == np.inf
-    for c in range(sums.shape[0]):
+    for c in range(signs.size):
         s = k = 0.0
-        for b in range(bins[c] - 1):
-            s += sums[c, b, 0]
-            k += sums[c, b, 1]
+        for b in range(starts[c], starts[c + 1] - 1):
+            s += sums[b, 0]
+            k += sums[b, 1]
             if k < fewest:
                 continue
             if k > most:
@@ -85,7 +85,7 @@ def best_split(sums, bins, signs, pull, least, low, high):
                 continue
             gain = gain_of(s, first, left) + gain_of(others, second, right)
             if gain > best:
-                best, column, cut, between = gain, c, b, 0.5 * (left + right)
+                best, column, cut, between = gain, c, b - starts[c], 0.5 * (left + right)
     return column, cut, between
 
 
@@ -114,7 +114,7 @@ class Room(NamedTuple):
 
     rows: np.ndarray  # those of every node follow each other
     spare: np.ndarray
-    sums: np.ndarray  # of every bin of each column: slopes, curvatures
+    sums: np.ndarray  # of the bins of all columns: slopes, curvatures
     spans: np.ndarray  # where the rows of a node begin and end
     ends: np.ndarray  # what its values must lie between
     closed: np.ndarray  # 1 below a node that is not split
@@ -122,9 +122,9 @@ class Room(NamedTuple):
 
 @lean_kernel
 def grow_tree(
-    codes,
+    places,
     by_column,
-    bins,
+    starts,
     signs,
     slopes,
     curvatures,
@@ -138,7 +138,9 @@ def grow_tree(
     values,
 ):
     """Fill the columns and cuts of a tree, level by level, and the values of its leaves: shares
-    `rate` of Newton steps, in the order that the signs ask for.
+    `rate` of Newton steps, in the order that the signs ask for. The bins of column c are those from
+    starts[c] on; `places` has the bin of every row and column, `by_column` its number among the
+    column's own.
 
     What a monotone column's split separates stays on either side of the value between its two
     sides, in all levels below.
@@ -150,14 +152,14 @@ def grow_tree(
     ends[0, 0], ends[0, 1] = -np.inf, np.inf
     closed[0] = 0
     sums[0] = 0.0
-    add_to_bins(codes, rows, 0, rows.size, slopes, curvatures, sums[0])
+    add_to_bins(places, rows, 0, rows.size, slopes, curvatures, sums[0])
     for node in range(columns.size):
         first, last = spans[node, 0], spans[node, 1]
         low, high = ends[node, 0], ends[node, 1]
         column, cut, between, middle = -1, NO_CUT, 0.0, last
         if closed[node] == 0 and last - first >= 2 * least_rows:
             least = max(share, least_rows / (last - first))
-            column, cut, between = best_split(sums[node], bins, signs, pull, least, low, high)
+            column, cut, between = best_split(sums[node], starts, signs, pull, least, low, high)
         if column >= 0:
             middle = parted(by_column, column, cut, rows, first, last, room.spare)
         columns[node], cuts[node] = max(column, 0), cut
@@ -179,7 +181,7 @@ def grow_tree(
         if spans[large, 1] - spans[large, 0] < 2 * least_rows:
             continue  # neither side is split again
         sums[small] = 0.0
-        add_to_bins(codes, rows, spans[small, 0], spans[small, 1], slopes, curvatures, sums[small])
+        add_to_bins(places, rows, spans[small, 0], spans[small, 1], slopes, curvatures, sums[small])
         subtract(sums[node].reshape(-1), sums[small].reshape(-1), sums[large].reshape(-1))
     for leaf in range(values.size):
         node = columns.size + leaf
