@@ -282,7 +282,13 @@ def first_curves(growth: Growth) -> Smoothed:
 
 def _first_keypoints(growth: Growth) -> list[int]:
     plan = growth.plan
-    return [plan.keypoints or LIMITS.keypoints] * len(plan.columns)
+    return [plan.keypoints or _rows_per_column(growth)] * len(plan.columns)
+
+
+def _rows_per_column(growth: Growth) -> int:
+    """Keypoints of a curve to begin with: no more in all curves together than there are rows."""
+    share = int(growth.examples.count / len(growth.plan.columns))
+    return max(LIMITS.least_keypoints, min(LIMITS.keypoints, share))
 
 
 def _curves(growth: Growth, keypoints: list[int]) -> list[Term]:
@@ -293,10 +299,10 @@ def _curves(growth: Growth, keypoints: list[int]) -> list[Term]:
 def _finer_curves(growth: Growth, fitted: Smoothed) -> Smoothed:
     plan, examples, wanted = growth.plan, growth.examples, _first_keypoints(growth)
     fine = int(min(LIMITS.fine_keypoints, examples.count / LIMITS.rows_per_keypoint))
-    if plan.keypoints is not None or fine <= LIMITS.keypoints or growth.over():
+    if plan.keypoints is not None or fine <= wanted[0] or growth.over():
         return fitted
     left = growth.leftover(AdditiveModel(growth.own), fitted.w)
-    gains = growth.screen.curve_gains(fine, left, LIMITS.keypoints)
+    gains = growth.screen.curve_gains(fine, left, wanted[0])
     finer = [
         fine if gain.significance > 1.0 else count
         for gain, count in zip(gains, wanted, strict=True)

@@ -73,6 +73,9 @@ class SmoothingCosts:
     folds: int = 3
     """Of cross-validation. Convention."""
 
+    enough: int = 1000
+    """Held-out rows that decide: further folds are not tried."""
+
     looser: tuple[float, ...] = (1e-4, 1e-5)
     """Strengths of all terms that are tried one after the other where labels are determined."""
 

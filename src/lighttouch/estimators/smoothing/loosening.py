@@ -34,7 +34,8 @@ def loosened(
     if not determined(*examples.residual(smoothed.w)):
         return smoothed
     rows = np.random.default_rng(0).permutation(examples.y.size)
-    parts = [np.sort(rows[fold :: COSTS.folds]) for fold in range(COSTS.folds)]
+    needed = min(COSTS.folds, math.ceil(COSTS.enough * COSTS.folds / rows.size))
+    parts = [np.sort(rows[fold :: COSTS.folds]) for fold in range(needed)]
 
     def error(strengths: Floats) -> float:
         return sum(

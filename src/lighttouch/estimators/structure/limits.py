@@ -19,6 +19,9 @@ class StructureLimits:
     keypoints: int = 20
     """Keypoints of a curve to begin with."""
 
+    least_keypoints: int = 5
+    """... where columns are many and rows are few: of a curve that bends three times."""
+
     fine_keypoints: int = 64
     """Keypoints of a curve whose residual asks for more than it began with."""
 
