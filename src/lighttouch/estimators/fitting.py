@@ -18,10 +18,10 @@ from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.growing import LAST_SWEEPS, Growth, first_curves, grow
 from lighttouch.estimators.leftover import LeftOver, can_have_trees
 from lighttouch.estimators.model import AdditiveModel
-from lighttouch.estimators.moves import Moves, moves_of, no_moves
 from lighttouch.estimators.outputs import OneScore
 from lighttouch.estimators.proof import ConstraintReport, checked_again, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
+from lighttouch.estimators.rules.rows import Moves, moves_of, no_moves
 from lighttouch.estimators.smoothing import Smoothed
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.training import (

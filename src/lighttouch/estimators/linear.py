@@ -35,7 +35,7 @@ from lighttouch.estimators.rules.canonical import (
     class_limits,
     margin_of,
 )
-from lighttouch.estimators.rules.linear_rows import Rows
+from lighttouch.estimators.rules.reading import Rows
 from lighttouch.estimators.scaling import worth
 from lighttouch.estimators.streaming.linear import LinearTargets
 from lighttouch.estimators.streaming.making import Codes, InUnits

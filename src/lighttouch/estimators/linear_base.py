@@ -19,8 +19,7 @@ from lighttouch.estimators.fitting import named
 from lighttouch.estimators.proof import ConstraintReport, check_rule, make_report
 from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules import RuleRows, stacked
-from lighttouch.estimators.rules.linear_rows import linear_rules
-from lighttouch.estimators.rules.reading import read_monotonic
+from lighttouch.estimators.rules.reading import linear_rules, read_monotonic
 from lighttouch.estimators.saving import SavedEstimator, rows_from, rows_state
 from lighttouch.estimators.scaling import column_sizes, ranges, scaled
 from lighttouch.estimators.streaming.fitting import FitsFiles
