@@ -11,8 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from lighttouch.arrays import Floats
 from lighttouch.estimators.losses import chance
-from lighttouch.estimators.proof import ConstraintReport
-from lighttouch.estimators.scales import ScaledReports
+from lighttouch.estimators.proof import ConstraintReport, ScaledReports
 from lighttouch.estimators.tables import Table
 
 

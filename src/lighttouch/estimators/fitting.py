@@ -14,7 +14,6 @@ from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.estimators import smoothing, structure
 from lighttouch.estimators.examples import AnyExamples, Examples
-from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.growing import LAST_SWEEPS, Growth, first_curves, grow
 from lighttouch.estimators.leftover import LeftOver, can_have_trees
 from lighttouch.estimators.model import AdditiveModel
@@ -30,6 +29,7 @@ from lighttouch.estimators.training import (
     Risk,
     Settings,
     ending,
+    exactly_feasible,
     has_ended,
     solver_for,
     train,

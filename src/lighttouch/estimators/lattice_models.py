@@ -28,7 +28,7 @@ from lighttouch.estimators.parameters import (
     Smoothing,
     documented,
 )
-from lighttouch.estimators.proof import ConstraintReport
+from lighttouch.estimators.proof import ConstraintReport, ScaledReports
 from lighttouch.estimators.regression import (
     Task,
     Units,
@@ -42,7 +42,6 @@ from lighttouch.estimators.rules.canonical import (
     CanonicalRules,
     margin_of,
 )
-from lighttouch.estimators.scales import ScaledReports
 from lighttouch.estimators.streaming.making import FirstFit, InUnits, Targets
 from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.structure import Plan

@@ -14,7 +14,6 @@ from lighttouch.arrays import Floats, Matrix, dense
 from lighttouch.checkpoints import checkpointing
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError, ModelFileError
-from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.fitting import named
 from lighttouch.estimators.proof import ConstraintReport, check_rule, make_report
 from lighttouch.estimators.record import TrainingRecord
@@ -36,6 +35,7 @@ from lighttouch.estimators.training import (
     Risk,
     Settings,
     ending,
+    exactly_feasible,
     has_ended,
     loss_row_of,
     train,
