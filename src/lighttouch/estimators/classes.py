@@ -18,7 +18,7 @@ from lighttouch.estimators.losses import chance
 from lighttouch.estimators.outputs import OrderedClasses, Outputs
 from lighttouch.estimators.proof import ConstraintReport
 from lighttouch.estimators.tables import Table
-from lighttouch.estimators.targets import SquaresAbout, Total, mean_of
+from lighttouch.estimators.targets import SquaresAbout, Total, mean_target
 from lighttouch.estimators.training import NORMAL
 
 SMALLEST = float(np.finfo(np.float64).tiny)  # keeps logarithms of probabilities finite
@@ -206,7 +206,7 @@ def ordinal_examples(table: Floats, codes: Indices, weights: Floats, classes: in
 
 def ordinal_units(total: Total) -> tuple[float, float]:
     """The mean and the spread of the numbers of ordered classes."""
-    mean = total(mean_of)
+    mean = total(mean_target)
     return mean, float(np.sqrt(total(SquaresAbout(mean)))) or 1.0
 
 

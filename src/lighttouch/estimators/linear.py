@@ -25,8 +25,7 @@ from lighttouch.estimators.parameters import (
     Checkpoint,
     documented,
 )
-from lighttouch.estimators.regression import Task, Units
-from lighttouch.estimators.robust import first_rows, robust_scale, robust_units
+from lighttouch.estimators.regression import Task, Units, first_rows, robust_scale, robust_units
 from lighttouch.estimators.rules import RuleRows
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
