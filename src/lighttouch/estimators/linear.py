@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 from lighttouch.arrays import Floats, Indices, Matrix
 from lighttouch.estimators.binary import BinaryScores
 from lighttouch.estimators.linear_base import LinearBase
-from lighttouch.estimators.losses import LINEAR_REGRESSION, margin_loss, regression_loss
+from lighttouch.estimators.losses import LINEAR_REGRESSION, margin_loss
 from lighttouch.estimators.parameters import (
     CLASSES,
     CLASSIFICATION_PARAMETERS,
@@ -25,7 +25,14 @@ from lighttouch.estimators.parameters import (
     Checkpoint,
     documented,
 )
-from lighttouch.estimators.regression import Task, Units, first_rows, robust_scale, robust_units
+from lighttouch.estimators.regression import (
+    Task,
+    Units,
+    first_rows,
+    regression_loss,
+    robust_scale,
+    robust_units,
+)
 from lighttouch.estimators.rules import RuleRows
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (

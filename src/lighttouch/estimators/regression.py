@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import ConstraintError, DataError
 from lighttouch.estimators.fitting import Examples
-from lighttouch.estimators.losses import LOG_LINK, mean_of, quantile_levels, regression_loss
+from lighttouch.estimators.losses import LOG_LINK, REGRESSION, mean_of
 from lighttouch.estimators.outputs import (
     Levels,
     Means,
@@ -27,8 +28,8 @@ from lighttouch.estimators.rules import BoundShape
 from lighttouch.estimators.rules.canonical import Limits
 from lighttouch.estimators.targets import Total, mean_target, summed_centre_and_scale
 from lighttouch.kernels.verbs.losses import LossRow
-from lighttouch.losses import refuse_targets
-from lighttouch.validation import finite_vector
+from lighttouch.losses import CLASSES, Quantile, loss_of, refuse_targets
+from lighttouch.validation import finite_vector, one_of
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,42 @@ class Task:
             nearby=(targets / units.mean / unit - 1.0, shares / units.shares),
             outputs=self.outputs,
         )
+
+
+def regression_loss(loss: Any, quantile: Any, names: tuple[str, ...] = REGRESSION) -> LossRow:
+    """The row of a loss of errors, or of one with a log link."""
+    if isinstance(loss, Quantile):
+        if np.ndim(loss.level):
+            raise ValueError(
+                "loss must be a Quantile with a single level, got one per example; for several "
+                'levels use loss="quantile" with a list as quantile'
+            )
+        return loss_of(loss)
+    if any(isinstance(loss, CLASSES[name]) for name in names if name in CLASSES):
+        return loss_of(loss)
+    name = one_of(loss, names, "loss")
+    if name == "quantile":
+        return loss_of(Quantile(_level(quantile)))
+    return loss_of(CLASSES[name]() if name in CLASSES else name)
+
+
+def quantile_levels(loss: Any, quantile: Any) -> tuple[float, ...] | None:
+    """The levels that are predicted together; None for a single number."""
+    if loss != "quantile" or np.ndim(quantile) == 0:
+        return None
+    levels = tuple(_level(each) for each in quantile)
+    if len(levels) == 0 or any(low >= high for low, high in pairwise(levels)):
+        raise ValueError(
+            f"quantile must be a number or a list in ascending order, got {list(quantile)!r}"
+        )
+    return levels
+
+
+def _level(quantile: Any) -> float:
+    number = isinstance(quantile, int | float | np.number) and not isinstance(quantile, bool)
+    if not (number and math.isfinite(quantile) and 0.0 < quantile < 1.0):
+        raise ValueError(f"quantile must lie strictly between 0 and 1, got {quantile!r}")
+    return float(quantile)
 
 
 @dataclass(frozen=True)
