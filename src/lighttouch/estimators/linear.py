@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 
 from lighttouch.arrays import Floats, Indices, Matrix
-from lighttouch.estimators.binary import BinaryScores
+from lighttouch.estimators.classes import BinaryScores
 from lighttouch.estimators.linear_base import LinearBase
 from lighttouch.estimators.losses import LINEAR_REGRESSION, margin_loss
 from lighttouch.estimators.parameters import (

@@ -19,8 +19,7 @@ from lighttouch.estimators.examples import AnyExamples, Examples, RiskOfPart, av
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.outputs import OrderedClasses, Outputs
 from lighttouch.estimators.record import TrainingRecord, evenly
-from lighttouch.estimators.streaming.passes import Passes
-from lighttouch.estimators.streaming.scan import Facts
+from lighttouch.estimators.streaming.scan import Facts, Passes
 from lighttouch.estimators.streaming.source import Reader, Rows, Shard
 from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.tables import Columns
