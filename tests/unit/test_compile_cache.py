@@ -226,9 +226,14 @@ def test_machine_code_of_old_sources_is_removed_on_request_and_nothing_else(
         folder / re.sub(r"-[0-9a-f]{12}\.", "-0123456789ab.", Path(name).name)
         for name in sorted(current)[:4]
     ]
-    foreign = [folder / "somebody.kernel-3-0123456789ab.py11.1.nbc", folder / "notes.txt"]
+    stale.append(folder / "orders.renamed.kernel-3-0123456789ab.py11.1.nbc")
+    foreign = [
+        folder / "somebody.kernel-3-0123456789ab.py11.1.nbc",
+        folder / "some.body.kernel-3-0123456789ab.py11.1.nbc",
+        folder / "notes.txt",
+    ]
     for path in (*stale, *foreign):
         path.write_bytes(b"12345")
     monkeypatch.setattr(code_cache, "cache_folder", lambda: folder)
-    assert code_cache.remove_stale_code() == (4, 20)
+    assert code_cache.remove_stale_code() == (5, 25)
     assert set(files(folder)) == current | {str(path) for path in foreign}

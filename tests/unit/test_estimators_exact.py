@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import lighttouch as lt
-from lighttouch.estimators import feasible_rounding
+from lighttouch.estimators import training
 
 RULES = [1, -1, 1, 0]  # columns 0 and 1 as the data are, column 2 against them
 COLUMNS = 4
@@ -171,17 +171,15 @@ def test_the_price_of_the_rules_is_of_the_loss_that_is_trained(case):
 def test_rows_that_share_no_parameter_are_met_apart(monkeypatch):
     """A term that obeys its rules is left alone, to the bit, and the others are projected alone."""
     asked = []
-    plain = feasible_rounding.project
-    monkeypatch.setattr(
-        feasible_rounding, "project", lambda v, rows: asked.append(v.size) or plain(v, rows)
-    )
+    plain = training.project
+    monkeypatch.setattr(training, "project", lambda v, rows: asked.append(v.size) or plain(v, rows))
     bend = np.array([[1.0, -2.0, 1.0, 0.0], [0.0, 1.0, -2.0, 1.0]])  # concave
     A = sparse.block_diag([bend, bend, bend], format="csr")
     rules = lt.LinearConstraints(A, np.zeros(6))
     rng = np.random.default_rng(0)
     w = np.concatenate([[0.0, 1.0, 1.5, 1.7], rng.normal(size=4) ** 2, [0.0, 0.0, 0.1, 0.3]])
-    found, left = feasible_rounding.exactly_feasible(w, rules)
-    assert left == 0.0 and feasible_rounding.violation(found, rules) == 0.0
+    found, left = training.exactly_feasible(w, rules)
+    assert left == 0.0 and training.violation(found, rules) == 0.0
     np.testing.assert_array_equal(found[:4], w[:4])
     np.testing.assert_allclose(found, plain(w, rules).w, atol=1e-9)
     assert asked and set(asked) == {4}
@@ -191,5 +189,5 @@ def test_a_conflict_is_named_by_the_rows_of_all_terms():
     A = sparse.csr_matrix([[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 2.0], [0.0, 0.0, -1.0, -2.0]])
     rules = lt.LinearConstraints(A, [0.0, -1.0, -1.0])
     with pytest.raises(lt.InfeasibleConstraintsError) as caught:
-        feasible_rounding.exactly_feasible(np.zeros(4), rules)
+        training.exactly_feasible(np.zeros(4), rules)
     assert sorted(caught.value.rows) == [1, 2]

@@ -10,8 +10,7 @@ import pytest
 import lighttouch as lt
 from lighttouch.estimators import fitting
 from lighttouch.estimators.model import AdditiveModel, Term, whole_positions
-from lighttouch.estimators.moves import moves_of, no_moves
-from lighttouch.estimators.rules.lattice_rows import monotone
+from lighttouch.estimators.rules.rows import monotone, moves_of, no_moves
 from lighttouch.lattice import Lattice
 
 KNOTS = np.arange(5.0)

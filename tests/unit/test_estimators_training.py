@@ -11,7 +11,7 @@ import pytest
 
 import lighttouch as lt
 from lighttouch.estimators import examples, fitting, training
-from lighttouch.estimators.moves import no_moves
+from lighttouch.estimators.rules.rows import no_moves
 
 
 def data(count: int = 800) -> tuple[np.ndarray, np.ndarray]:

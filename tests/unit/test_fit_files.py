@@ -21,9 +21,8 @@ from lighttouch.errors import FileProblem
 from lighttouch.estimators.examples import Examples
 from lighttouch.estimators.streaming import opening, source
 from lighttouch.estimators.streaming.examples import _recorded
-from lighttouch.estimators.streaming.paths import files_of
 from lighttouch.estimators.streaming.pieces import Cutter
-from lighttouch.estimators.streaming.reading import Dialect
+from lighttouch.estimators.streaming.reading import Dialect, files_of
 
 FEATURES = ["a", "b", "c"]
 ROWS = 300

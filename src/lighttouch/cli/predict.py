@@ -20,8 +20,8 @@ from lighttouch.cli.tables import Dialect, Writer
 from lighttouch.errors import DataError, FileProblem
 from lighttouch.estimators.record import Drift
 from lighttouch.estimators.streaming.limits import LIMITS
-from lighttouch.estimators.streaming.paths import files_of, is_several
 from lighttouch.estimators.streaming.pieces import Cutter, Piece
+from lighttouch.estimators.streaming.reading import files_of, is_several
 from lighttouch.files import replacing
 from lighttouch.report.models import Model, has_probabilities, is_classifier
 from lighttouch.running import ProgressBar, working_with

@@ -26,7 +26,7 @@ from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
 from lighttouch.estimators.streaming.opening import OpenFiles, opened
 from lighttouch.estimators.streaming.opening import Wanted as FilesWanted
-from lighttouch.estimators.streaming.paths import files_of, is_several
+from lighttouch.estimators.streaming.reading import files_of, is_several
 from lighttouch.estimators.streaming.source import Parts, Shard, Source
 from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.training import has_ended

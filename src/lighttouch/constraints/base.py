@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -386,6 +386,25 @@ def rows_of(family: LinearFamily, chosen: Indices) -> tuple[Matrix, Vector]:
     matrix = scipy.sparse.csr_matrix((data[:used], indices[:used], indptr), shape=shape)
     matrix.sum_duplicates()
     return matrix, right
+
+
+def stacked_rows(parts: Sequence[RecordConstraints]) -> tuple[Matrix, Vector] | None:
+    """The rows of all families, one after the other (sparse where one of them is); None where a
+    family is not linear.
+    """
+    if not parts or not all(part.is_linear for part in parts):
+        return None
+    known = [part.linear_rows() for part in parts]
+    rows = [each for each in known if each is not None]
+    if len(rows) == 1:
+        return rows[0]
+    sparse = any(scipy.sparse.issparse(A) for A, _ in rows)
+    A = (
+        scipy.sparse.vstack([A for A, _ in rows], format="csr")
+        if sparse
+        else np.vstack([A for A, _ in rows])
+    )
+    return A, np.concatenate([b for _, b in rows])
 
 
 def worst_spread(family: LinearFamily, w: Vector, wanted: int, tolerance: float) -> Indices:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
-from lighttouch.constraints.base import Aggregated, RecordConstraints
+from lighttouch.constraints.base import Aggregated, RecordConstraints, stacked_rows
 from lighttouch.constraints.equalities import LinearEqualities
 from lighttouch.constraints.linear import LinearConstraints
 from lighttouch.constraints.nested import one_after_another
@@ -146,25 +146,6 @@ class Stacked(RecordConstraints):
     def describe(self, j: int) -> str:
         part, place = self.part_of(j)
         return part.describe(place)
-
-
-def stacked_rows(parts: Sequence[RecordConstraints]) -> tuple[Matrix, Vector] | None:
-    """The rows of all families, one after the other (sparse where one of them is); None where a
-    family is not linear.
-    """
-    if not parts or not all(part.is_linear for part in parts):
-        return None
-    known = [part.linear_rows() for part in parts]
-    rows = [each for each in known if each is not None]
-    if len(rows) == 1:
-        return rows[0]
-    sparse = any(scipy.sparse.issparse(A) for A, _ in rows)
-    A = (
-        scipy.sparse.vstack([A for A, _ in rows], format="csr")
-        if sparse
-        else np.vstack([A for A, _ in rows])
-    )
-    return A, np.concatenate([b for _, b in rows])
 
 
 def _one_system(parts: list[LinearEqualities]) -> LinearEqualities:

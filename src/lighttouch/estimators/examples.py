@@ -15,7 +15,6 @@ from scipy import sparse
 from lighttouch.estimators import smoothing
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.outputs import ONE_SCORE, OneScore, Outputs, ScoreProblem
-from lighttouch.estimators.parts import PartOfTable, RiskOfPart
 from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.structure.limits import LIMITS, RECORD
 from lighttouch.estimators.structure.screening import Leftover
@@ -438,3 +437,41 @@ def _as_wide_as(roughness: Any, X: Any) -> Any:
     wide = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
     wide.has_canonical_format = X.has_canonical_format
     return wide
+
+
+# -------------------------------------------------------------------------------------------------
+# What is trained where examples come in parts: each makes its features when it is asked, so that
+# those of all rows are never in memory together.
+
+
+@dataclass(frozen=True)
+class PartOfTable:
+    """Examples in memory that follow each other."""
+
+    examples: Examples
+    first: int
+    end: int
+
+    @property
+    def has_weight(self) -> bool:
+        return bool(self.examples.weights[self.first : self.end].any())
+
+    def __call__(self) -> Examples:
+        return self.examples.rows(np.arange(self.first, self.end))
+
+
+@dataclass(frozen=True)
+class RiskOfPart:
+    """What is trained, on the examples of one part."""
+
+    examples: Callable[[], Examples]
+    model: AdditiveModel
+    loss: Loss
+    roughness: Any
+    pull: float
+    total: float | None = None
+
+    def __call__(self) -> EmpiricalRisk:
+        examples = self.examples()
+        one = examples.score_problem(self.model, self.loss, self.roughness, self.pull)
+        return examples.outputs.risk(replace(one, total=self.total))

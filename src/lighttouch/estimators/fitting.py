@@ -14,14 +14,13 @@ from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.estimators import smoothing, structure
 from lighttouch.estimators.examples import AnyExamples, Examples
-from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.growing import LAST_SWEEPS, Growth, first_curves, grow
 from lighttouch.estimators.leftover import LeftOver, can_have_trees
 from lighttouch.estimators.model import AdditiveModel
-from lighttouch.estimators.moves import Moves, moves_of, no_moves
 from lighttouch.estimators.outputs import OneScore
 from lighttouch.estimators.proof import ConstraintReport, checked_again, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
+from lighttouch.estimators.rules.rows import Moves, moves_of, no_moves
 from lighttouch.estimators.smoothing import Smoothed
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.training import (
@@ -30,6 +29,7 @@ from lighttouch.estimators.training import (
     Risk,
     Settings,
     ending,
+    exactly_feasible,
     has_ended,
     solver_for,
     train,

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.constraints import LinearConstraints
-from lighttouch.estimators.losses import LINEAR_REGRESSION, choices, regression_loss
+from lighttouch.estimators.losses import LINEAR_REGRESSION, choices
 from lighttouch.estimators.parameters import (
     COMMON_ATTRIBUTES,
     COMMON_PARAMETERS,
@@ -20,6 +20,7 @@ from lighttouch.estimators.parameters import (
 )
 from lighttouch.estimators.points_base import LIMITS, PointsRegressor
 from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
+from lighttouch.estimators.regression import regression_loss
 from lighttouch.estimators.rules.base import MonotonicCst
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import centre_and_scale

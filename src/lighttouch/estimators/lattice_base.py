@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import DataError, ModelFileError
 from lighttouch.estimators.examples import AnyExamples
-from lighttouch.estimators.explained import Explained
-from lighttouch.estimators.explaining import even_background
+from lighttouch.estimators.explaining import Explained, even_background
 from lighttouch.estimators.fitting import Earlier, Fitted, fit
 from lighttouch.estimators.model import AdditiveModel, Term
 from lighttouch.estimators.outputs import Outputs, outputs_from

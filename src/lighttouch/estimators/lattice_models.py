@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.estimators.lattice_base import LatticeBase
-from lighttouch.estimators.limits import OutputLimits
 from lighttouch.estimators.losses import LOG_LINK
 from lighttouch.estimators.outputs import Levels, Means
 from lighttouch.estimators.pairs import RandomState
@@ -28,21 +27,24 @@ from lighttouch.estimators.parameters import (
     Smoothing,
     documented,
 )
-from lighttouch.estimators.proof import ConstraintReport
+from lighttouch.estimators.proof import ConstraintReport, ScaledReports
 from lighttouch.estimators.regression import (
+    OutputLimits,
+    RobustUnits,
     Task,
     Units,
     explained_pinball,
+    first_rows,
     read_exposure,
+    robust_scale,
+    robust_units,
     within_margin,
 )
-from lighttouch.estimators.robust import RobustUnits, first_rows, robust_scale, robust_units
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
     CanonicalRules,
     margin_of,
 )
-from lighttouch.estimators.scales import ScaledReports
 from lighttouch.estimators.streaming.making import FirstFit, InUnits, Targets
 from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.structure import Plan

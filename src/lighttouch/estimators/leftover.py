@@ -11,12 +11,12 @@ from lighttouch.arrays import Floats
 from lighttouch.constraints import LinearConstraints
 from lighttouch.estimators import smoothing
 from lighttouch.estimators.examples import AnyExamples, Examples
-from lighttouch.estimators.feasible_rounding import feasible_nearby
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.outputs import OneScore
 from lighttouch.estimators.smoothing import Smoothed
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.training import COSTS as TRAINING
+from lighttouch.estimators.training import feasible_nearby
 from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, grown, wanted_count
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.running import check_deadline

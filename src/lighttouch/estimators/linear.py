@@ -11,9 +11,9 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 
 from lighttouch.arrays import Floats, Indices, Matrix
-from lighttouch.estimators.binary import BinaryScores
+from lighttouch.estimators.classes import BinaryScores
 from lighttouch.estimators.linear_base import LinearBase
-from lighttouch.estimators.losses import LINEAR_REGRESSION, margin_loss, regression_loss
+from lighttouch.estimators.losses import LINEAR_REGRESSION, margin_loss
 from lighttouch.estimators.parameters import (
     CLASSES,
     CLASSIFICATION_PARAMETERS,
@@ -25,8 +25,14 @@ from lighttouch.estimators.parameters import (
     Checkpoint,
     documented,
 )
-from lighttouch.estimators.regression import Task, Units
-from lighttouch.estimators.robust import first_rows, robust_scale, robust_units
+from lighttouch.estimators.regression import (
+    Task,
+    Units,
+    first_rows,
+    regression_loss,
+    robust_scale,
+    robust_units,
+)
 from lighttouch.estimators.rules import RuleRows
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
 from lighttouch.estimators.rules.canonical import (
@@ -35,7 +41,7 @@ from lighttouch.estimators.rules.canonical import (
     class_limits,
     margin_of,
 )
-from lighttouch.estimators.rules.linear_rows import Rows
+from lighttouch.estimators.rules.reading import Rows
 from lighttouch.estimators.scaling import worth
 from lighttouch.estimators.streaming.linear import LinearTargets
 from lighttouch.estimators.streaming.making import Codes, InUnits

@@ -14,13 +14,11 @@ from lighttouch.arrays import Floats, Matrix, dense
 from lighttouch.checkpoints import checkpointing
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError, ModelFileError
-from lighttouch.estimators.feasible_rounding import exactly_feasible
 from lighttouch.estimators.fitting import named
 from lighttouch.estimators.proof import ConstraintReport, check_rule, make_report
 from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.rules import RuleRows, stacked
-from lighttouch.estimators.rules.linear_rows import linear_rules
-from lighttouch.estimators.rules.reading import read_monotonic
+from lighttouch.estimators.rules.reading import linear_rules, read_monotonic
 from lighttouch.estimators.saving import SavedEstimator, rows_from, rows_state
 from lighttouch.estimators.scaling import column_sizes, ranges, scaled
 from lighttouch.estimators.streaming.fitting import FitsFiles
@@ -37,6 +35,7 @@ from lighttouch.estimators.training import (
     Risk,
     Settings,
     ending,
+    exactly_feasible,
     has_ended,
     loss_row_of,
     train,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lighttouch.kernels.verbs.losses import LossRow
-from lighttouch.losses import CLASSES, LOSSES, Quantile, loss_of
+from lighttouch.losses import CLASSES, LOSSES, loss_of
 from lighttouch.text import alternatives
 from lighttouch.validation import one_of
 
@@ -62,42 +60,6 @@ def mean_of(z: Floats) -> Floats:
     """
     steps = np.round(np.clip(z, -LARGEST_LOGARITHM, LARGEST_LOGARITHM) * 2.0**32) / 2.0**32
     return np.exp(steps)
-
-
-def regression_loss(loss: Any, quantile: Any, names: tuple[str, ...] = REGRESSION) -> LossRow:
-    """The row of a loss of errors, or of one with a log link."""
-    if isinstance(loss, Quantile):
-        if np.ndim(loss.level):
-            raise ValueError(
-                "loss must be a Quantile with a single level, got one per example; for several "
-                'levels use loss="quantile" with a list as quantile'
-            )
-        return loss_of(loss)
-    if any(isinstance(loss, CLASSES[name]) for name in names if name in CLASSES):
-        return loss_of(loss)
-    name = one_of(loss, names, "loss")
-    if name == "quantile":
-        return loss_of(Quantile(_level(quantile)))
-    return loss_of(CLASSES[name]() if name in CLASSES else name)
-
-
-def quantile_levels(loss: Any, quantile: Any) -> tuple[float, ...] | None:
-    """The levels that are predicted together; None for a single number."""
-    if loss != "quantile" or np.ndim(quantile) == 0:
-        return None
-    levels = tuple(_level(each) for each in quantile)
-    if len(levels) == 0 or any(low >= high for low, high in pairwise(levels)):
-        raise ValueError(
-            f"quantile must be a number or a list in ascending order, got {list(quantile)!r}"
-        )
-    return levels
-
-
-def _level(quantile: Any) -> float:
-    number = isinstance(quantile, int | float | np.number) and not isinstance(quantile, bool)
-    if not (number and math.isfinite(quantile) and 0.0 < quantile < 1.0):
-        raise ValueError(f"quantile must lie strictly between 0 and 1, got {quantile!r}")
-    return float(quantile)
 
 
 def margin_loss(loss: Any) -> LossRow:

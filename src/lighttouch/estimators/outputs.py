@@ -19,6 +19,7 @@ from scipy import sparse
 from lighttouch.arrays import Floats, Indices, Matrix
 from lighttouch.constraints.nested import one_after_another
 from lighttouch.estimators.rules import RuleRows
+from lighttouch.estimators.rules.rows import with_more_columns
 from lighttouch.kernels.verbs.log_link_losses import LARGEST_EXPONENT
 from lighttouch.losses import CustomLoss, Loss, Quantile
 from lighttouch.objectives import EmpiricalRisk
@@ -308,15 +309,6 @@ def _of_copies(rule: RuleRows, count: int, dimension: int) -> RuleRows:
         rule.about_order,
         rule.exponential,
     )
-
-
-def with_more_columns(rule: RuleRows, more: int) -> RuleRows:
-    """The rule about parameters of which the last ones do not matter."""
-    A = sparse.csr_matrix(rule.A)
-    width = A.shape[1] + more
-    A = sparse.csr_matrix((A.data, A.indices, A.indptr), shape=(A.shape[0], width))
-    nested = tuple(block.wide(0, width) for block in rule.nested)
-    return RuleRows(rule.label, A, rule.b, nested, rule.about_order, rule.exponential)
 
 
 def weighted_quantiles(values: Floats, weights: Floats, levels: tuple[float, ...]) -> Floats:

@@ -18,12 +18,14 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.arrays import Floats, dense
 from lighttouch.checkpoints import own_version
 from lighttouch.errors import DataError
 from lighttouch.estimators.structure.limits import RECORD
-from lighttouch.estimators.tables import Columns
+from lighttouch.estimators.tables import Columns, as_table, known_columns, missing_cell, split
 from lighttouch.fingerprints import fingerprint
 
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
@@ -386,3 +388,75 @@ class Drift:
             if each.missing > each.missing_before + RECORD.missing
         ]
         return f"; missing more often: {', '.join(more[:5])}" if more else ""
+
+
+class RecordedEstimator(BaseEstimator):  # type: ignore[misc]
+    """Keeps a record of its training rows, with which it compares new ones; a class offers
+    `fitted_columns`, `read_rows` and `scores_of`.
+    """
+
+    training_record_: TrainingRecord | None = None
+
+    def drift(self, X: Any) -> Drift:
+        """Compare new rows with those of training, column by column and by the scores.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            New rows, as for `predict`.
+
+        Returns
+        -------
+        Drift
+            Population stability indices, cells outside the training range, unseen categories and
+            missing cells.
+        """
+        tally = self.tally()
+        self.count_rows(X, tally)
+        return tally.drift()
+
+    def tally(self) -> Tally:
+        """An empty count of new rows, for tables that are read in parts."""
+        check_is_fitted(self)
+        if self.training_record_ is None or not self.training_record_.columns:
+            raise DataError(
+                "this model holds no record of its training rows: it was saved by an earlier "
+                f"lighttouch, or has more than {RECORD.columns:,} columns; train it again"
+            )
+        return Tally(self.training_record_)
+
+    def count_rows(self, X: Any, tally: Tally) -> None:
+        """Add rows to a tally."""
+        table = self.read_rows(X)
+        tally.add(table, self._unseen(X, table), self.recorded_scores(table))
+
+    def recorded_scores(self, table: Floats) -> Floats:
+        """One number per row whose distribution is compared: the score, or the mean of several."""
+        scores = np.asarray(self.scores_of(table))
+        return scores if scores.ndim == 1 else np.asarray(scores.mean(axis=1))
+
+    def _unseen(self, X: Any, table: Floats) -> list[int]:
+        """How many cells of each column hold a category that training did not see."""
+        columns = self.fitted_columns.columns
+        if not any(column.categorical for column in columns):
+            return [0] * len(columns)
+        _, cells = split(known_columns(as_table(X), self.fitted_columns))
+        return [
+            sum(not missing_cell(values[row]) for row in np.flatnonzero(np.isnan(table[:, place])))
+            if column.categorical
+            else 0
+            for place, (column, values) in enumerate(zip(columns, cells, strict=True))
+        ]
+
+    @property
+    def fitted_columns(self) -> Columns:
+        """Names and kinds of the columns of the training table."""
+        raise NotImplementedError
+
+    def read_rows(self, X: Any) -> Floats:
+        """Rows of X as plain numbers."""
+        raise NotImplementedError
+
+    def scores_of(self, table: Floats) -> Floats:
+        """Scores of rows of plain numbers."""
+        raise NotImplementedError

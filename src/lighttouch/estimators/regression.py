@@ -1,18 +1,22 @@
-"""From the targets of a regression to examples: in units of their spread or, with a log link, as
-multiples of their mean.
+"""From the targets of a regression to examples: in units of their spread, in robust ones or, with a
+log link, as multiples of their mean; and from scores to predictions.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lighttouch.arrays import Floats
-from lighttouch.errors import DataError
+from lighttouch.arrays import Floats, Indices
+from lighttouch.errors import ConstraintError, DataError
 from lighttouch.estimators.fitting import Examples
-from lighttouch.estimators.losses import LOG_LINK, quantile_levels, regression_loss
+from lighttouch.estimators.losses import LOG_LINK, REGRESSION, mean_of
 from lighttouch.estimators.outputs import (
     Levels,
     Means,
@@ -20,12 +24,12 @@ from lighttouch.estimators.outputs import (
     Outputs,
     weighted_quantiles,
 )
-from lighttouch.estimators.robust import RobustUnits, units_of_wild
+from lighttouch.estimators.rules import BoundShape
 from lighttouch.estimators.rules.canonical import Limits
-from lighttouch.estimators.targets import Total, mean_of, summed_centre_and_scale
+from lighttouch.estimators.targets import Total, mean_target, summed_centre_and_scale
 from lighttouch.kernels.verbs.losses import LossRow
-from lighttouch.losses import refuse_targets
-from lighttouch.validation import finite_vector
+from lighttouch.losses import CLASSES, Quantile, loss_of, refuse_targets
+from lighttouch.validation import finite_vector, one_of
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class Task:
             shift, scale = summed_centre_and_scale(total)
             return Units(scale, shift)
         exposure = total(mean_exposure)
-        mean = total(mean_of)
+        mean = total(mean_target)
         if not mean > 0.0:
             raise DataError(
                 f"y must be positive somewhere for the {self.loss.name} loss (where its weights "
@@ -124,6 +128,42 @@ class Task:
             nearby=(targets / units.mean / unit - 1.0, shares / units.shares),
             outputs=self.outputs,
         )
+
+
+def regression_loss(loss: Any, quantile: Any, names: tuple[str, ...] = REGRESSION) -> LossRow:
+    """The row of a loss of errors, or of one with a log link."""
+    if isinstance(loss, Quantile):
+        if np.ndim(loss.level):
+            raise ValueError(
+                "loss must be a Quantile with a single level, got one per example; for several "
+                'levels use loss="quantile" with a list as quantile'
+            )
+        return loss_of(loss)
+    if any(isinstance(loss, CLASSES[name]) for name in names if name in CLASSES):
+        return loss_of(loss)
+    name = one_of(loss, names, "loss")
+    if name == "quantile":
+        return loss_of(Quantile(_level(quantile)))
+    return loss_of(CLASSES[name]() if name in CLASSES else name)
+
+
+def quantile_levels(loss: Any, quantile: Any) -> tuple[float, ...] | None:
+    """The levels that are predicted together; None for a single number."""
+    if loss != "quantile" or np.ndim(quantile) == 0:
+        return None
+    levels = tuple(_level(each) for each in quantile)
+    if len(levels) == 0 or any(low >= high for low, high in pairwise(levels)):
+        raise ValueError(
+            f"quantile must be a number or a list in ascending order, got {list(quantile)!r}"
+        )
+    return levels
+
+
+def _level(quantile: Any) -> float:
+    number = isinstance(quantile, int | float | np.number) and not isinstance(quantile, bool)
+    if not (number and math.isfinite(quantile) and 0.0 < quantile < 1.0):
+        raise ValueError(f"quantile must lie strictly between 0 and 1, got {quantile!r}")
+    return float(quantile)
 
 
 @dataclass(frozen=True)
@@ -171,6 +211,166 @@ def read_exposure(exposure: ArrayLike | None, rows: int) -> Floats | None:
             "exposed"
         )
     return given
+
+
+# -------------------------------------------------------------------------------------------------
+# The unit of Huber's loss: where errors stop counting as squares, from a robust scale.
+#
+# The standard deviation of the targets is no such unit: one per cent of wild targets makes it so
+# large that no error is beyond it. A first fit under the absolute loss, which they move little,
+# leaves residuals whose median size is a scale that they do not move either.
+
+
+EFFICIENT = 1.345
+"""Threshold in standard deviations of normal errors at which Huber's estimate of a mean is 95% as
+efficient as the mean (Huber 1981, 4.5)."""
+NORMAL = 1.4826
+"""Standard deviation of normal errors over the median of their sizes."""
+WILD = 5.0
+"""Robust standard deviations from the median beyond which targets are wild: they do not decide how
+much a fit under the absolute loss is smoothed. Of normal targets, one in a million is that far."""
+FIRST_ROWS = 5000
+"""Rows of the first fit; the scale of their residuals is within about 2% of that of all rows."""
+
+
+@dataclass(frozen=True)
+class RobustUnits:
+    """A centre and a unit of the targets that wild ones do not move, and targets in these units,
+    without wild ones, that stand for the others wherever squared errors are used.
+    """
+
+    centre: float
+    unit: float
+    pseudo: Floats
+
+
+def robust_units(
+    targets: Floats,
+    weights: Floats,
+    first_fit: Callable[[Indices, Floats], Floats],
+) -> RobustUnits | None:
+    """Units in which Huber's loss has the threshold 1. `pseudo` are Huber's pseudo-values: the
+    first fit plus its residuals cut off at the threshold, so that squared errors of them have the
+    same gradient there as Huber's loss.
+
+    `first_fit(rows, targets)` fits the absolute loss to some rows and predicts all. None where more
+    than half of the residuals are 0, so that their scale says nothing.
+    """
+    rows = first_rows(np.flatnonzero(weights > 0.0))
+    predicted = first_fit(rows, targets[rows])
+    found = robust_scale(targets[rows], weights[rows], predicted[rows])
+    if found is None:
+        return None
+    return RobustUnits(*found, pseudo_values(targets, predicted, *found))
+
+
+def first_rows(rows: Indices) -> Indices:
+    """Those of the first fit."""
+    if rows.size <= FIRST_ROWS:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, FIRST_ROWS, replace=False))
+
+
+def robust_scale(targets: Floats, weights: Floats, predicted: Floats) -> tuple[float, float] | None:
+    """Centre and unit of targets, from what a first fit predicts for them."""
+    centre, _ = _centre_and_spread(targets, weights)
+    unit = EFFICIENT * NORMAL * _median(np.abs(targets - predicted), weights)
+    size = float(np.abs(targets - centre).max(initial=0.0))
+    return (centre, unit) if unit > np.finfo(np.float64).eps * size else None
+
+
+def pseudo_values(targets: Floats, predicted: Floats, centre: float, unit: float) -> Floats:
+    """The first fit plus its residuals cut off at the threshold, in the units."""
+    cut = np.clip(targets - predicted, -unit, unit)
+    return np.asarray((predicted + cut - centre) / unit)
+
+
+def units_of_wild(targets: Floats, weights: Floats) -> RobustUnits | None:
+    """Units of targets of which some are wild; None where none is."""
+    counted = weights > 0.0
+    centre, spread = _centre_and_spread(targets[counted], weights[counted])
+    standard = (targets - centre) / spread if spread > 0.0 else np.zeros(1)
+    if not np.abs(standard).max(initial=0.0) > WILD:
+        return None
+    return RobustUnits(centre, spread, np.clip(standard, -WILD, WILD))
+
+
+def _centre_and_spread(targets: Floats, weights: Floats) -> tuple[float, float]:
+    centre = _median(targets, weights)
+    return centre, NORMAL * _median(np.abs(targets - centre), weights)
+
+
+def _median(values: Floats, weights: Floats) -> float:
+    return float(weighted_quantiles(values, weights / weights.sum(), (0.5,))[0])
+
+
+# -------------------------------------------------------------------------------------------------
+# From scores to predictions: through the link, and within the limits that the user asked for.
+
+
+@dataclass(frozen=True)
+class OutputLimits:
+    """Predictions of at least `least` and at most `most`: scores (with a log link e^score), cut
+    off there.
+
+    Cutting off is an increasing function with slopes of at most 1: it keeps every rule that is
+    about order, and bounds of slopes. A convex function stays convex if it is cut off below, a
+    concave one if it is cut off above.
+    """
+
+    least: float = -math.inf
+    most: float = math.inf
+    log_link: bool = False
+
+    @classmethod
+    def of(cls, least: Any, most: Any, log_link: bool) -> OutputLimits:
+        """What `output_min` and `output_max` ask for."""
+        low = -math.inf if least is None else _number(least, "output_min")
+        high = math.inf if most is None else _number(most, "output_max")
+        if low > high:
+            raise ValueError(f"output_min must not be above output_max, got {least!r} and {most!r}")
+        if log_link and high <= 0.0:
+            raise ValueError(
+                f"output_max must be positive with a log link, whose predictions are, got {most!r}"
+            )
+        return cls(low, high, log_link)
+
+    def predictions(self, scores: Floats) -> Floats:
+        values = mean_of(scores) if self.log_link else scores
+        if math.isinf(self.least) and math.isinf(self.most):
+            return values
+        return np.clip(values, self.least, self.most)
+
+    def refuse_rules_that_clipping_breaks(self, shapes: Sequence[BoundShape]) -> None:
+        for bound in shapes:
+            for name, asked, kept in (
+                ("output_min", not math.isinf(self.least), bound.shape.kept_below),
+                ("output_max", not math.isinf(self.most), bound.shape.kept_above),
+            ):
+                if asked and not kept:
+                    raise ConstraintError(
+                        f"{name} cuts predictions off, which {bound.shape} does not survive: it "
+                        "compares differences of predictions. Drop one of the two, or "
+                        "transform y so that its range has no end there"
+                    )
+
+    def state(self) -> list[Any]:
+        ends = [None if math.isinf(end) else end for end in (self.least, self.most)]
+        return [*ends, self.log_link]
+
+    @classmethod
+    def from_state(cls, state: list[Any] | None) -> OutputLimits:
+        """What `state` gave; the first files of version 1 have no limits."""
+        least, most, log_link = state or [None, None, False]
+        return cls.of(least, most, bool(log_link))
+
+
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise ValueError(f"{name} must be a number or None, got {value!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value!r}; None is no limit")
+    return float(value)
 
 
 def within_margin(

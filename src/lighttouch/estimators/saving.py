@@ -10,23 +10,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from lighttouch.arrays import Floats
 from lighttouch.constraints import LinearConstraints
-from lighttouch.errors import DataError, ModelFileError
+from lighttouch.errors import ModelFileError
 from lighttouch.estimators.loaded import check_loaded
 from lighttouch.estimators.proof import ConstraintReport, RuleReport
-from lighttouch.estimators.record import Drift, Tally, TrainingRecord
+from lighttouch.estimators.record import RecordedEstimator, TrainingRecord
 from lighttouch.estimators.rules import BoundShape, RuleRows
 from lighttouch.estimators.rules.shapes import KINDS, ShapeConstraint
-from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.tables import (
     Column,
     Columns,
-    as_table,
-    known_columns,
     missing_cell,
     split,
 )
@@ -36,12 +31,11 @@ from lighttouch.persistence import read_state, write_state
 _SAVEABLE: dict[str, type[Any]] = {}
 
 
-class SavedEstimator(BaseEstimator):  # type: ignore[misc]
+class SavedEstimator(RecordedEstimator):
     """Adds `save`; a class offers `_fitted_state` and `_restore_fitted`."""
 
     n_features_in_: int
     constraint_report_: ConstraintReport
-    training_record_: TrainingRecord | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -71,70 +65,6 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
             "record": None if self.training_record_ is None else self.training_record_.state(),
         }
         write_state(path, type(self).__name__, common | {"fitted": self._fitted_state()})
-
-    def drift(self, X: Any) -> Drift:
-        """Compare new rows with those of training, column by column and by the scores.
-
-        Parameters
-        ----------
-        X : table of shape (n, columns)
-            New rows, as for `predict`.
-
-        Returns
-        -------
-        Drift
-            Population stability indices, cells outside the training range, unseen categories and
-            missing cells.
-        """
-        tally = self.tally()
-        self.count_rows(X, tally)
-        return tally.drift()
-
-    def tally(self) -> Tally:
-        """An empty count of new rows, for tables that are read in parts."""
-        check_is_fitted(self)
-        if self.training_record_ is None or not self.training_record_.columns:
-            raise DataError(
-                "this model holds no record of its training rows: it was saved by an earlier "
-                f"lighttouch, or has more than {RECORD.columns:,} columns; train it again"
-            )
-        return Tally(self.training_record_)
-
-    def count_rows(self, X: Any, tally: Tally) -> None:
-        """Add rows to a tally."""
-        table = self.read_rows(X)
-        tally.add(table, self._unseen(X, table), self.recorded_scores(table))
-
-    def recorded_scores(self, table: Floats) -> Floats:
-        """One number per row whose distribution is compared: the score, or the mean of several."""
-        scores = np.asarray(self.scores_of(table))
-        return scores if scores.ndim == 1 else np.asarray(scores.mean(axis=1))
-
-    def _unseen(self, X: Any, table: Floats) -> list[int]:
-        """How many cells of each column hold a category that training did not see."""
-        columns = self.fitted_columns.columns
-        if not any(column.categorical for column in columns):
-            return [0] * len(columns)
-        _, cells = split(known_columns(as_table(X), self.fitted_columns))
-        return [
-            sum(not missing_cell(values[row]) for row in np.flatnonzero(np.isnan(table[:, place])))
-            if column.categorical
-            else 0
-            for place, (column, values) in enumerate(zip(columns, cells, strict=True))
-        ]
-
-    @property
-    def fitted_columns(self) -> Columns:
-        """Names and kinds of the columns of the training table."""
-        raise NotImplementedError
-
-    def read_rows(self, X: Any) -> Floats:
-        """Rows of X as plain numbers."""
-        raise NotImplementedError
-
-    def scores_of(self, table: Floats) -> Floats:
-        """Scores of rows of plain numbers."""
-        raise NotImplementedError
 
     def _fitted_state(self) -> dict[str, Any]:
         raise NotImplementedError

@@ -164,7 +164,7 @@ Total = Callable[[Callable[[Floats, Floats, Floats | None], float]], float]
 at once where they are in memory."""
 
 
-def mean_of(targets: Floats, weights: Floats, exposure: Floats | None = None) -> float:
+def mean_target(targets: Floats, weights: Floats, exposure: Floats | None = None) -> float:
     return float(weights @ targets)
 
 
@@ -187,7 +187,7 @@ def centre_and_scale(targets: Floats, weights: Floats) -> tuple[float, float]:
 
 def summed_centre_and_scale(total: Total) -> tuple[float, float]:
     """The same from sums over parts of the rows."""
-    shift = total(mean_of)
+    shift = total(mean_target)
     spread = float(np.sqrt(total(SquaresAbout(shift))))
     return shift, spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
 

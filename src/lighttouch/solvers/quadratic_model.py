@@ -7,6 +7,7 @@ sum is w'Hw / 2 - c.w with H = X' diag(curvatures) X + penalty.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,13 +20,16 @@ from lighttouch import losses
 from lighttouch.arrays import Floats, Vector
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
-from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks
-from lighttouch.projections.splitting import SplittingState
+from lighttouch.problem import Problem
+from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks, solver_by_parts
+from lighttouch.projections.splitting import SplittingState, cholesky_solver
 from lighttouch.running import prepared
 from lighttouch.solvers.base import SolverState
-from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.costs import COSTS, EPSILON
+from lighttouch.solvers.fenchel import Normal
 from lighttouch.solvers.gram import gram
 
+Solve = Callable[[Vector], Vector]
 SQUARES = "X' diag(shares) X"  # what is prepared for squared errors: the same in every model
 LAST = "the last matrix, and the point whose curvatures it has"
 NEAR = "a point and X' diag(shares * curvatures there) X"  # what may be prepared for other losses
@@ -219,3 +223,29 @@ def value_at(risk: EmpiricalRisk, z: Vector, w: Vector, width: float) -> float:
     """The objective with its kinks rounded, at w, where the predictions are z."""
     mean = float(risk.shares @ losses.values(risk.loss_row, z, risk.y, width))
     return mean + risk.penalty_value(w)
+
+
+def forced_minimum(state: QuadraticState, model: QuadraticModel) -> tuple[Vector, Solve] | None:
+    """The model's minimum under the force of ADMM's multipliers, and what solves with the penalty's
+    Hessian; None where that cannot be factored.
+    """
+    v = state.splitting.multipliers
+    if model.matrix is None:
+        return None
+    try:
+        if model.factor is None:
+            w = cholesky_solver(model.matrix.copy())(model.c - v, v)
+        else:
+            w = np.asarray(scipy.linalg.lapack.dpotrs(model.factor, model.c - v, lower=1)[0])
+        return w, solver_by_parts(model.penalty)
+    except scipy.linalg.LinAlgError:
+        return None
+
+
+def admm_normal(problem: Problem, state: QuadraticState) -> Normal:
+    """ADMM's multipliers as a normal of the feasible set at its copies."""
+    v, copies = state.splitting.multipliers, state.splitting.z
+    lower, upper = problem.domain.bounds(problem.dimension)
+    rounding = COSTS.outward * EPSILON * float(np.linalg.norm(v))
+    away = np.maximum(upper - copies, copies - lower)
+    return Normal(v, copies, away, rounding, rounding * float(np.linalg.norm(copies)))

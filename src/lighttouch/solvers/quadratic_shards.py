@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from lighttouch import losses
 from lighttouch.arrays import Vector
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
-from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks, solver_by_parts
-from lighttouch.projections.splitting import cholesky_solver
+from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks
 from lighttouch.running import prepared, remembered
-from lighttouch.solvers.costs import COSTS, EPSILON
-from lighttouch.solvers.fenchel import DualSums, Normal, bound_of_sums, dual_sums
+from lighttouch.solvers.costs import COSTS
+from lighttouch.solvers.fenchel import DualSums, bound_of_sums, dual_sums
 from lighttouch.solvers.gram import gram
 from lighttouch.solvers.quadratic_model import (
     LAST,
@@ -32,12 +29,12 @@ from lighttouch.solvers.quadratic_model import (
     Curvature,
     QuadraticModel,
     QuadraticState,
+    admm_normal,
+    forced_minimum,
     given_matrix,
     keeps_matrix,
     value_at,
 )
-
-Solve = Callable[[Vector], Vector]
 
 
 @dataclass(frozen=True)
@@ -261,32 +258,6 @@ def shard_residual(risk: ShardedRisk, w: Vector) -> float:
 def residual_part(part: EmpiricalRisk, w: Vector) -> tuple[float, int]:
     typical = losses.typical_residual(part.loss_row, part.predictions(w), part.y)
     return typical * part.examples, part.examples
-
-
-def forced_minimum(state: QuadraticState, model: QuadraticModel) -> tuple[Vector, Solve] | None:
-    """The model's minimum under the force of ADMM's multipliers, and what solves with the penalty's
-    Hessian; None where that cannot be factored.
-    """
-    v = state.splitting.multipliers
-    if model.matrix is None:
-        return None
-    try:
-        if model.factor is None:
-            w = cholesky_solver(model.matrix.copy())(model.c - v, v)
-        else:
-            w = np.asarray(scipy.linalg.lapack.dpotrs(model.factor, model.c - v, lower=1)[0])
-        return w, solver_by_parts(model.penalty)
-    except scipy.linalg.LinAlgError:
-        return None
-
-
-def admm_normal(problem: Problem, state: QuadraticState) -> Normal:
-    """ADMM's multipliers as a normal of the feasible set at its copies."""
-    v, copies = state.splitting.multipliers, state.splitting.z
-    lower, upper = problem.domain.bounds(problem.dimension)
-    rounding = COSTS.outward * EPSILON * float(np.linalg.norm(v))
-    away = np.maximum(upper - copies, copies - lower)
-    return Normal(v, copies, away, rounding, rounding * float(np.linalg.norm(copies)))
 
 
 def shard_bound(

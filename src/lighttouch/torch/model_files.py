@@ -15,10 +15,10 @@ from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError, DataError
 from lighttouch.estimators import LatticeRegressor
 from lighttouch.estimators.explaining import even_background
-from lighttouch.estimators.limits import OutputLimits
 from lighttouch.estimators.model import AdditiveModel, InputMap, Term
 from lighttouch.estimators.outputs import OneScore
 from lighttouch.estimators.proof import ConstraintReport, check_rule
+from lighttouch.estimators.regression import OutputLimits
 from lighttouch.estimators.rules import RuleRows
 from lighttouch.estimators.tables import Column, Columns
 from lighttouch.lattice import Lattice as Grid

@@ -1,15 +1,29 @@
-"""What the user asked for, read and checked: monotone columns and shape constraints."""
+"""What the user asked for, read and checked: monotone columns and shape constraints; and all of it
+as the rows of a lattice model or of a linear one.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
 
+from lighttouch.arrays import Floats, Matrix
+from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.model import AdditiveModel
-from lighttouch.estimators.rules.base import BoundShape, MonotonicCst, ShapeConstraint, Shapes
-from lighttouch.estimators.rules.lattice_rows import monotone
-from lighttouch.estimators.rules.rows import RuleRows, joined
+from lighttouch.estimators.rules.base import (
+    BoundShape,
+    LinearRow,
+    MonotonicCst,
+    ShapeConstraint,
+    Shapes,
+)
+from lighttouch.estimators.rules.rows import RuleRows, joined, monotone
 from lighttouch.estimators.tables import Column, Columns
+
+Rows = LinearConstraints | tuple[Matrix, ArrayLike]
+"""The rows that users of a linear model give: A and b."""
 
 
 def read_monotonic(monotonic_cst: MonotonicCst, columns: Columns) -> dict[int, int]:
@@ -76,6 +90,35 @@ def read_shapes(
     return bound
 
 
+def _check_places(bound: BoundShape, columns: Columns) -> None:
+    """Rules about amounts need numbers; rules about categories need categories."""
+    for place in bound.places:
+        if columns[place].categorical != bound.shape.of_categories:
+            given = "categories" if columns[place].categorical else "numbers"
+            wanted = (
+                "categories (see categorical_features)" if bound.shape.of_categories else "numbers"
+            )
+            raise ConstraintError(
+                f"{bound.shape} needs a column of {wanted}; column {columns[place].name!r} holds "
+                f"{given}"
+            )
+    if len(set(bound.places)) < len(bound.places):
+        raise ConstraintError(f"{bound.shape} must name two different columns")
+
+
+def _make_increasing(
+    shape: ShapeConstraint, places: tuple[int, ...], columns: Columns, monotonic: dict[int, int]
+) -> None:
+    for place in places:
+        if monotonic.get(place, 1) < 0:
+            name = columns[place].name
+            raise ConstraintError(
+                f"{shape} speaks of increasing columns, but monotonic_cst makes {name!r} "
+                "decreasing; negate the column"
+            )
+        monotonic[place] = 1
+
+
 def all_rules(
     model: AdditiveModel, names: list[str], monotonic: dict[int, int], shapes: list[BoundShape]
 ) -> list[RuleRows]:
@@ -106,30 +149,53 @@ def monotone_label(name: str, sign: int) -> str:
     return f"{'increasing' if sign > 0 else 'decreasing'} in {name}"
 
 
-def _check_places(bound: BoundShape, columns: Columns) -> None:
-    """Rules about amounts need numbers; rules about categories need categories."""
-    for place in bound.places:
-        if columns[place].categorical != bound.shape.of_categories:
-            given = "categories" if columns[place].categorical else "numbers"
-            wanted = (
-                "categories (see categorical_features)" if bound.shape.of_categories else "numbers"
-            )
-            raise ConstraintError(
-                f"{bound.shape} needs a column of {wanted}; column {columns[place].name!r} holds "
-                f"{given}"
-            )
-    if len(set(bound.places)) < len(bound.places):
-        raise ConstraintError(f"{bound.shape} must name two different columns")
+def linear_rules(
+    columns: Columns,
+    monotonic: dict[int, int],
+    shapes: Shapes,
+    constraints: Rows | None,
+    ranges: Floats,
+) -> list[RuleRows]:
+    """Every rule as rows about (intercept, coefficients) of a linear model, the user's own rows
+    included.
+    """
+    count = len(columns)
+    bound = read_shapes(shapes, columns, monotonic)
+    found = []
+    for column, sign in monotonic.items():
+        label = monotone_label(columns[column].name, sign)
+        found.append(_rule(label, [({column: -float(sign)}, 0.0)], count, True))
+    for shape in bound:
+        rows = shape.linear_rows(ranges)
+        found.append(_rule(shape.label(columns.names), rows, count, shape.shape.about_order))
+    if constraints is not None:
+        found.append(_given(constraints, count))
+    return found
 
 
-def _make_increasing(
-    shape: ShapeConstraint, places: tuple[int, ...], columns: Columns, monotonic: dict[int, int]
-) -> None:
-    for place in places:
-        if monotonic.get(place, 1) < 0:
-            name = columns[place].name
+def _rule(label: str, rows: list[LinearRow], count: int, about_order: bool) -> RuleRows:
+    A = sparse.lil_matrix((len(rows), count + 1))
+    for place, (terms, _) in enumerate(rows):
+        for column, value in terms.items():
+            A[place, column + 1] = value
+    b = np.array([right for _, right in rows])
+    return RuleRows(label, sparse.csr_matrix(A), b, about_order=about_order)
+
+
+def _given(constraints: Rows, count: int) -> RuleRows:
+    if not isinstance(constraints, LinearConstraints):
+        try:
+            A, b = constraints
+        except (TypeError, ValueError):
             raise ConstraintError(
-                f"{shape} speaks of increasing columns, but monotonic_cst makes {name!r} "
-                "decreasing; negate the column"
-            )
-        monotonic[place] = 1
+                f"constraints must be (A, b) or LinearConstraints, got {type(constraints).__name__}"
+            ) from None
+        constraints = LinearConstraints(A, b)
+    if constraints.dimension != count:
+        raise ConstraintError(
+            f"constraints must have one column for each of the {count} columns of X, got "
+            f"{constraints.dimension}"
+        )
+    no_intercept = sparse.csr_matrix((constraints.count, 1))
+    wide = sparse.hstack([no_intercept, sparse.csr_matrix(constraints.A)], format="csr")
+    return RuleRows("given rows", wide, constraints.b)

@@ -10,8 +10,7 @@ from lighttouch import lattice
 from lighttouch.arrays import Floats
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.model import AdditiveModel
-from lighttouch.estimators.rules import lattice_rows as rows
-from lighttouch.estimators.rules import probing
+from lighttouch.estimators.rules import probing, rows
 from lighttouch.estimators.rules.base import AxisKind, BoundShape, LinearRow, ShapeConstraint
 from lighttouch.estimators.rules.probing import Probe
 from lighttouch.estimators.rules.rows import RuleRows

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lighttouch.estimators.streaming.opening import OpenFiles, Wanted, opened, read_dialect
-from lighttouch.estimators.streaming.paths import Paths
+from lighttouch.estimators.streaming.reading import Paths
 from lighttouch.estimators.streaming.source import Parts
 from lighttouch.estimators.tables import Columns
 from lighttouch.estimators.training import on_the_clock

@@ -15,8 +15,7 @@ from lighttouch.estimators.classes import ordinal_examples_in
 from lighttouch.estimators.examples import Examples
 from lighttouch.estimators.outputs import ONE_SCORE
 from lighttouch.estimators.pairs import Pairs, pair_examples, weighted_pairs
-from lighttouch.estimators.regression import Task, Units, read_exposure
-from lighttouch.estimators.robust import pseudo_values
+from lighttouch.estimators.regression import Task, Units, pseudo_values, read_exposure
 from lighttouch.estimators.streaming.examples import ExamplesOfShard, StreamedExamples
 from lighttouch.estimators.streaming.opening import OpenFiles, Weighting
 from lighttouch.estimators.streaming.source import Reader, Rows, Shard

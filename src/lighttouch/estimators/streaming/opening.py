@@ -15,11 +15,9 @@ from lighttouch.errors import DataError
 from lighttouch.estimators.outputs import ONE_SCORE, Outputs
 from lighttouch.estimators.streaming.examples import ExamplesOfShard, Make, StreamedExamples
 from lighttouch.estimators.streaming.limits import LIMITS
-from lighttouch.estimators.streaming.passes import Passes
-from lighttouch.estimators.streaming.paths import files_of
 from lighttouch.estimators.streaming.pieces import Cutter, Piece
-from lighttouch.estimators.streaming.reading import Dialect
-from lighttouch.estimators.streaming.scan import Facts, scanned
+from lighttouch.estimators.streaming.reading import Dialect, files_of
+from lighttouch.estimators.streaming.scan import Facts, Passes, scanned
 from lighttouch.estimators.streaming.source import (
     Check,
     Parts,

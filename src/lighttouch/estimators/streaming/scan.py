@@ -7,10 +7,10 @@ number of workers changes nothing. Counts, ranges and categories are exact.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
 from lighttouch.estimators.streaming.limits import LIMITS
-from lighttouch.estimators.streaming.passes import Passes
 from lighttouch.estimators.streaming.reading import is_parquet
 from lighttouch.estimators.streaming.source import Shard, Source, cells_of, of_piece
 from lighttouch.estimators.tables import (
@@ -31,8 +30,37 @@ from lighttouch.estimators.tables import (
     sorted_categories,
     split,
 )
+from lighttouch.running import ProgressBar, current_engine
 
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 NUMBER, TEXT = "numbers", "text"
+
+
+@dataclass(frozen=True)
+class Passes:
+    """How shards are visited: by the engine of the run, answers in the order of the shards, with or
+    without progress on the screen.
+    """
+
+    progress: bool = False
+
+    def map(
+        self,
+        function: Callable[[Item], Answer],
+        items: Sequence[Item],
+        what: str,
+        names: Sequence[str] | None = None,
+    ) -> Iterator[Answer]:
+        """`function` of every item, in order; `what` is done, for the screen."""
+        bar = ProgressBar(self.progress, f"{what}: ")
+        answers = current_engine().map(function, [(item,) for item in items], names)
+        try:
+            for done, answer in enumerate(answers, start=1):
+                bar.show(done / len(items), f"{done} of {len(items)} parts")
+                yield answer
+        finally:
+            bar.close()
 
 
 @dataclass

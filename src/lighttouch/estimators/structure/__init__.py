@@ -2,15 +2,17 @@
 
 from lighttouch.estimators.structure.axes import calibrators, lattice_term
 from lighttouch.estimators.structure.limits import LIMITS
-from lighttouch.estimators.structure.plan import Plan
-from lighttouch.estimators.structure.screening import Gain, Screen
-from lighttouch.estimators.structure.sizes import (
+from lighttouch.estimators.structure.plan import (
+    Plan,
+    candidates,
     lattice_sizes,
+    most_subsets,
+    named_subsets,
     room_for,
     room_while_searching,
     rows_to_search,
 )
-from lighttouch.estimators.structure.subsets import candidates, most_subsets, named_subsets
+from lighttouch.estimators.structure.screening import Gain, Screen
 
 __all__ = [
     "LIMITS",

@@ -103,7 +103,7 @@ def _some_of(keypoints: Floats, count: int, curve: Floats) -> Floats:
 
     Because a lattice bends only where the column's curve does, a part of the lattice that depends
     on this column alone can move into the curve. A rule about the sum of both is then no stricter
-    when it is asked of each (`moves`).
+    when it is asked of each (`rules.rows.Moves`).
     """
     last = keypoints.size - 1
     if keypoints.size <= count:

@@ -191,27 +191,31 @@ _CACHED_NAME = re.compile(r"([\w.]+)\.\w+-\d+-([0-9a-f]{12})\.py\d+\.")
 
 
 def remove_stale_code() -> tuple[int, int]:
-    """Delete the machine code of kernels whose sources have changed since; how many files that
-    were, and how many bytes.
+    """Delete the machine code of kernels whose sources have changed since, or are gone; how many
+    files that were, and how many bytes.
 
     Files of modules that are not kernels of this package stay: they may be a user's.
     """
     files = removed = 0
     for path in cache_folder().glob("*-*.py*"):
         name = _CACHED_NAME.match(path.name)
-        source = _KERNELS.joinpath(*name[1].split(".")).with_suffix(".py") if name else None
-        if (
-            name is None
-            or source is None
-            or not source.exists()
-            or _digest(source).startswith(name[2])
-        ):
+        if name is None or not _is_stale(name[1], name[2]):
             continue
         with contextlib.suppress(OSError):
             size = path.stat().st_size
             path.unlink()
             files, removed = files + 1, removed + size
     return files, removed
+
+
+def _is_stale(module: str, digest: str) -> bool:
+    """Whether the source of a kernel differs from what was compiled; a module that is missing in a
+    folder of kernels has been renamed or removed.
+    """
+    source = _KERNELS.joinpath(*module.split(".")).with_suffix(".py")
+    if source.exists():
+        return not _digest(source).startswith(digest)
+    return source.parent != _KERNELS and source.parent.is_dir()
 
 
 _warned: set[str] = set()
