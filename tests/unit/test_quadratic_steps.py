@@ -262,3 +262,13 @@ def test_slow_steps_ask_for_a_new_matrix(monkeypatch):
         return result.iterations
 
     assert steps(0.5) < steps(1e9)
+
+
+def test_slow_steps_end_too():
+    """Labels that a plane separates: steps gain less and less, and the matrix is always new."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    separated = lt.EmpiricalRisk(X, np.sign(X[:, 0]), "logistic", l2=1e-6)
+    problem = lt.Problem(separated, lt.bounds(3, -100.0, 100.0))
+    result = lt.solve(problem, lt.QuadraticSteps(1e-3), iterations=100)
+    assert result.status in (lt.Status.CONVERGED, lt.Status.STALLED)
