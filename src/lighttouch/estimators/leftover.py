@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,6 @@ from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.running import check_deadline
 
 LOSSES = ("squared", "logistic")  # whose fit without some rows is about a Newton step away
-TRIALS = 2  # folds that are held out, one after the other
 
 
 def can_have_trees(plan: Plan, examples: AnyExamples, row: LossRow) -> bool:
@@ -119,7 +119,8 @@ class LeftOver:
         fitted, folds = self.smoothed.scaled(1.0 / share), rng.permutation(part.size) % COSTS.folds
         known = self.smoothed.matrix if share == 1.0 else None
         found = []
-        for fold in range(TRIALS):
+        trials = min(COSTS.trials, math.ceil(COSTS.enough * COSTS.folds / part.size))
+        for fold in range(trials):
             held = (folds == fold) & (part.weights > 0.0)
             used = (folds != fold) & (part.weights > 0.0)
             check_deadline()
