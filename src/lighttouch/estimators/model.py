@@ -184,7 +184,12 @@ class Term:
 
     def evaluate(self, table: Floats, theta: Floats) -> Floats:
         """By the kernel that evaluates whole models, to the same bits as `Lattice.evaluate`."""
-        return AdditiveModel([self]).evaluate(table, np.append(0.0, theta))
+        return self.alone.evaluate(table, np.append(0.0, theta))
+
+    @cached_property
+    def alone(self) -> AdditiveModel:
+        """The model of this term only, with an intercept."""
+        return AdditiveModel([self])
 
     def spacings(self, axis: int) -> Floats:
         """How far apart, in the column's units, neighbouring vertices along an axis are."""

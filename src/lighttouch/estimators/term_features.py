@@ -86,7 +86,7 @@ class TermStore:
 
 
 def _rows_of(term: Term, table: Floats) -> TermRows:
-    alone = AdditiveModel([term]).features(table)
+    alone = term.alone.features(table)
     shape = (table.shape[0], 1 + term.lattice.row_width)  # the intercept comes first
     places = alone.indices.reshape(shape)[:, 1:] - 1
     return TermRows(places, np.ascontiguousarray(alone.data.reshape(shape)[:, 1:]))
