@@ -134,7 +134,7 @@ def tilted() -> tuple[np.ndarray, np.ndarray]:
 
 def test_a_model_whose_sum_obeys_anyway_is_fitted_as_without_rules(tilted, monkeypatch):
     X, y = tilted
-    options = {"lattices": [(0, 1)], "smoothing": (1e-3, 1e-1)}
+    options = {"lattices": [(0, 1)], "smoothing": (1e-3, 1e-1), "trees": 0}
     free = lt.LatticeRegressor(**options).fit(X, y)
     model = lt.LatticeRegressor(monotonic_cst=[1, 0], **options)
     ours = model.fit(X, y).predict(X)

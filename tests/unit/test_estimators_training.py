@@ -55,7 +55,7 @@ def test_smoothing_is_never_ignored(monkeypatch, size):
             model(smoothing=bad).fit(X, y)
     rough, stiff = (model(smoothing=each).fit(X, y) for each in (1e-5, 1e3))
     assert rough.smoothing_ == (1e-5, 1e-5) and stiff.smoothing_ == (1e3, 1e3)
-    straight = model(smoothing=1e3, lattices=0).fit(X, y)
+    straight = model(smoothing=1e3, lattices=0, trees=0).fit(X, y)
     grid = np.column_stack([np.linspace(0.1, 0.9, 9), np.full(9, 0.5), np.full(9, 0.5)])
     bend = np.abs(np.diff(straight.predict(grid), n=2)).max()
     assert bend < 0.02 < np.abs(np.diff(rough.predict(grid), n=2)).max()

@@ -25,7 +25,7 @@ from lighttouch.estimators.examples import AnyExamples
 from lighttouch.estimators.model import AdditiveModel, Term, interpolated
 from lighttouch.estimators.outputs import Outputs
 from lighttouch.estimators.tables import Columns, read_table
-from lighttouch.estimators.trees import Trees
+from lighttouch.estimators.trees import Trees, with_as_many
 from lighttouch.lattice import Lattice
 from lighttouch.validation import positive_int
 
@@ -382,5 +382,6 @@ class Explained:
             drawn = rng.multinomial(len(table), np.full(len(table), 1.0 / len(table)))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
-                again.append(clone(self).fit(X, y, given * drawn, **fit_params))
+                refit = with_as_many(clone(self), self)
+                again.append(refit.fit(X, y, given * drawn, **fit_params))
         return bands_of(self, again, share)

@@ -65,7 +65,8 @@ LATTICE_PARAMETERS: dict[str, Described] = {
         'int or "auto"',
         "How many small trees follow what curves and lattices leave over, in the order that "
         "monotone columns ask for; columns of other rules they leave alone. "
-        '"auto" has none unless they clearly lower the loss on held-out rows. They need '
+        '"auto" has none unless they clearly lower the loss on held-out rows. More than 10 of '
+        "them stand beside 0.7 of the score of curves and lattices, from its mean on. They need "
         "the squared or the logistic loss, one output and no canonical examples.",
     ),
     "smoothing": (

@@ -336,6 +336,14 @@ def grown(rows: Rows, bins: Bins, signs: Any, row: LossRow, count: int) -> Trees
     return replace(trees, mean=float(rows.weights @ trees.at(rows.codes)))
 
 
+def with_as_many(unfitted: Any, fitted: Any) -> Any:
+    """An estimator that will have as many trees as a fitted one, if it can have any."""
+    if "trees" in unfitted.get_params(deep=False):
+        trees = getattr(fitted, "trees_", None)
+        unfitted.set_params(trees=0 if trees is None else trees.count)
+    return unfitted
+
+
 Trial = tuple[Rows, Rows]  # to grow trees on, and held out
 
 

@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from lighttouch.arrays import Indices
 from lighttouch.estimators.training import NORMAL
+from lighttouch.estimators.trees import with_as_many
 from lighttouch.report.accuracy import (
     Accuracy,
     Data,
@@ -136,10 +137,7 @@ def _same_terms(model: Any) -> Any:
         free.set_params(warm_start=True)
         for name in ("columns_", "model_", "parameters_"):
             setattr(free, name, getattr(model, name))
-    if "trees" in free.get_params(deep=False):
-        trees = getattr(model, "trees_", None)
-        free.set_params(trees=0 if trees is None else trees.count)
-    return free
+    return with_as_many(free, model)
 
 
 def _fit(estimator: Any, data: Data, clock: Clock) -> str:
