@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from lighttouch.estimators.smoothing import Smoothed
 from lighttouch.estimators.structure import Plan
 from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.estimators.training import feasible_nearby
-from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, grown, wanted_count
+from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, Trial, grown, wanted_count
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.running import check_deadline
 
@@ -110,7 +110,7 @@ class LeftOver:
 
     def _trials(
         self, part: Examples, codes: NDArray[np.uint8], row: LossRow, rng: np.random.Generator
-    ) -> list[tuple[Rows, Rows]]:
+    ) -> Iterator[Trial]:
         """Rows scored by the model without the held-out ones, which come apart."""
         features = part.features(self.model)
         loss = None if row.name == "squared" else row
@@ -118,13 +118,10 @@ class LeftOver:
         share = part.size / self.examples.size
         fitted, folds = self.smoothed.scaled(1.0 / share), rng.permutation(part.size) % COSTS.folds
         known = self.smoothed.matrix if share == 1.0 else None
-        found = []
-        trials = min(COSTS.trials, math.ceil(COSTS.enough * COSTS.folds / part.size))
-        for fold in range(trials):
+        for fold in range(COSTS.trials):
             held = (folds == fold) & (part.weights > 0.0)
             used = (folds != fold) & (part.weights > 0.0)
             check_deadline()
             score = np.asarray(features @ smoothing.fit_without(seen, fitted, held, known))
             rows = Rows(codes, score, part.y, part.weights)
-            found.append((rows.part(used), rows.part(held)))
-        return found
+            yield rows.part(used), rows.part(held)

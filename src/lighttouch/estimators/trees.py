@@ -8,7 +8,7 @@ a split separates stays separated in all levels below it. Columns of other rules
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -80,7 +80,9 @@ class TreeCosts:
     """Of them, at most. With one on seven tables, six splits of the training rows each: losses 0.1%
     larger, 0.84 of the time."""
     enough: int = 1000
-    """Held-out rows that decide: then no further part is held out."""
+    """Held-out rows that can decide alone ..."""
+    clearly: float = 3.0
+    """... where what trees gain is so many standard errors: then no further part is held out."""
     deviations: float = 1.0
     """Standard errors by which the loss on held-out rows must fall, or there are no trees. With 2,
     bikes and housing had none on one split of three (RMSE 31.8 for 31.3, .482 for .480). Of seven
@@ -359,20 +361,38 @@ class Tried:
     def sure(self) -> bool:
         return self.gain > COSTS.deviations * self.error
 
+    @property
+    def clear(self) -> bool:
+        return self.gain > COSTS.clearly * self.error
 
-def wanted_count(trials: Sequence[Trial], kept: float, bins: Bins, signs: Any, row: LossRow) -> int:
+
+NONE = Tried(0, 0.0, math.inf)
+
+
+def wanted_count(trials: Iterable[Trial], kept: float, bins: Bins, signs: Any, row: LossRow) -> int:
+    """How many trees held-out rows ask for, by as many trials as that takes."""
+    best, made = NONE, list[Trial]()
+    for trial in trials:
+        made.append(trial)
+        best = _wanted(made, kept, bins, signs, row)
+        if best.clear and trial[1].y.size >= COSTS.enough:
+            break
+    return best.count
+
+
+def _wanted(trials: list[Trial], kept: float, bins: Bins, signs: Any, row: LossRow) -> Tried:
     """The number of trees that lower the loss on held-out rows most: a few beside all of the score,
-    or more beside the share of it that may be `kept`. 0 where the first ones are of no use, or
+    or more beside the share of it that may be `kept`. None where the first ones are of no use, or
     where what they gain may be chance.
     """
     more = COSTS.folds / (COSTS.folds - 1.0)  # all rows determine more trees than those of a trial
     few = _best_count(trials, 1.0, bins, signs, row, range(1, COSTS.few + 1))
     if few.gain <= 0.0:
-        return 0
+        return NONE
     many = _best_count(trials, kept, bins, signs, row, range(COSTS.few + 1, COSTS.most + 1))
     if many.sure and many.gain > few.gain:
-        return min(COSTS.most, round(more * many.count))
-    return min(COSTS.few, round(more * few.count)) if few.sure else 0
+        return replace(many, count=min(COSTS.most, round(more * many.count)))
+    return replace(few, count=min(COSTS.few, round(more * few.count))) if few.sure else NONE
 
 
 def _best_count(
