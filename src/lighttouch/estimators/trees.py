@@ -304,7 +304,7 @@ def boosted(rows: Rows, bins: Bins, signs: Any, row: LossRow) -> Iterator[tuple[
         np.empty(2 * inner + 1, dtype=np.int64),
     )
     by_column, score = np.ascontiguousarray(rows.codes.T), rows.score.copy()
-    places = (rows.codes + starts[:-1]).astype(np.uint16)  # of 500 columns with 128 bins at most
+    places = rows.codes + starts[:-1].astype(np.uint16)  # of 500 columns with 128 bins at most
     while True:
         check_deadline()
         slopes, curvatures = losses.quadratic(row, score, rows.y, 0.0)
@@ -366,12 +366,12 @@ class Tried:
         return self.gain > COSTS.clearly * self.error
 
 
-NONE = Tried(0, 0.0, math.inf)
+NO_TREES = Tried(0, 0.0, math.inf)
 
 
 def wanted_count(trials: Iterable[Trial], kept: float, bins: Bins, signs: Any, row: LossRow) -> int:
     """How many trees held-out rows ask for, by as many trials as that takes."""
-    best, made = NONE, list[Trial]()
+    best, made = NO_TREES, list[Trial]()
     for trial in trials:
         made.append(trial)
         best = _wanted(made, kept, bins, signs, row)
@@ -388,11 +388,11 @@ def _wanted(trials: list[Trial], kept: float, bins: Bins, signs: Any, row: LossR
     more = COSTS.folds / (COSTS.folds - 1.0)  # all rows determine more trees than those of a trial
     few = _best_count(trials, 1.0, bins, signs, row, range(1, COSTS.few + 1))
     if few.gain <= 0.0:
-        return NONE
+        return NO_TREES
     many = _best_count(trials, kept, bins, signs, row, range(COSTS.few + 1, COSTS.most + 1))
     if many.sure and many.gain > few.gain:
         return replace(many, count=min(COSTS.most, round(more * many.count)))
-    return replace(few, count=min(COSTS.few, round(more * few.count))) if few.sure else NONE
+    return replace(few, count=min(COSTS.few, round(more * few.count))) if few.sure else NO_TREES
 
 
 def _best_count(
