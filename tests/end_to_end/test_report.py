@@ -185,6 +185,7 @@ def test_its_numbers_are_those_of_the_model(tmp_path):
     model, data = fitted(list("abcd"))
     write_report(model, tmp_path / "r.html", data, [accuracy(model, data)])
     words = " ".join(read(tmp_path / "r.html").words)
+    assert type(model).__name__ in words and "Ranking" not in words
     report = model.check_constraints()
     for rule in report.rules:
         assert rule.rule in words and f"{rule.rows:,}" in words

@@ -139,7 +139,8 @@ def page(
         _convergence(model),
         section("Sign-off", fill(SIGNING, model=asked.get("model_sha256") or "")),
     ]
-    title = f"{asked.get('target') or 'Ranking'}: {type(model).__name__}"
+    target, kind = asked.get("target"), type(model).__name__
+    title = f"{target}: {kind}" if target else kind  # rankings, and calls from Python, name none
     named = asked.get("data") or data.name
     for most in (LIMITS.columns, 15, 5, 0):
         shapes = [
