@@ -246,26 +246,8 @@ def test_a_start_that_breaks_rules_is_where_the_first_model_is_made():
     )
 
 
-def test_slow_steps_ask_for_a_new_matrix(monkeypatch):
-    """With a matrix that is never called stale, steps that gain little more form one all the same,
-    and the run ends sooner.
-    """
-    problem = lt.Problem(risk("logistic", l2=1e-3), lt.ordering(DIMENSION))
-    start = 10.0 * np.arange(DIMENSION)
-
-    def steps(slow: float) -> int:
-        costs = dataclasses.replace(quadratic_steps.COSTS, model_stale=1e9, model_slow=slow)
-        for module in (quadratic_steps, quadratic_model):
-            monkeypatch.setattr(module, "COSTS", costs)
-        result = lt.solve(problem, lt.QuadraticSteps(), start=start)
-        assert result.status is lt.Status.CONVERGED
-        return result.iterations
-
-    assert steps(0.5) < steps(1e9)
-
-
 def test_slow_steps_end_too():
-    """Labels that a plane separates: steps gain less and less, and the matrix is always new."""
+    """Labels that a plane separates: steps gain less and less."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3))
     separated = lt.EmpiricalRisk(X, np.sign(X[:, 0]), "logistic", l2=1e-6)

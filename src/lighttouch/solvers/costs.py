@@ -340,9 +340,6 @@ class SolverCosts:
     """Change of an objective's curvatures, relative, from which its matrix is formed anew: steps
     with an old one leave about that share of the way. Flat: 0.02, 0.1 and 0.5 took 0.9, 0.9 and
     0.85 of the time of a fit to 80,000 labels (one run each, the first run the slowest)."""
-    model_slow: float = 0.5
-    """Share of what the step before gained, from which a step counts as slow, and a matrix of
-    another point is formed anew: each further step would leave as much of the way."""
     model_old_gap: float = 0.1
     """Share of the tolerance within which the gap must be proven for a run to end with a matrix of
     another point: after a step of Newton's it is far within. (Once steps with an old matrix ended

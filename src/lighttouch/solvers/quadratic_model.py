@@ -51,7 +51,6 @@ class QuadraticState(SolverState):
     outside: Vector = field(default_factory=lambda: np.zeros(0))
     """The start where it was not feasible, until the first model, which is that at this point: its
     minimum under the rules is nearer to the optimum than the nearest feasible point."""
-    gain: float = math.inf  # of the last step
     gap: float = math.inf  # proven: the best objective lies so far above the optimum at most
     ended: bool = False
 

@@ -196,15 +196,12 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
             state.best, state.best_objective = state.w.copy(), objective
         state.counters[ITERATION] += 1
         state.counters[SAMPLES] += 2 * whole.examples
-        slow, state.gain = gain > COSTS.model_slow * state.gain, gain
         if first:  # what it gains says nothing about the next one
-            state.outside, state.gain = np.zeros(0), math.inf
+            state.outside = np.zeros(0)
             return
         exact = _risk(problem).loss_row.name == "squared" and state.splitting.settled
         if exact or gain <= self.tolerance * max(abs(value), COSTS.least_objective):
             self._narrow_or_end(problem, state, model, before)
-        elif slow and _matrix_is_old(problem, state, state.w):
-            state.reference = state.w.copy()
 
     def _narrow_or_end(
         self, problem: Problem, state: QuadraticState, model: QuadraticModel, before: Vector
