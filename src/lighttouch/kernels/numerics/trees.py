@@ -17,25 +17,18 @@ NO_CUT = 255
 
 
 @lean_kernel
-def add_to_bins(places, rows, first, last, slopes, curvatures, sums):
+def add_to_bins(places, rows, first, last, steps, sums):
     """sums[b] += slope and curvature of every row that is in bin b, for the bins of all columns.
 
     Row by row, so that the two numbers of a row are fetched once for all columns.
     """
     for k in range(first, last):
-        i = rows[k]
-        slope, curvature = slopes[i], curvatures[i]
+        i = np.uint64(rows[k])
+        slope, curvature = steps[i, 0], steps[i, 1]
         for c in range(places.shape[1]):
             b = np.uint64(places[i, c])
             sums[b, 0] += slope
             sums[b, 1] += curvature
-
-
-@lean_kernel
-def subtract(whole, part, rest):
-    """rest = whole - part."""
-    for j in range(rest.size):
-        rest[j] = whole[j] - part[j]
 
 
 @lean_kernel
@@ -65,7 +58,6 @@ def best_split(sums, starts, signs, pull, least, low, high):
     fewest, most = least * curvature, (1.0 - least) * curvature
     whole = gain_of(slope, curvature + pull, clipped(-slope / (curvature + pull), low, high))
     best, column, cut, between = whole + 1e-12 * abs(whole), -1, NO_CUT, 0.0
-    free = low == -np.inf and high == np.inf
     for c in range(signs.size):
         s = k = 0.0
         for b in range(starts[c], starts[c + 1] - 1):
@@ -76,10 +68,9 @@ def best_split(sums, starts, signs, pull, least, low, high):
             if k > most:
                 break
             others, first, second = slope - s, k + pull, curvature - k + pull
-            if free and signs[c] == 0:  # s^2 / (2 k) on both sides, with one division
-                gain = 0.5 * (s * s * second + others * others * first) / (first * second)
-                if gain <= best:
-                    continue
+            # Values without limits gain s^2 / (2 k) on both sides, and no others gain more.
+            if 0.5 * (s * s * second + others * others * first) <= best * (first * second):
+                continue
             left, right = clipped(-s / first, low, high), clipped(-others / second, low, high)
             if signs[c] * (right - left) < 0.0:
                 continue
@@ -94,30 +85,30 @@ def parted(codes, column, cut, rows, first, last, spare):
     """Bring the rows of the first child to the front, each side in its order; where the second
     begins.
     """
+    own = codes[column]
     middle = first
     others = 0
     for k in range(first, last):
         i = rows[k]
-        if codes[column, i] > cut:
-            spare[others] = i
-            others += 1
-        else:
-            rows[middle] = i
-            middle += 1
+        above = own[i] > cut
+        spare[others] = i
+        rows[middle] = i
+        others += above
+        middle += 1 - above
     for k in range(others):
         rows[middle + k] = spare[k]
     return middle
 
 
 class Room(NamedTuple):
-    """Scratch of a tree, one entry per row (first two) or per node."""
+    """Scratch of a tree, one entry per row (first two), per level or per node."""
 
     rows: np.ndarray  # those of every node follow each other
     spare: np.ndarray
-    sums: np.ndarray  # of the bins of all columns: slopes, curvatures
+    sums: np.ndarray  # of the bins of all columns: slopes, curvatures; one per level
+    todo: np.ndarray  # nodes to look at, and where their sums are
     spans: np.ndarray  # where the rows of a node begin and end
     ends: np.ndarray  # what its values must lie between
-    closed: np.ndarray  # 1 below a node that is not split
 
 
 @lean_kernel
@@ -126,8 +117,7 @@ def grow_tree(
     by_column,
     starts,
     signs,
-    slopes,
-    curvatures,
+    steps,
     pull,
     least_rows,
     share,
@@ -136,63 +126,84 @@ def grow_tree(
     columns,
     cuts,
     values,
+    score,
 ):
-    """Fill the columns and cuts of a tree, level by level, and the values of its leaves: shares
-    `rate` of Newton steps, in the order that the signs ask for. The bins of column c are those from
-    starts[c] on; `places` has the bin of every row and column, `by_column` its number among the
-    column's own.
+    """Fill the columns and cuts of a tree and the values of its leaves, shares `rate` of Newton
+    steps in the order that the signs ask for, and add them to the score of every row. `steps` are
+    slopes and curvatures. The bins of column c are those from starts[c] on; `places` has the bin of
+    every row and column, `by_column` its number among the column's own.
 
     What a monotone column's split separates stays on either side of the value between its two
     sides, in all levels below.
+
+    The child with fewer rows is looked at first. Its sums come after those of its parent, where the
+    other child's are left: what is read is what was written last, and still in the cache.
     """
-    rows, sums, spans, ends, closed = room.rows, room.sums, room.spans, room.ends, room.closed
+    rows, sums, todo, spans, ends = room.rows, room.sums, room.todo, room.spans, room.ends
     for i in range(rows.size):
         rows[i] = i
+    columns[:], cuts[:] = 0, NO_CUT
     spans[0, 0], spans[0, 1] = 0, rows.size
     ends[0, 0], ends[0, 1] = -np.inf, np.inf
-    closed[0] = 0
     sums[0] = 0.0
-    add_to_bins(places, rows, 0, rows.size, slopes, curvatures, sums[0])
-    for node in range(columns.size):
+    add_to_bins(places, rows, 0, rows.size, steps, sums[0])
+    todo[0, 0] = todo[0, 1] = 0
+    waiting = 1 if rows.size >= 2 * least_rows else 0
+    while waiting > 0:
+        waiting -= 1
+        node, here = todo[waiting, 0], todo[waiting, 1]
         first, last = spans[node, 0], spans[node, 1]
         low, high = ends[node, 0], ends[node, 1]
-        column, cut, between, middle = -1, NO_CUT, 0.0, last
-        if closed[node] == 0 and last - first >= 2 * least_rows:
-            least = max(share, least_rows / (last - first))
-            column, cut, between = best_split(sums[node], starts, signs, pull, least, low, high)
-        if column >= 0:
-            middle = parted(by_column, column, cut, rows, first, last, room.spare)
-        columns[node], cuts[node] = max(column, 0), cut
+        least = max(share, least_rows / (last - first))
+        column, cut, between = best_split(sums[here], starts, signs, pull, least, low, high)
+        if column < 0:
+            continue
+        middle = parted(by_column, column, cut, rows, first, last, room.spare)
+        columns[node], cuts[node] = column, cut
         left, right = 2 * node + 1, 2 * node + 2
         spans[left, 0], spans[left, 1] = first, middle
         spans[right, 0], spans[right, 1] = middle, last
-        closed[left] = closed[right] = 1 if column < 0 else 0
         ends[left, 0], ends[left, 1] = low, high
         ends[right, 0], ends[right, 1] = low, high
-        if column >= 0 and signs[column] > 0:
+        if signs[column] > 0:
             ends[left, 1] = ends[right, 0] = between
-        if column >= 0 and signs[column] < 0:
+        if signs[column] < 0:
             ends[left, 0] = ends[right, 1] = between
-        if column < 0 or right >= columns.size:
-            continue
         small, large = left, right
         if last - middle < middle - first:
             small, large = right, left
-        if spans[large, 1] - spans[large, 0] < 2 * least_rows:
+        if right >= columns.size or spans[large, 1] - spans[large, 0] < 2 * least_rows:
             continue  # neither side is split again
-        sums[small] = 0.0
-        add_to_bins(places, rows, spans[small, 0], spans[small, 1], slopes, curvatures, sums[small])
-        subtract(sums[node].reshape(-1), sums[small].reshape(-1), sums[large].reshape(-1))
+        part, whole = sums[here + 1], sums[here]
+        part[:] = 0.0
+        add_to_bins(places, rows, spans[small, 0], spans[small, 1], steps, part)
+        for b in range(part.shape[0]):
+            whole[b, 0] -= part[b, 0]
+            whole[b, 1] -= part[b, 1]
+        todo[waiting, 0], todo[waiting, 1] = large, here
+        waiting += 1
+        if spans[small, 1] - spans[small, 0] >= 2 * least_rows:
+            todo[waiting, 0], todo[waiting, 1] = small, here + 1
+            waiting += 1
+    for node in range(columns.size):
+        if cuts[node] == NO_CUT:  # all of its rows go to its first child
+            left, right = 2 * node + 1, 2 * node + 2
+            spans[left, 0], spans[left, 1] = spans[node, 0], spans[node, 1]
+            spans[right, 0] = spans[right, 1] = spans[node, 1]
+            ends[left, 0] = ends[right, 0] = ends[node, 0]
+            ends[left, 1] = ends[right, 1] = ends[node, 1]
     for leaf in range(values.size):
         node = columns.size + leaf
         s = k = 0.0
         for r in range(spans[node, 0], spans[node, 1]):
-            s += slopes[rows[r]]
-            k += curvatures[rows[r]]
+            s += steps[rows[r], 0]
+            k += steps[rows[r], 1]
         if spans[node, 1] > spans[node, 0]:
             values[leaf] = rate * clipped(-s / (k + pull), ends[node, 0], ends[node, 1])
         else:
             values[leaf] = values[leaf - 1]  # no row comes here: the node above is not split
+        for r in range(spans[node, 0], spans[node, 1]):
+            score[rows[r]] += values[leaf]
 
 
 @lean_kernel
