@@ -11,7 +11,7 @@ from scipy import sparse
 import lighttouch as lt
 from lighttouch import losses
 from lighttouch.estimators import growing, smoothing, structure
-from lighttouch.estimators.model import AdditiveModel, Term, interpolated, whole_positions
+from lighttouch.estimators.model import AdditiveModel, Term, whole_positions
 from lighttouch.estimators.smoothing import marginal_likelihood
 from lighttouch.estimators.structure.screening import Leftover, Screen
 from lighttouch.interior import pivoting
@@ -258,7 +258,12 @@ def test_lattices_are_evaluated_alike_alone_and_in_models(kind):
     positions[:200] = np.round(positions[:200])
     theta = rng.normal(size=lattice.parameter_count)
     alone = lattice.evaluate(positions, theta)
-    np.testing.assert_array_equal(interpolated(lattice, positions, theta), alone)
+    maps = tuple(whole_positions(np.arange(size, dtype=np.float64)) for size in lattice.sizes)
+    term = Term((0, 1, 2), maps, lattice)
+    np.testing.assert_array_equal(term.evaluate(positions, theta), alone)
+    model = AdditiveModel([term, term])
+    both = model.evaluate_terms(positions, np.concatenate([[7.0], theta, 2.0 * theta]))
+    np.testing.assert_array_equal(both, np.column_stack([alone, 2.0 * alone]))
 
 
 def test_lattices_that_hold_nothing_leave_the_search(monkeypatch):

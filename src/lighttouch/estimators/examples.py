@@ -359,9 +359,9 @@ class Examples(AnyExamples):
         table, weights = self.table, self.table_weights
         sums = np.zeros((len(scores), len(model.terms)))
         for place, term in enumerate(model.terms):
-            for k, w in enumerate(scores if term.calibrator else ()):
-                effect = term.evaluate(table, w[model.part(place)])
-                sums[k, place] = np.sum(effect * weights)
+            if term.calibrator:
+                masses = term.masses(table, weights)[0]
+                sums[:, place] = [w[model.part(place)] @ masses for w in scores]
         return sums, float(weights.sum()), np.asarray(np.isnan(table).any(axis=0))
 
     def left_over(self, model: AdditiveModel, w: Floats) -> Floats:

@@ -179,6 +179,16 @@ class Term:
             [each(table[:, column]) for column, each in zip(self.columns, self.maps, strict=True)]
         )
 
+    def masses(self, table: Floats, weights: Floats) -> list[Floats]:
+        """How much of the rows' weight every vertex along every axis holds, by interpolation."""
+        found = list[Floats]()
+        for position, size in zip(self.positions(table).T, self.lattice.sizes, strict=True):
+            low = np.clip(position.astype(np.int64), 0, size - 2)
+            part = weights * np.clip(position - low, 0.0, 1.0)
+            mass = np.bincount(low, weights - part, minlength=size)
+            found.append(np.asarray(mass + np.bincount(low + 1, part, minlength=size), float))
+        return found
+
     def features(self, table: Floats) -> sparse.csr_matrix:
         return self.lattice.features(self.positions(table))
 
@@ -275,9 +285,15 @@ class AdditiveModel:
         Every term is monotone to the last bit where its parameters are. Terms are added up in one
         order, so the sum is monotone too.
         """
+        return self._evaluated(table, w, np.empty((table.shape[0], 1)), apart=False)[:, 0]
+
+    def evaluate_terms(self, table: Floats, w: Floats) -> Floats:
+        """Every term of every row, one column each, without the intercept."""
+        return self._evaluated(table, w, np.empty((table.shape[0], len(self.terms))), apart=True)
+
+    def _evaluated(self, table: Floats, w: Floats, values: Floats, apart: bool) -> Floats:
         theta = checked_parameters(w, (self.dimension,))
-        values = np.empty(table.shape[0])
-        evaluate_sum(np.ascontiguousarray(table), self._flat(table.shape[1]), theta, values)
+        evaluate_sum(np.ascontiguousarray(table), self._flat(table.shape[1]), theta, apart, values)
         return values
 
     def _flat(self, columns: int) -> Terms:
@@ -299,12 +315,6 @@ class AdditiveModel:
         return sparse.csr_matrix(
             (rows.data, rows.indices + int(self.starts[place]), rows.indptr), shape=shape
         )
-
-
-def interpolated(lattice: Lattice, positions: Floats, theta: Floats) -> Floats:
-    """What `Lattice.evaluate` gives, to the same bits, by the kernel that evaluates models."""
-    maps = tuple(whole_positions(np.arange(size, dtype=np.float64)) for size in lattice.sizes)
-    return Term(tuple(range(len(maps))), maps, lattice).evaluate(positions, theta)
 
 
 def _flat_terms(terms: list[Term], columns: int, starts: Indices) -> Terms:

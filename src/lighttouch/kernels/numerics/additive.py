@@ -172,9 +172,11 @@ def evaluate_sum(
     table: np.ndarray,
     terms: Terms,
     theta: np.ndarray,
+    apart: bool,
     values: np.ndarray,
 ) -> None:
-    """theta[0] plus every term, added up in order, for every row of the table.
+    """theta[0] plus every term, added up in order, for every row of the table; `apart`, every term
+    in a column of its own.
 
     Every term is monotone to the last bit where its parameters are (`evaluate_row`), and so is a
     sum that is always added up in the same order.
@@ -211,7 +213,7 @@ def evaluate_sum(
                     terms.positions,
                 )
             if terms.simplex[t] and count > 1:
-                total += simplex_value(
+                value = simplex_value(
                     x[:count],
                     terms.sizes[first : first + count],
                     terms.strides[first : first + count],
@@ -222,6 +224,9 @@ def evaluate_sum(
                     corners,
                     parts,
                 )
+                if apart:
+                    values[i, t] = value
+                total += value
                 continue
             for k in range(count):  # as `locate` does
                 top = terms.sizes[first + k] - 1
@@ -244,5 +249,8 @@ def evaluate_sum(
                     if not sure:
                         blend = nearest_blend(corners[m], corners[filled + m], fractions[k], parts)
                     corners[m] = blend
+            if apart:
+                values[i, t] = corners[0]
             total += corners[0]
-        values[i] = total
+        if not apart:
+            values[i, 0] = total
