@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -168,7 +169,8 @@ def test_the_first_split_is_the_best_of_all():
     y += 2.0 * (X[:, 1] > 0.6)
     bins, codes = binned(X)
     rows = Rows(codes, np.zeros(400), y, np.full(400, 1.0 / 400))
-    columns, cuts, _ = next(boosted(rows, bins, np.zeros(3, dtype=np.int64), loss_of("squared")))
+    signs = np.zeros(3, dtype=np.int64)
+    columns, cuts, _ = next(boosted(rows, np.zeros(400), bins, signs, loss_of("squared")))
 
     def gain(chosen: np.ndarray) -> float:
         pull = COSTS.pull / 400
@@ -191,16 +193,18 @@ def test_every_tree_lowers_the_training_loss(loss):
     y = np.where(y > np.median(y), 1.0, -1.0) if loss == "logistic" else y
     bins, codes = binned(X)
     rows = Rows(codes, np.zeros(800), y, np.full(800, 1.0 / 800))
-    row, score = loss_of(loss), np.zeros(800)
+    row, score, added = loss_of(loss), np.zeros(800), np.zeros(800)
     before = losses.values(row, score, y).mean()
     signs = np.array([1, 0, -1, 0])
-    for tree, _ in zip(boosted(rows, bins, signs, row), range(8), strict=False):
+    for tree in itertools.islice(boosted(rows, added, bins, signs, row), 8):
         trees._add_tree(codes, tree, score)
+        np.testing.assert_array_equal(added, score)
         after = losses.values(row, score, y).mean()
         assert after < before
         before = after
     whole = grown(rows, bins, signs, row, 8)
     np.testing.assert_allclose(whole.at(codes), score)
+    np.testing.assert_allclose(whole.mean, score.mean())
     assert whole.excess(0, 1).max(initial=0.0) == whole.excess(2, -1).max(initial=0.0) == 0.0
     assert whole.excess(1, 1).max() > 0.0  # a column without a rule goes up and down
 

@@ -7,6 +7,7 @@ a split separates stays separated in all levels below it. Columns of other rules
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -191,16 +192,13 @@ class Trees:
         """For every split of a column by how much a leaf on its first side is above one on its
         second, times the sign: at most 0 where the trees are monotone.
         """
-        inner = self.columns.shape[1]
-        found = [np.zeros(0)]
-        low, high = self._extremes()
-        for node in range(inner):
-            here = (self.columns[:, node] == column) & (self.cuts[:, node] < NO_CUT)
-            first, second = 2 * node + 1, 2 * node + 2
-            lower, upper = (first, second) if sign > 0 else (second, first)
-            found.append((high[:, lower] - low[:, upper])[here])
-        return np.concatenate(found)
+        tree, node = np.nonzero((self.columns == column) & (self.cuts < NO_CUT))
+        first, second = 2 * node + 1, 2 * node + 2
+        lower, upper = (first, second) if sign > 0 else (second, first)
+        low, high = self._extremes
+        return np.asarray(high[tree, lower] - low[tree, upper])
 
+    @cached_property
     def _extremes(self) -> tuple[Floats, Floats]:
         """The least and the largest leaf below every node."""
         inner = self.columns.shape[1]
@@ -290,8 +288,12 @@ class Rows:
         return replace(self, score=kept * self.score + (1.0 - kept) * middle)
 
 
-def boosted(rows: Rows, bins: Bins, signs: Any, row: LossRow) -> Iterator[tuple[Any, Any, Floats]]:
-    """One tree after the other: the columns, cuts and leaves that lower the loss most."""
+def boosted(
+    rows: Rows, score: Floats, bins: Bins, signs: Any, row: LossRow
+) -> Iterator[tuple[Any, Any, Floats]]:
+    """One tree after the other: the columns, cuts and leaves that lower the loss most beside this
+    score of the rows, to which each is added.
+    """
     n = rows.codes.shape[0]
     inner = 2**COSTS.depth - 1
     starts = np.concatenate([[0], np.cumsum(bins.counts + 2)])
@@ -303,7 +305,7 @@ def boosted(rows: Rows, bins: Bins, signs: Any, row: LossRow) -> Iterator[tuple[
         np.empty((2 * inner + 1, 2), dtype=np.int64),
         np.empty((2 * inner + 1, 2)),
     )
-    by_column, score = np.ascontiguousarray(rows.codes.T), rows.score.copy()
+    by_column = np.ascontiguousarray(rows.codes.T)
     places = rows.codes + starts[:-1].astype(np.uint16)  # of 500 columns with 128 bins at most
     steps = np.empty((n, 2))
     while True:
@@ -334,10 +336,10 @@ def boosted(rows: Rows, bins: Bins, signs: Any, row: LossRow) -> Iterator[tuple[
 
 def grown(rows: Rows, bins: Bins, signs: Any, row: LossRow, count: int) -> Trees:
     """So many trees."""
-    found = [tree for tree, _ in zip(boosted(rows, bins, signs, row), range(count), strict=False)]
+    score = rows.score.copy()
+    found = list(itertools.islice(boosted(rows, score, bins, signs, row), count))
     columns, cuts, values = (np.array(part) for part in zip(*found, strict=True))
-    trees = Trees(bins, columns, cuts, values)
-    return replace(trees, mean=float(rows.weights @ trees.at(rows.codes)))
+    return Trees(bins, columns, cuts, values, float(rows.weights @ (score - rows.score)))
 
 
 def with_as_many(unfitted: Any, fitted: Any) -> Any:
@@ -361,7 +363,7 @@ class Course:
         self.row, self.y, self.weights, self.codes = row, held.y, held.weights, held.codes
         self.before = losses.values(row, held.score, held.y)
         self.score = held.eased(kept, rows.centre).score
-        self.growing = boosted(rows.eased(kept), bins, signs, row)
+        self.growing = boosted(rows, rows.eased(kept).score, bins, signs, row)
         self.gains: list[tuple[float, float]] = []
 
     def gain(self, count: int) -> tuple[float, float]:
