@@ -63,6 +63,52 @@ def test_local_structure_gets_trees_that_predict_better(kind, tmp_path):
     assert again.trees_.count == model.trees_.count
 
 
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie", "huber"])
+def test_local_structure_of_counts_and_amounts_gets_trees_too(loss, tmp_path):
+    X, height = local()
+    rng, mean = np.random.default_rng(4), np.exp(0.5 * height)
+    y = {
+        "poisson": rng.poisson(mean).astype(float),
+        "gamma": mean * rng.gamma(5.0, 0.2, mean.size),
+        "tweedie": mean * rng.poisson(2.0, mean.size) / 2.0,
+        "huber": height + 50.0 * (rng.random(mean.size) < 0.02),
+    }[loss]
+    first, last = slice(2400), slice(2400, None)
+    smooth, model = (
+        lt.LatticeRegressor(loss=loss, monotonic_cst={3: 1}, lattices=None, trees=trees)
+        for trees in (0, "auto")
+    )
+    smooth.fit(X[first], y[first])
+    model.fit(X[first], y[first])
+    assert model.trees_ is not None and model.trees_.count > 10
+    truth = height if loss == "huber" else mean
+
+    def error(fitted: lt.LatticeRegressor) -> float:
+        return float(np.mean(np.abs(fitted.predict(X[last]) - truth[last])))
+
+    assert error(model) < 0.9 * error(smooth)
+    assert model.check_constraints(X).violation == 0.0
+    model.save(tmp_path / "m.lt")
+    assert lt.load(tmp_path / "m.lt").predict(X).tobytes() == model.predict(X).tobytes()
+
+
+def test_trees_know_the_exposure():
+    """What is predicted is per exposure; neither it nor the trees depend on its unit."""
+    X, height = local()
+    rng, rate = np.random.default_rng(5), np.exp(0.5 * height)
+    exposure = np.exp(rng.normal(size=rate.size))
+    y = rng.poisson(rate * exposure).astype(float)
+    model = lt.LatticeRegressor(loss="poisson", lattices=None).fit(X, y, exposure=exposure)
+    assert model.trees_.count > 10
+    predicted = model.predict(X)
+    np.testing.assert_allclose(predicted @ exposure, y.sum(), rtol=0.01)
+    smooth = lt.LatticeRegressor(loss="poisson", lattices=None, trees=0)
+    smooth.fit(X, y, exposure=exposure)
+    assert np.mean(np.abs(predicted - rate)) < 0.8 * np.mean(np.abs(smooth.predict(X) - rate))
+    longer = lt.LatticeRegressor(loss="poisson", lattices=None).fit(X, y, exposure=7.0 * exposure)
+    np.testing.assert_allclose(7.0 * longer.predict(X), predicted, rtol=1e-6)
+
+
 def test_smooth_data_get_none():
     rng = np.random.default_rng(0)
     X = rng.random((2000, 3))
@@ -215,28 +261,33 @@ def test_codes_count_the_edges_below():
     assert bins.codes(table).tolist() == [[1, 0], [1, 0], [2, 0], [3, 0], [0, 0]]
 
 
-@pytest.mark.parametrize("row", [None, loss_of("logistic")], ids=["squared", "logistic"])
-def test_a_fit_without_rows_is_what_fitting_the_others_gives(row):
+@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
+def test_a_fit_without_rows_is_what_fitting_the_others_gives(loss):
     X, y = local(500)
-    y = np.where(y > 1.0, 1.0, -1.0)
+    y = np.where(y > 1.0, 1.0, 0.0 if loss == "poisson" else -1.0)
+    near = {"squared": 1e-4, "logistic": 0.02, "poisson": 0.1}
+    row = None if loss == "squared" else loss_of(loss)
+    offset = X[:, 0] if loss == "poisson" else None
     model = lt.LatticeRegressor(lattices=None, trees=0).fit(X, y).model_
     roughness = roughness_of(model, [False] * 4, 500)
     strengths = np.full(len(roughness.penalties), 1e-2)
 
     def fit(used: np.ndarray, share: float) -> smoothing.Smoothed:
         weights = np.full(used.sum(), 1.0 / used.sum())
-        part = smoothing.Examples(model.features(X[used]), y[used], weights, row, 500.0)
+        own = None if offset is None else offset[used]
+        part = smoothing.Examples(model.features(X[used]), y[used], weights, row, 500.0, offset=own)
         start, sweeps = np.zeros(model.dimension), 20
         return smoothing.smooth(part, roughness, strengths / share, start, sweeps, choose=False)
 
     held = np.arange(500) % 5 == 0
     whole = fit(np.ones(500, dtype=bool), 1.0)
-    examples = smoothing.Examples(model.features(X), y, np.full(500, 1.0 / 500), row, 500.0)
+    weights = np.full(500, 1.0 / 500)
+    examples = smoothing.Examples(model.features(X), y, weights, row, 500.0, offset=offset)
     wanted = model.features(X) @ fit(~held, 0.8).w
     apart = np.abs(model.features(X) @ whole.w - wanted).max()
-    for known in (None, whole.matrix):  # formed, or what is left of that of all rows
+    for known in (None, whole.matrix if offset is None else None):  # or left of that of all rows
         found = model.features(X) @ smoothing.fit_without(examples, whole, held, known)
-        assert np.abs(found - wanted).max() <= (1e-4 if row is None else 0.02) * apart
+        assert np.abs(found - wanted).max() <= near[loss] * apart
 
 
 def test_damaged_trees_do_not_load():

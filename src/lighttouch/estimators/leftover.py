@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,20 +22,20 @@ from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, Trial, grown, 
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.running import check_deadline
 
-LOSSES = ("squared", "logistic")  # whose fit without some rows is about a Newton step away
-
 
 def can_have_trees(plan: Plan, examples: AnyExamples, row: LossRow) -> bool:
-    """Whether trees may follow: the user has not asked for none, one score with a smooth loss,
-    columns that rules let them split, and not too many; enough rows, where their number is chosen.
+    """Whether trees may follow: the user has not asked for none, one score with a smooth loss of
+    ours, columns that rules let them split, and not too many; enough rows, where their number is
+    chosen.
     """
     count = len(plan.columns)
     enough = plan.trees is not None or examples.count >= COSTS.least
     return (
         plan.trees != 0
         and enough
-        and row.name in LOSSES
-        and type(examples.outputs) is OneScore
+        and not row.kinked
+        and row.users is None
+        and isinstance(examples.outputs, OneScore)
         and not examples.differences
         and len(_barred(plan)) < count <= COSTS.columns
     )
@@ -70,7 +70,7 @@ class LeftOver:
         codes, signs = bins.codes(part.table), self._signs()
         check_deadline()
         score = (self.model.evaluate(part.table, self.w) - part.shift) / part.scale
-        rows = Rows(codes, score, part.y, part.weights).part(counted)
+        rows = Rows(codes, score, part.y, part.weights, part.offset).part(counted)
         eased, kept = self._eased(rows.centre * part.scale + part.shift)
         if asked is None and counted.size >= COSTS.least:
             asked = wanted_count(self._trials(part, codes, row, rng), kept, bins, signs, row)
@@ -78,6 +78,11 @@ class LeftOver:
             return self.w, None
         w, rows = (self.w, rows) if asked <= COSTS.few else (eased, rows.eased(kept))
         return w, grown(rows, bins, signs, row, asked).times(part.scale)
+
+    def _in_training_units(self, part: Examples) -> Floats:
+        w = self.w / part.scale
+        w[0] -= part.shift / part.scale
+        return w
 
     def _eased(self, centre: float) -> tuple[Floats, float]:
         """Parameters that leave a part of the score to trees, nearer by it to a constant, and the
@@ -112,16 +117,20 @@ class LeftOver:
         self, part: Examples, codes: NDArray[np.uint8], row: LossRow, rng: np.random.Generator
     ) -> Iterator[Trial]:
         """Rows scored by the model without the held-out ones, which come apart."""
-        features = part.features(self.model)
+        features, offset = part.features(self.model), part.offset
         loss = None if row.name == "squared" else row
-        seen = smoothing.Examples(features, part.y, part.weights, loss, part.count)
+        seen = smoothing.Examples(
+            features, part.y, part.weights, loss, part.count, offset=part.offset
+        )
         share = part.size / self.examples.size
         fitted, folds = self.smoothed.scaled(1.0 / share), rng.permutation(part.size) % COSTS.folds
         known = self.smoothed.matrix if share == 1.0 else None
+        if part.stands_for_another:  # smoothed on other targets: the trained model is nearer
+            fitted, known = replace(fitted, w=self._in_training_units(part)), None
         for fold in range(COSTS.trials):
             held = (folds == fold) & (part.weights > 0.0)
             used = (folds != fold) & (part.weights > 0.0)
             check_deadline()
             score = np.asarray(features @ smoothing.fit_without(seen, fitted, held, known))
-            rows = Rows(codes, score, part.y, part.weights)
+            rows = Rows(codes, score, part.y, part.weights, offset)
             yield rows.part(used), rows.part(held)

@@ -266,21 +266,32 @@ def _finite(array: object, dimensions: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Examples that trees are grown on: bins, the score so far, targets and weights."""
+    """Examples that trees are grown on: bins, the model's score so far, targets, weights, and what
+    is added to every score.
+    """
 
     codes: Any
     score: Floats
     y: Floats
     weights: Floats
+    offset: Floats | None = None
 
     def part(self, chosen: Any) -> Rows:
         weights = self.weights[chosen]
-        return Rows(self.codes[chosen], self.score[chosen], self.y[chosen], weights / weights.sum())
+        offset = None if self.offset is None else self.offset[chosen]
+        return Rows(
+            self.codes[chosen], self.score[chosen], self.y[chosen], weights / weights.sum(), offset
+        )
 
     @property
     def centre(self) -> float:
         """The mean score."""
         return float(self.weights @ self.score)
+
+    @property
+    def predictions(self) -> Floats:
+        """What the loss is of."""
+        return self.score.copy() if self.offset is None else self.score + self.offset
 
     def eased(self, kept: float, centre: float | None = None) -> Rows:
         """With a share of the score's distance from the mean score, or from another `centre`."""
@@ -291,8 +302,8 @@ class Rows:
 def boosted(
     rows: Rows, score: Floats, bins: Bins, signs: Any, row: LossRow
 ) -> Iterator[tuple[Any, Any, Floats]]:
-    """One tree after the other: the columns, cuts and leaves that lower the loss most beside this
-    score of the rows, to which each is added.
+    """One tree after the other: the columns, cuts and leaves that lower the loss most beside these
+    predictions of the rows, to which each is added.
     """
     n = rows.codes.shape[0]
     inner = 2**COSTS.depth - 1
@@ -336,10 +347,10 @@ def boosted(
 
 def grown(rows: Rows, bins: Bins, signs: Any, row: LossRow, count: int) -> Trees:
     """So many trees."""
-    score = rows.score.copy()
-    found = list(itertools.islice(boosted(rows, score, bins, signs, row), count))
+    before, after = rows.predictions, rows.predictions
+    found = list(itertools.islice(boosted(rows, after, bins, signs, row), count))
     columns, cuts, values = (np.array(part) for part in zip(*found, strict=True))
-    return Trees(bins, columns, cuts, values, float(rows.weights @ (score - rows.score)))
+    return Trees(bins, columns, cuts, values, float(rows.weights @ (after - before)))
 
 
 def with_as_many(unfitted: Any, fitted: Any) -> Any:
@@ -361,9 +372,9 @@ class Course:
     def __init__(self, trial: Trial, kept: float, bins: Bins, signs: Any, row: LossRow) -> None:
         rows, held = trial
         self.row, self.y, self.weights, self.codes = row, held.y, held.weights, held.codes
-        self.before = losses.values(row, held.score, held.y)
-        self.score = held.eased(kept, rows.centre).score
-        self.growing = boosted(rows, rows.eased(kept).score, bins, signs, row)
+        self.before = losses.values(row, held.predictions, held.y)
+        self.score = held.eased(kept, rows.centre).predictions
+        self.growing = boosted(rows, rows.eased(kept).predictions, bins, signs, row)
         self.gains: list[tuple[float, float]] = []
 
     def gain(self, count: int) -> tuple[float, float]:

@@ -30,7 +30,7 @@ def fit_without(
 ) -> Floats:
     """Parameters with the same smoothing, by steps from the fitted ones with one matrix: exact for
     squared errors, nearly so for others. Where the matrix of all examples is `known`, with the
-    curvatures at a point, that of the held-out ones is taken from it.
+    curvatures at a point (without an offset), that of the held-out ones is taken from it.
     """
     weights = np.where(held, 0.0, examples.weights)
     share = float(weights.sum())
@@ -38,7 +38,7 @@ def fit_without(
     roughness, strengths, w = fitted.roughness, fitted.strengths / share, fitted.w
     X, y, row = examples.features, examples.y, examples.row
     if known is None:
-        H = gram(X, used.weights * _derivatives(row, np.asarray(X @ w), y)[1])
+        H = gram(X, used.weights * _derivatives(row, used.predictions(w), y)[1])
     else:
         out = np.flatnonzero(held)
         curvatures = _derivatives(row, np.asarray(X[out] @ known[0]), y[out])[1]

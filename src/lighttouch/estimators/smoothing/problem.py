@@ -33,6 +33,7 @@ class Examples:
     differences: bool = False  # of two rows each: without an intercept
     curvature: Floats | None = None  # weights to begin with: a Gram matrix near the present one
     sums: SquaredSums | None = None  # of squared errors; then there are no features
+    offset: Floats | None = None  # what is added to the predictions, of losses other than squares
     _kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
@@ -88,14 +89,15 @@ class Examples:
         return float(self.weights @ losses.values(self.row, predictions, self.y, 0.0))
 
     def predictions(self, w: Floats) -> Floats:
-        """X w, of the point that was asked for last once."""
+        """X w and the offset, of the point that was asked for last once."""
         if self._kept.get("point") is not w:
-            self.remember(w, np.asarray(self.features @ w))
+            z = np.asarray(self.features @ w)
+            self.remember(w, z if self.offset is None else z + self.offset)
         found: Floats = self._kept["predictions"]
         return found
 
     def remember(self, w: Floats, predictions: Floats) -> None:
-        """X w of the point that will be asked for next."""
+        """The predictions of the point that will be asked for next."""
         self._kept.update(point=w, predictions=predictions)
 
     def noise(self, w: Floats, freedom: float) -> float:
@@ -122,6 +124,7 @@ class Examples:
             features=self.features[rows],
             y=self.y[rows],
             weights=self.weights[rows] / total,
+            offset=None if self.offset is None else self.offset[rows],
             count=self.count * rows.size / self.y.size,
             curvature=None,
             _kept={},
