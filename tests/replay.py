@@ -11,8 +11,8 @@ from pytest import MonkeyPatch
 
 import reference
 from lighttouch.kernels.compiler.compiled import interpreted
-from lighttouch.kernels.loops.light_touch import light_touch
-from lighttouch.kernels.loops.practical_light_touch import (
+from lighttouch.kernels.loops.light_touch import (
+    light_touch,
     practical_light_touch,
     pushes,
     two_losses,

@@ -12,8 +12,7 @@ import scipy.sparse
 
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.constraints.base import Aggregated, RecordConstraints, stacked_rows
-from lighttouch.constraints.equalities import LinearEqualities
-from lighttouch.constraints.linear import LinearConstraints
+from lighttouch.constraints.linear import LinearConstraints, LinearEqualities
 from lighttouch.constraints.nested import one_after_another
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.constraints import Joined

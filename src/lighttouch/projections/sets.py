@@ -21,16 +21,15 @@ from lighttouch.constraints.nested import NestedForms
 from lighttouch.domains import Ball, Box, Domain, Everywhere, Simplex, checked_domain
 from lighttouch.errors import ConstraintError, InfeasibleConstraintsError
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.curved.cutting_planes import BallDomain, Part, RowsToFind
+from lighttouch.projections.cutting_planes import BallDomain, Part, RowsToFind
 from lighttouch.projections.exchange.cuts import Cut, cut_lattice, cut_rows
 from lighttouch.projections.methods import Method, choose
-from lighttouch.projections.orders.nearest import (
+from lighttouch.projections.orders import (
     GraphOrders,
     LatticeOrders,
     graph_orders,
     lattice_orders,
 )
-from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows.kinds import (
     LinearSet,
     Side,
@@ -41,6 +40,7 @@ from lighttouch.projections.rows.kinds import (
 )
 from lighttouch.projections.rows.nested import SplitRows, split_by_kind, split_rows, without_nested
 from lighttouch.projections.splitting import Splitting
+from lighttouch.result import Nearest
 from lighttouch.running import prepared
 
 Answer = TypeVar("Answer")

@@ -1,12 +1,50 @@
-"""LightTouch (Algorithm 2); MidTouch's second phase (Algorithm 3) is this loop with k = 1."""
+"""LightTouch (Algorithm 2) and practical LightTouch (Algorithm 4). MidTouch's second phase
+(Algorithm 3) is the first of the two with k = 1.
+"""
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from lighttouch.kernels.compiler.compiled import lean_kernel
+from lighttouch.kernels.compiler.intrinsics import generator_at, prefetch
 from lighttouch.kernels.loops.shared import fetch_set, learn_set, look, push, sample_losses
-from lighttouch.kernels.state.distribution import draw, draw_set, tick
-from lighttouch.kernels.state.iterate import ITERATION, clear, move
-from lighttouch.kernels.verbs.constraints import fetch_constraint, fetch_entries
+from lighttouch.kernels.state.distribution import (
+    REFERENCES,
+    REMEMBERED,
+    descend_together,
+    draw,
+    draw_set,
+    is_kept,
+    learn,
+    tick,
+)
+from lighttouch.kernels.state.iterate import (
+    ITERATION,
+    LEARN,
+    LOSS,
+    PUSH,
+    SAMPLES,
+    add_dense,
+    add_gradient_to,
+    choose_sizes,
+    clear,
+    move,
+    next_example,
+    remember_variances,
+    squared_norm,
+    step_length,
+)
+from lighttouch.kernels.verbs.constraints import (
+    add_subgradient,
+    fetch_constraint,
+    fetch_entries,
+    group_stop,
+    worst,
+)
+from lighttouch.kernels.verbs.objectives import add_gradient
 
 
 @lean_kernel
@@ -47,3 +85,184 @@ def light_touch(
         learn_set(distribution, k, found)  # lines 10, 11 and 12
         tick(distribution)  # line 13: p is normalised where it is drawn from
         counters[ITERATION] = t
+
+
+# -------------------------------------------------------------------------------------------------
+# Practical LightTouch (Algorithm 4): steps that decrease, and minibatch sizes that follow the
+# variances of the three stochastic gradients (Section 5.2).
+
+
+@lean_kernel
+def practical_light_touch(
+    objective,
+    constraints,
+    domain,
+    steps,
+    iterate,
+    visits,
+    learning,
+    batches,
+    gradients,
+    counters,
+    iterations,
+    rng,
+):
+    """Lines 4 to 15 of Algorithm 4; the second and third of the `gradients` are room for single
+    ones.
+
+    The constraints of S are evaluated before w moves, as lines 12 and 13 take g at w^(t).
+    """
+    groups, distribution, found = learning
+    gradient, first, second = gradients
+    w = iterate.w
+    for _ in range(iterations):  # line 4
+        t = counters[ITERATION] + 1
+        eta = step_length(steps.rule, steps.eta, t)  # line 5
+        if t > 1:  # line 6
+            choose_sizes(batches, eta, steps.weight_step, distribution.law.shape[0])
+        clear(gradient)
+        of_loss = two_losses(objective, w, visits, gradient, first, second, rng)  # line 7
+        if steps.l2 > 0.0:
+            add_dense(gradient, w, steps.l2)
+        of_push = pushes(  # lines 8 and 9
+            constraints, groups, distribution, batches.sizes[PUSH], w, steps.penalty,
+            gradient, first, second, counters, rng,
+        )  # fmt: skip
+        k = batches.sizes[LEARN]
+        draw_set(distribution, k, rng)  # line 11
+        fetch_set(constraints, groups, distribution, k)
+        look(constraints, groups, distribution, k, w, found, counters)  # g(w^(t)) on S
+        of_learning = learning_variance(distribution, k, found, steps.penalty)
+        move(iterate, gradient, domain, steps, t)  # line 10
+        learn_set(distribution, k, found)  # lines 12, 13 and 14
+        tick(distribution)  # line 15: p is normalised where it is drawn from
+        remember_variances(batches, of_loss, of_push, of_learning)
+        counters[ITERATION] = t
+        counters[SAMPLES] += batches.sizes[LOSS]
+
+
+@lean_kernel
+def two_losses(objective, w, visits, gradient, first, second, rng):
+    """Add the mean gradient of the next two examples (k_f = 2); returns their sample variance."""
+    clear(first)
+    clear(second)
+    add_gradient(objective, next_example(visits, rng), w, 0.5, first)
+    add_gradient(objective, next_example(visits, rng), w, 0.5, second)
+    add_gradient_to(gradient, first, 1.0)
+    add_gradient_to(gradient, second, 1.0)
+    add_gradient_to(first, second, -1.0)
+    return 2.0 * squared_norm(first)
+
+
+@lean_kernel
+def pushes(
+    constraints, groups, distribution, size, w, penalty, gradient, single, total, counters, rng
+):
+    """Add the mean push of `size` drawn constraints; returns the sample variance of the pushes."""
+    clear(total)
+    squares = 0.0
+    for _ in range(size):
+        clear(single)
+        push(constraints, groups, draw(distribution, rng), w, penalty / size, single, counters)
+        squares += squared_norm(single)
+        add_gradient_to(total, single, 1.0)
+    add_gradient_to(gradient, total, 1.0)
+    return max(0.0, (size * size * squares - size * squared_norm(total)) / (size - 1.0))
+
+
+@lean_kernel
+def learning_variance(distribution, size, found, penalty):
+    """An estimate of the variance of the p-gradient: gamma^2 m^2 times the mean squared change of
+    what is remembered.
+    """
+    squares = 0.0
+    for q in range(size):
+        change = distribution.law[distribution.chosen[q], REMEMBERED] - found[q]
+        squares += change * change
+    count = distribution.law.shape[0]
+    return penalty * penalty * count * count * squares / size
+
+
+# -------------------------------------------------------------------------------------------------
+# The three single-sample operations of an iteration, each alone, to be timed from outside.
+
+
+@lean_kernel
+def time_losses(objective, examples, w, gradient, repeats, rng):
+    for _ in range(repeats):
+        clear(gradient)
+        add_gradient(objective, int(rng.random() * examples), w, 1.0, gradient)
+
+
+@lean_kernel
+def time_draws(constraints, members, group, w, distribution, gradient, repeats, rng):
+    for _ in range(repeats):
+        drawn = draw(distribution, rng)
+        violation, member = worst(constraints, drawn * group, group_stop(drawn, group, members), w)
+        clear(gradient)
+        if violation > 0.0:
+            add_subgradient(constraints, member, w, 1.0, gradient)
+
+
+@lean_kernel
+def time_learning(constraints, members, group, w, distribution, repeats, rng):
+    for _ in range(repeats):
+        j = int(rng.random() * distribution.law.shape[0])
+        violation, _ = worst(constraints, j * group, group_stop(j, group, members), w)
+        learn(distribution, j, max(0.0, violation), 1.0)
+
+
+# -------------------------------------------------------------------------------------------------
+# The p side of LightTouch alone (Algorithm 2, lines 6 and 9 to 13), for models that are trained
+# elsewhere: drawing before the constraints are looked at, learning after.
+
+
+@lean_kernel
+def draw_touch(distribution, pushes, looks, state, draws, rests, out):
+    """Write `pushes` draws from p into `out`, and behind them the set S of `looks` constraints;
+    what is remembered of S is asked for, so that it is there when it is learned. The generator is
+    at the addresses `state` and `draws` (`compiler/generators.py`).
+
+    The draws are those of `draw`, begun together: which are kept is decided one by one, and after
+    a new reference, with new bounds, the rest is drawn anew. `rests` is room for `pushes` numbers.
+    """
+    rng = generator_at(state, draws)
+    descend_together(distribution, pushes, rng, rests, out)  # line 6
+    references = distribution.clock[REFERENCES]
+    for q in range(pushes):
+        if distribution.clock[REFERENCES] != references or not is_kept(distribution, out[q], rng):
+            out[q] = draw(distribution, rng)
+    draw_set(distribution, looks, rng)  # line 9
+    for q in range(looks):
+        out[pushes + q] = distribution.chosen[q]
+        prefetch(distribution.law, np.int64(distribution.chosen[q]))
+
+
+@lean_kernel
+def take_in(distribution, values, pushes, scale, found, weights):
+    """Learn from the violations of one step, first those that push; False, and nothing is learned,
+    where one is not finite. `weights` becomes the slope of the penalty in each of them.
+    """
+    for q in range(values.size):
+        if not abs(values[q]) < math.inf:
+            return False
+    for q in range(pushes):
+        weights[q] = scale if values[q] > 0.0 else 0.0
+    for q in range(found.size):
+        weights[pushes + q] = 0.0
+        found[q] = values[pushes + q]
+    return learn_touch(distribution, found)
+
+
+@lean_kernel
+def learn_touch(distribution, found):
+    """Learn max{0, g_j} of the S that was drawn last from its g_j, which are changed in place;
+    False, and nothing is learned, where one is not finite.
+    """
+    for q in range(found.size):
+        if not abs(found[q]) < math.inf:
+            return False
+        found[q] = max(0.0, found[q])
+    learn_set(distribution, found.size, found)  # lines 10 to 12
+    tick(distribution)  # line 13
+    return True

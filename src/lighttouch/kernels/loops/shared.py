@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
-from lighttouch.kernels.compiler.prefetch import prefetch
+from lighttouch.kernels.compiler.intrinsics import prefetch
 from lighttouch.kernels.state.distribution import Distribution, fetch_changes, learn
 from lighttouch.kernels.state.iterate import CHECKS, SAMPLES, add_dense, next_example
 from lighttouch.kernels.verbs.constraints import (

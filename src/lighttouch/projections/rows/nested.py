@@ -22,8 +22,7 @@ from lighttouch.constraints import order
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.constraints.nested import NestedForms
 from lighttouch.projections.costs import COSTS, TINY
-from lighttouch.projections.orders.nearest import graph_orders
-from lighttouch.projections.result import Nearest, certified
+from lighttouch.projections.orders import graph_orders
 from lighttouch.projections.rows.kinds import LinearSet, Orders, Side, read_rows
 from lighttouch.projections.rows.portfolio import GeneralRows
 from lighttouch.projections.splitting import (
@@ -35,6 +34,7 @@ from lighttouch.projections.splitting import (
     SplittingState,
     SquaredDistance,
 )
+from lighttouch.result import Nearest, certified
 from lighttouch.running import check_deadline, one_blas_thread, seconds_left
 
 
