@@ -11,8 +11,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Floats, Indices, Matrix, Vector
-from lighttouch.constraints.base import RecordConstraints
-from lighttouch.constraints.nested import NestedRows
+from lighttouch.constraints.base import NestedRows, RecordConstraints
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.constraints import (
     DenseEqualities,

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from lighttouch.arrays import Indices
 from lighttouch.constraints import LinearConstraints
-from lighttouch.constraints.nested import NestedForms, NestedRows
+from lighttouch.constraints.base import NestedForms, NestedRows
 from lighttouch.lattice.stencils import (
     Block,
     Sizes,

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats
 from lighttouch.constraints import LinearConstraints
-from lighttouch.constraints.nested import NestedRows
+from lighttouch.constraints.base import NestedRows
 from lighttouch.errors import ConstraintError, DataError
 from lighttouch.validation import one_of, plain_array, refuse_if_too_large, told
 

@@ -16,8 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
-from lighttouch.constraints.base import RecordConstraints, stacked_rows
-from lighttouch.constraints.nested import NestedForms
+from lighttouch.constraints.base import NestedForms, RecordConstraints, stacked_rows
 from lighttouch.domains import Ball, Box, Domain, Everywhere, Simplex, checked_domain
 from lighttouch.errors import ConstraintError, InfeasibleConstraintsError
 from lighttouch.projections.costs import COSTS

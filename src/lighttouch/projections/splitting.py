@@ -7,7 +7,7 @@ balancing (3.4.1). The problem
     minimise w'Hw / 2 - c.w + indicator(z)   subject to   forms @ w = z
 
 is split so that every piece of z is easy: an order between parameters or between linear forms
-(constraints/nested.py) is projected onto exactly, single rows and bounds are clips, and a piece may
+(constraints/base.py) is projected onto exactly, single rows and bounds are clips, and a piece may
 be the whole feasible set. With scaled multipliers u and strength rho a step is
 
     w = argmin w'Hw / 2 - c.w + rho / 2 |forms @ w - z + u|^2

@@ -10,14 +10,14 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.errors import ConstraintError
-from lighttouch.kernels.loops.light_touch import (
+from lighttouch.kernels.loops.touch import (
+    Learning,
     light_touch,
     practical_light_touch,
     time_draws,
     time_learning,
     time_losses,
 )
-from lighttouch.kernels.loops.shared import Learning
 from lighttouch.kernels.state.distribution import Distribution, new_distribution
 from lighttouch.kernels.state.iterate import Steps, first_batches, new_gradient
 from lighttouch.kernels.verbs.constraints import Groups

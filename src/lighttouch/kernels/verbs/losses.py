@@ -1,7 +1,7 @@
 """The table of losses: one row per loss, and the kernels that read it.
 
 A loss phi(z; y) is convex in the prediction z, for the target y. To add one, write its functions as
-kernels of the arguments given in `LossRow` (in `loss_functions` or `log_link_losses`), and its row
+kernels of the arguments given in `LossRow` (in `loss_functions`), and its row
 in `TABLE`: the kernels at the end of this file (`loss`, `slope`, `smooth_loss`, ...) are generated
 from the table.
 """

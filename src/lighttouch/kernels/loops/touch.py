@@ -1,27 +1,30 @@
-"""LightTouch (Algorithm 2) and practical LightTouch (Algorithm 4). MidTouch's second phase
-(Algorithm 3) is the first of the two with k = 1.
+"""SGD that looks at all constraints or at a few of them: FullTouch (Algorithm 1), LightTouch
+(Algorithm 2) and practical LightTouch (Algorithm 4).
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
 from lighttouch.kernels.compiler.intrinsics import generator_at, prefetch
-from lighttouch.kernels.loops.shared import fetch_set, learn_set, look, push, sample_losses
 from lighttouch.kernels.state.distribution import (
     REFERENCES,
     REMEMBERED,
+    Distribution,
     descend_together,
     draw,
     draw_set,
+    fetch_changes,
     is_kept,
     learn,
     tick,
 )
 from lighttouch.kernels.state.iterate import (
+    CHECKS,
     ITERATION,
     LEARN,
     LOSS,
@@ -37,7 +40,9 @@ from lighttouch.kernels.state.iterate import (
     squared_norm,
     step_length,
 )
+from lighttouch.kernels.state.running_maximum import refresh
 from lighttouch.kernels.verbs.constraints import (
+    Groups,
     add_subgradient,
     fetch_constraint,
     fetch_entries,
@@ -45,6 +50,44 @@ from lighttouch.kernels.verbs.constraints import (
     worst,
 )
 from lighttouch.kernels.verbs.objectives import add_gradient
+
+# -------------------------------------------------------------------------------------------------
+# FullTouch (Algorithm 1): SGD on f(w) + gamma max(0, max_j g_j(w)); with no constraints, plain SGD.
+
+
+@lean_kernel
+def full_touch(
+    objective,
+    constraints,
+    members,
+    domain,
+    steps,
+    iterate,
+    visits,
+    gradient,
+    counters,
+    iterations,
+    rng,
+):
+    """Lines 2 to 5 of Algorithm 1. Line 1 is the solver's `init`, line 6 `average`, line 7 the
+    driver's.
+    """
+    w = iterate.w
+    for _ in range(iterations):  # line 2
+        t = counters[ITERATION] + 1
+        clear(gradient)
+        sample_losses(objective, steps, w, visits, gradient, counters, rng)  # line 3
+        if members > 0:  # line 4
+            violation, member = worst(constraints, 0, members, w)
+            if violation > 0.0:
+                add_subgradient(constraints, member, w, steps.penalty, gradient)
+        move(iterate, gradient, domain, steps, t)  # line 5
+        counters[CHECKS] += refresh(constraints, members, gradient, w)
+        counters[ITERATION] = t
+
+
+# -------------------------------------------------------------------------------------------------
+# LightTouch (Algorithm 2); MidTouch's second phase (Algorithm 3) is this loop with k = 1.
 
 
 @lean_kernel
@@ -184,6 +227,82 @@ def learning_variance(distribution, size, found, penalty):
 
 
 # -------------------------------------------------------------------------------------------------
+# Lines that several of the paper's algorithms share.
+
+
+class Learning(NamedTuple):
+    """What Algorithms 2 to 4 learn with: p over the groups of constraints, and room for what is
+    found on S. A loop takes it apart before it begins.
+    """
+
+    groups: Groups
+    distribution: Distribution
+    found: np.ndarray
+
+
+@lean_kernel
+def sample_losses(objective, steps, w, visits, gradient, counters, rng):
+    """Add a stochastic subgradient of f at w: the mean over the next k_f examples."""
+    for _ in range(steps.batch):
+        add_gradient(objective, next_example(visits, rng), w, 1.0 / steps.batch, gradient)
+    if steps.l2 > 0.0:
+        add_dense(gradient, w, steps.l2)
+    counters[SAMPLES] += steps.batch
+
+
+@lean_kernel
+def push(constraints, groups, i, w, scale, gradient, counters):
+    """Add scale times a subgradient of max{0, g_i(w)}."""
+    first = i * groups.size
+    stop = group_stop(i, groups.size, groups.members)
+    violation, member = worst(constraints, first, stop, w)
+    if violation > 0.0:
+        add_subgradient(constraints, member, w, scale, gradient)
+    counters[CHECKS] += stop - first
+
+
+@lean_kernel
+def fetch_set(constraints, groups, distribution, size):
+    """Ask for the rows of S, and what is remembered of them, before they are evaluated.
+
+    Where they lie is asked for first and their entries second, so that no question waits for the
+    answer to another.
+    """
+    chosen = distribution.chosen
+    for q in range(size):
+        j = np.int64(chosen[q])
+        fetch_constraint(constraints, j * groups.size)
+        prefetch(distribution.law, j)
+    for q in range(size):
+        fetch_entries(constraints, chosen[q] * groups.size)
+
+
+@lean_kernel
+def look(constraints, groups, distribution, size, w, found, counters):
+    """max{0, g_j(w)} of every j in S; what learning it will change is asked for at once."""
+    for q in range(size):
+        j = np.int64(distribution.chosen[q])
+        first = j * groups.size
+        stop = group_stop(j, groups.size, groups.members)
+        violation, _ = worst(constraints, first, stop, w)
+        found[q] = max(0.0, violation)
+        counters[CHECKS] += stop - first
+        fetch_changes(distribution, j, found[q])
+
+
+@lean_kernel
+def learn_set(distribution, size, found):
+    """ln p += eta_p (gamma mu + (gamma m / k) sum over S of e_j (max{0, g_j} - mu_j)), then mu_j =
+    max{0, g_j} on S.
+
+    The distribution holds eta_p gamma, and lets ln p grow along eta_p gamma mu by itself.
+    """
+    share = distribution.law.shape[0] / size
+    for q in range(size):
+        learn(distribution, np.int64(distribution.chosen[q]), found[q], share)
+
+
+# -------------------------------------------------------------------------------------------------
 # The three single-sample operations of an iteration, each alone, to be timed from outside.
 
 
@@ -221,7 +340,7 @@ def time_learning(constraints, members, group, w, distribution, repeats, rng):
 def draw_touch(distribution, pushes, looks, state, draws, rests, out):
     """Write `pushes` draws from p into `out`, and behind them the set S of `looks` constraints;
     what is remembered of S is asked for, so that it is there when it is learned. The generator is
-    at the addresses `state` and `draws` (`compiler/generators.py`).
+    at the addresses `state` and `draws` (`compiler/intrinsics.py`).
 
     The draws are those of `draw`, begun together: which are kept is decided one by one, and after
     a new reference, with new bounds, the rest is drawn anew. `rests` is room for `pushes` numbers.
