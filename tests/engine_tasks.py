@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import lighttouch as lt
-from lighttouch.engines.limits import LIMITS
+from lighttouch.engines.sharing import LIMITS
 
 FEW_DEATHS = replace(LIMITS, deaths=2)
 TRUTH = np.array([1.0, 3.0, 2.0, 5.0, 4.0])

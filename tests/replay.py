@@ -11,13 +11,13 @@ from pytest import MonkeyPatch
 
 import reference
 from lighttouch.kernels.compiler.compiled import interpreted
-from lighttouch.kernels.loops.light_touch import light_touch
-from lighttouch.kernels.loops.practical_light_touch import (
+from lighttouch.kernels.loops.touch import (
+    light_touch,
     practical_light_touch,
     pushes,
+    sample_losses,
     two_losses,
 )
-from lighttouch.kernels.loops.shared import sample_losses
 
 
 @dataclass

@@ -37,7 +37,12 @@ class FromR:
 PAID = ("grade", "sub_grade", "installment", "balance", "loan_status", "emp_title", "issue_month")
 FROM_R = {
     "credit": FromR(
-        "modeldata", "credit_data", "Status", {"Seniority": -1, "Income": -1, "Amount": 1}, (), "bad"
+        "modeldata",
+        "credit_data",
+        "Status",
+        {"Seniority": -1, "Income": -1, "Amount": 1},
+        (),
+        "bad",
     ),
     "churn": FromR("modeldata", "mlc_churn", "churn", {"total_day_minutes": 1}, (), "yes"),
     "contracts": FromR("modeldata", "wa_churn", "churn", {"monthly_charges": 1}, (), "Yes"),

@@ -19,7 +19,7 @@ from benchmarks.models.scaling import INCREASING, table
 from benchmarks.thresholds import Comparison, experiment, seconds, with_values
 from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.solvers.costs import COSTS as SOLVING
-from lighttouch.solvers.gram import gram
+from lighttouch.solvers.quadratic_model import gram
 
 PAIRS = [(0, 1), (1, 2), (0, 2), (3, 4), (5, 6), (7, 8), (9, 10), (4, 11)]
 LIMIT = 120.0  # seconds of a fit

@@ -12,9 +12,8 @@ from benchmarks.thresholds import Comparison, experiment, seconds
 from lighttouch.arrays import Floats, Vector
 from lighttouch.kernels.orders.project import no_runs, vector_runs
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.orders.graphs import prepare_order
-from lighttouch.projections.orders.nearest import on_graph
-from lighttouch.projections.rows import newton, portfolio
+from lighttouch.projections.orders import on_graph, prepare_order
+from lighttouch.projections.rows import portfolio
 from lighttouch.projections.rows.kinds import Centred
 from lighttouch.projections.rows.nested import split_rows, without_nested
 from lighttouch.projections.rows.portfolio import WarmRows
@@ -213,11 +212,11 @@ def conjugate_price() -> Iterator[Comparison]:
         def by_conjugate(
             matrix: Floats = counted, g: Vector = gradient, to: float = goal
         ) -> object:
-            return newton.conjugate_gradients(matrix, -g, 100.0, to)
+            return portfolio.conjugate_gradients(matrix, -g, 100.0, to)
 
         yield Comparison(
             count**3 / 3.0 / counted.nnz,
-            seconds(lambda m=counted, g=gradient: newton.factored_step(m, g, 100.0)),
+            seconds(lambda m=counted, g=gradient: portfolio.factored_step(m, g, 100.0)),
             seconds(by_conjugate),
         )
 

@@ -5,7 +5,7 @@ Constraint families inherit `constraints.base.RecordConstraints`; domains are on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -126,48 +126,3 @@ class Solver(Protocol[SomeState]):
 
 
 AnySolver = Solver[Any]  # of whichever state
-
-
-@runtime_checkable
-class Engine(Protocol):
-    """What computes tasks somewhere: in this process, on several cores, on a cluster.
-
-    A task is a picklable function that is deterministic in its arguments, so that it may be
-    computed again wherever a worker was lost. Engines know nothing of what they compute.
-    `running.InProcess` is the smallest one; `engines/` has the others, each in a file of its own.
-    """
-
-    @property
-    def workers(self) -> int:
-        """How many tasks are computed at the same time."""
-
-    @property
-    def session(self) -> int:
-        """Another number whenever workers were started anew: what was shared before is gone."""
-
-    def __enter__(self) -> Engine:
-        """Start the workers; inside another block of the same engine, nothing."""
-
-    def __exit__(self, *_: object) -> None:
-        """Stop what was started; nothing is left running."""
-
-    def share(self, value: object, lasting: bool = False) -> Any:
-        """A `running.Shared`: the value, put once where every worker can read it. Arrays are not
-        copied for each worker. A `lasting` one is asked for again and again.
-        """
-
-    def map(
-        self,
-        task: Callable[..., Any],
-        items: Sequence[tuple[Any, ...]],
-        names: Sequence[str] | None = None,
-    ) -> Iterator[Any]:
-        """`task(*item)` for every item, in the order of the items.
-
-        What a task raises is raised here, with its own message. Every wait ends: with the result,
-        with the deadline of the run (`running.check_deadline`), or with the engine's own deadline
-        for one task, in an error that calls the item by its name. Few results wait to be taken.
-        """
-
-    def describe(self) -> str:
-        """Where the work is done, in words for the user."""

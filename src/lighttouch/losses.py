@@ -14,8 +14,8 @@ import numpy as np
 from lighttouch.arrays import Vector
 from lighttouch.errors import DataError
 from lighttouch.kernels.verbs import losses as kernels
-from lighttouch.kernels.verbs.custom_losses import loop_over
-from lighttouch.kernels.verbs.log_link_losses import SMALLEST_CURVATURE
+from lighttouch.kernels.verbs.custom import loop_over
+from lighttouch.kernels.verbs.loss_functions import SMALLEST_CURVATURE
 from lighttouch.kernels.verbs.losses import ANY, LABELS, NONNEGATIVE, POSITIVE, TABLE, LossRow
 from lighttouch.validation import finite_vector, one_of, positive
 

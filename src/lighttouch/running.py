@@ -13,12 +13,11 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from lighttouch.arrays import Floats
-from lighttouch.interfaces import Engine
 from lighttouch.kernels.compiler.compiled import compile_seconds
 from lighttouch.validation import told
 
@@ -223,9 +222,54 @@ def remembered(owner: Any, what: str, point: Floats, compute: Callable[[], Made]
 # Where work in parts is done: in this process, unless an engine was asked for.
 #
 # Objectives in shards and fits from files hand `map` a task and a list of arguments, and get the
-# results back in that order. What does it, and on which machines, is an engine's business
-# (`interfaces.Engine`): `InProcess` here, the others in `engines/`, which the core does not import.
-# The engine of a run is ambient, as its deadline is: `working_with` sets it.
+# results back in that order. What does it, and on which machines, is an engine's business:
+# `InProcess` here, the others in `engines/`, which the core does not import. The engine of a run is
+# ambient, as its deadline is: `working_with` sets it.
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """What computes tasks somewhere: in this process, on several cores, on a cluster.
+
+    A task is a picklable function that is deterministic in its arguments, so that it may be
+    computed again wherever a worker was lost. Engines know nothing of what they compute.
+    `InProcess` is the smallest one; `engines/` has the others, each in a file of its own.
+    """
+
+    @property
+    def workers(self) -> int:
+        """How many tasks are computed at the same time."""
+
+    @property
+    def session(self) -> int:
+        """Another number whenever workers were started anew: what was shared before is gone."""
+
+    def __enter__(self) -> Engine:
+        """Start the workers; inside another block of the same engine, nothing."""
+
+    def __exit__(self, *_: object) -> None:
+        """Stop what was started; nothing is left running."""
+
+    def share(self, value: object, lasting: bool = False) -> Any:
+        """A `Shared`: the value, put once where every worker can read it. Arrays are not
+        copied for each worker. A `lasting` one is asked for again and again.
+        """
+
+    def map(
+        self,
+        task: Callable[..., Any],
+        items: Sequence[tuple[Any, ...]],
+        names: Sequence[str] | None = None,
+    ) -> Iterator[Any]:
+        """`task(*item)` for every item, in the order of the items.
+
+        What a task raises is raised here, with its own message. Every wait ends: with the result,
+        with the deadline of the run (`check_deadline`), or with the engine's own deadline
+        for one task, in an error that calls the item by its name. Few results wait to be taken.
+        """
+
+    def describe(self) -> str:
+        """Where the work is done, in words for the user."""
 
 
 class Shared:

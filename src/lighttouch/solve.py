@@ -40,12 +40,12 @@ from lighttouch.driving import (
 )
 from lighttouch.errors import CheckpointMismatchError, DataError, ProjectionError
 from lighttouch.fingerprints import fingerprint
-from lighttouch.interfaces import AnySolver, Engine, Solver
+from lighttouch.interfaces import AnySolver, Solver
 from lighttouch.kernels.state.iterate import new_counters
 from lighttouch.objectives import ShardedRisk
 from lighttouch.problem import Problem, is_custom
 from lighttouch.result import History, Result, RunState, Status
-from lighttouch.running import OutOfTimeError, Stopwatch, within, working_with
+from lighttouch.running import Engine, OutOfTimeError, Stopwatch, within, working_with
 from lighttouch.signals import Interrupts
 from lighttouch.solvers.automatic import Automatic
 from lighttouch.solvers.base import BaseSolver, SolverState

@@ -13,7 +13,7 @@ import torch
 
 import lighttouch as lt
 from lighttouch.kernels.compiler.compiled import interpreted
-from lighttouch.kernels.compiler.generators import HeldGenerator
+from lighttouch.kernels.compiler.intrinsics import HeldGenerator
 from lighttouch.kernels.loops.touch import draw_touch
 from lighttouch.kernels.state.distribution import new_distribution, probabilities
 from lighttouch.torch import LightTouch

@@ -14,9 +14,15 @@ from lighttouch.interior.balance import balanced_value, balancing_moves
 from lighttouch.interior.path import dual_bounds
 from lighttouch.interior.program import with_rows
 from lighttouch.interior.statement import least_bends, program_of
-from lighttouch.projections.result import certified, not_certified
-from lighttouch.solvers.bounds import Tangent, lower_bound
-from lighttouch.solvers.fenchel import Normal, bound_by_slopes, fenchel_bound, minorant
+from lighttouch.result import certified, not_certified
+from lighttouch.solvers.bounds import (
+    Normal,
+    Tangent,
+    bound_by_slopes,
+    fenchel_bound,
+    lower_bound,
+    minorant,
+)
 
 LOSSES = ["squared", "absolute", "hinge", "logistic", "huber", lt.Quantile(0.2), "poisson"]
 DOMAINS = [lt.Everywhere(), lt.Box(-1.0, 2.0), lt.Box(-1.0, np.inf), lt.Ball(1.5), lt.Simplex()]

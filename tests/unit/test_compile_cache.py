@@ -166,10 +166,10 @@ def test_a_users_record_never_enters_the_cache(warm, tmp_path):
 def test_the_digest_follows_imports():
     """An edit in any file a kernel is built from gives it another place in the cache."""
     kernels = Path(code_cache.__file__).parent.parent
-    found = code_cache._sources(kernels / "loops" / "light_touch.py", set())
+    found = code_cache._sources(kernels / "loops" / "touch.py", set())
     names = {path.relative_to(kernels).as_posix() for path in found}
     assert {
-        "loops/light_touch.py",
+        "loops/touch.py",
         "state/distribution.py",
         "state/iterate.py",
         "verbs/constraints.py",
@@ -202,7 +202,7 @@ def test_the_key_follows_the_files_of_records(monkeypatch):
     """
     import numba
 
-    from lighttouch.kernels.loops.full_touch import full_touch
+    from lighttouch.kernels.loops.touch import full_touch
 
     constraints = lt.lattice.increasing([2, 2, 2])
     signature = (numba.typeof(constraints.record), numba.typeof(lt.ordering(3).record))

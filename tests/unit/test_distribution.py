@@ -419,5 +419,5 @@ def test_the_p_side_stands_alone():
     modules = {getattr(node, "module", None) or node.names[0].name for node in imports}
     assert {name for name in modules if "lighttouch" in name} <= {
         "lighttouch.kernels.compiler.compiled",
-        "lighttouch.kernels.compiler.prefetch",
+        "lighttouch.kernels.compiler.intrinsics",
     }

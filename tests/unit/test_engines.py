@@ -13,9 +13,8 @@ import pytest
 
 import engine_tasks as tasks
 import lighttouch as lt
-from lighttouch.engines.limits import LIMITS
-from lighttouch.interfaces import Engine
-from lighttouch.running import HERE, OutOfTimeError, current_engine, within, working_with
+from lighttouch.engines.sharing import LIMITS
+from lighttouch.running import HERE, Engine, OutOfTimeError, current_engine, within, working_with
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,6 @@ MODULES = [
         "lattice.model",
         "lattice.orders",
         "lattice.pairs",
-        "lattice.trust",
     )
 ]
 

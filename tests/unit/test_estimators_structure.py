@@ -16,8 +16,8 @@ from lighttouch.estimators.smoothing import marginal_likelihood
 from lighttouch.estimators.structure.screening import Leftover, Screen
 from lighttouch.interior import pivoting
 from lighttouch.interior.pivoting import quadratic_minimum
-from lighttouch.projections.blocks import solver_by_parts
-from lighttouch.solvers.gram import gram
+from lighttouch.projections.splitting import solver_by_parts
+from lighttouch.solvers.quadratic_model import gram
 
 
 def lattices(model) -> list[tuple[int, ...]]:

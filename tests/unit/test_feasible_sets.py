@@ -13,8 +13,8 @@ from scipy import sparse
 
 import lighttouch as lt
 from lighttouch.projections.methods import METHODS
-from lighttouch.projections.result import certified, not_certified
 from lighttouch.projections.sets import feasible_set
+from lighttouch.result import certified, not_certified
 from lighttouch.running import OutOfTimeError, within
 
 RNG_SEED = 5

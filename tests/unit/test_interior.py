@@ -15,13 +15,12 @@ from scipy.sparse.linalg import splu
 import lighttouch as lt
 from benchmarks.thresholds import with_values
 from catalogue import DOMAINS, OBJECTIVES
-from lighttouch.interior.blocks import block_system
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.path import dual_bounds
 from lighttouch.interior.program import Program, bound_rows, with_rows
 from lighttouch.interior.statement import program_of
-from lighttouch.interior.systems import DenseSystem, SparseSystem, refined
-from lighttouch.kernels.numerics.fill import factor_counts
+from lighttouch.interior.systems import DenseSystem, SparseSystem, block_system, refined
+from lighttouch.kernels.numerics.matrices import factor_counts
 from lighttouch.solvers.interior_rounds import model_of, uses_working_set
 
 D = 5

@@ -12,7 +12,7 @@ from lighttouch.interior.costs import COSTS
 from lighttouch.interior.path import Point, point_again
 from lighttouch.interior.program import runs_of, with_rows, with_rows_scaled
 from lighttouch.interior.statement import program_of, quadratic_program
-from lighttouch.solvers.fenchel import minorant
+from lighttouch.solvers.bounds import minorant
 from lighttouch.solvers.interior_rounds import model_of
 
 

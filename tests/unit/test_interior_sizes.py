@@ -7,10 +7,9 @@ import pytest
 from scipy import sparse
 
 from lighttouch.interior.balance import _least_eigenvalues
-from lighttouch.interior.choice import is_wide
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program, in_units, scaled, with_rows
-from lighttouch.interior.systems import factor_size, fill_reducing, is_last
+from lighttouch.interior.systems import factor_size, fill_reducing, is_last, is_wide
 
 
 def with_long_rows(parameters: int, long: int) -> sparse.csc_matrix:

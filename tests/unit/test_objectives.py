@@ -9,7 +9,7 @@ import scipy.sparse
 
 import lighttouch as lt
 from lighttouch import losses
-from lighttouch.solvers.fenchel import Normal, fenchel_bound
+from lighttouch.solvers.bounds import Normal, fenchel_bound
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))

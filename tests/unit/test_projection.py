@@ -23,7 +23,7 @@ from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.orders.project import project_order, vector_runs
 from lighttouch.projections import project
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.orders.graphs import prepare_order
+from lighttouch.projections.orders import prepare_order
 
 
 def hypercube(dimensions):

@@ -13,8 +13,8 @@ import pytest
 from scipy import sparse
 
 import lighttouch as lt
+from lighttouch.projections import orders
 from lighttouch.projections.exchange import rounds
-from lighttouch.projections.orders import nearest
 from lighttouch.projections.sets import feasible_set
 from lighttouch.running import InProcess, run_task
 
@@ -220,7 +220,7 @@ def test_lattices_beyond_memory_are_cut(monkeypatch: pytest.MonkeyPatch):
     sizes = [2] * 8
     rules, v = lt.lattice.increasing(sizes), rising(sizes, 0.5)
     known = lt.project(v, lt.lattice.increasing(sizes))
-    monkeypatch.setattr(nearest, "available_memory", lambda: 1000)
+    monkeypatch.setattr(orders, "available_memory", lambda: 1000)
     found = lt.project(v, rules)
     assert "by groups on" in found.method
     assert_nearest(found, known, v)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import lighttouch as lt
-from lighttouch.interior.opposites import opposite_rows
+from lighttouch.interior.program import opposite_rows
 from lighttouch.projections import OutOfTimeError
 from lighttouch.projections.rows.kinds import factor_cost
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import lighttouch as lt
-from lighttouch.kernels.verbs.example_steps import step_on_penalty
+from lighttouch.kernels.verbs.steps import step_on_penalty
 from lighttouch.solvers import quadratic_model, quadratic_steps
 from lighttouch.solvers.quadratic_model import blocks_of
 

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from test_rivals import ridge
 
 import lighttouch as lt
-from lighttouch.solvers.frank_wolfe_oracle import (
+from lighttouch.solvers.frank_wolfe import (
     BallOracle,
     BoxOracle,
     OrderOracle,

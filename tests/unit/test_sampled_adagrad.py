@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 import lighttouch as lt
 from catalogue import Interpreted
-from lighttouch.solvers import sampling_plan as planning
+from lighttouch.solvers import sampled as planning
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.sampled import SampledState
 from reference import LOSSES

@@ -12,7 +12,7 @@ from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.verbs.domains import put_on_simplex
 from lighttouch.projections.sets import feasible_set
 from lighttouch.solvers.bounds import Tangent, lower_bound
-from lighttouch.solvers.frank_wolfe_oracle import diameter, oracle_for
+from lighttouch.solvers.frank_wolfe import diameter, oracle_for
 
 DISTANCE = np.sqrt(2.0)
 

@@ -13,8 +13,8 @@ from lighttouch.estimators.model import AdditiveModel, InputMap, Term, whole_pos
 from lighttouch.estimators.term_features import TermStore
 from lighttouch.kernels.numerics.exact_sum import exact_multiply, product_error
 from lighttouch.lattice import Lattice
-from lighttouch.solvers import gram as gram_matrices
-from lighttouch.solvers.gram import gram
+from lighttouch.solvers import quadratic_model as gram_matrices
+from lighttouch.solvers.quadratic_model import gram
 
 
 def some_model() -> AdditiveModel:

@@ -19,7 +19,7 @@ from lighttouch.interior.pivoting import quadratic_minimum
 from lighttouch.result import Status
 from lighttouch.running import OutOfTimeError, out_of_time, within
 from lighttouch.signals import Interrupts
-from lighttouch.solvers.gram import gram
+from lighttouch.solvers.quadratic_model import gram
 
 OVER = 1e-9  # seconds: a limit that is over at once
 

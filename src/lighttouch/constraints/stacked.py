@@ -11,10 +11,13 @@ import numpy as np
 import scipy.sparse
 
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
-from lighttouch.constraints.base import Aggregated, RecordConstraints, stacked_rows
-from lighttouch.constraints.equalities import LinearEqualities
-from lighttouch.constraints.linear import LinearConstraints
-from lighttouch.constraints.nested import one_after_another
+from lighttouch.constraints.base import (
+    Aggregated,
+    RecordConstraints,
+    one_after_another,
+    stacked_rows,
+)
+from lighttouch.constraints.linear import LinearConstraints, LinearEqualities
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.constraints import Joined
 from lighttouch.validation import told

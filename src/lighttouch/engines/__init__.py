@@ -1,6 +1,6 @@
 """Engines: where work in parts is done, beside this process (`running.InProcess`).
 
-An engine satisfies `interfaces.Engine` and knows nothing of what it computes. Another one (Dask,
+An engine satisfies `running.Engine` and knows nothing of what it computes. Another one (Dask,
 Spark) is another file here.
 """
 

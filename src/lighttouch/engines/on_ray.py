@@ -17,9 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lighttouch.engines.failures import Failure, failure_of
-from lighttouch.engines.limits import LIMITS
-from lighttouch.engines.sharing import packed
+from lighttouch.engines.sharing import LIMITS, Failure, failure_of, packed
 from lighttouch.errors import EngineError
 from lighttouch.running import Inline, Shared, check_deadline, named, run_task
 from lighttouch.validation import positive, positive_int, told
@@ -187,7 +185,7 @@ class Ray:
         items: Sequence[tuple[Any, ...]],
         names: Sequence[str] | None = None,
     ) -> Iterator[Any]:
-        """`task(*item)` for every item, in order; see `interfaces.Engine`."""
+        """`task(*item)` for every item, in order; see `running.Engine`."""
         with self:
             begun: dict[int, Any] = {}
             most = LIMITS.queue * self.workers

@@ -23,9 +23,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from lighttouch.engines.failures import Failure, failure_of
-from lighttouch.engines.limits import LIMITS
-from lighttouch.engines.sharing import mapped, packed, pickled
+from lighttouch.engines.sharing import LIMITS, Failure, failure_of, mapped, packed, pickled
 from lighttouch.errors import EngineError
 from lighttouch.running import Inline, Shared, check_deadline, named, run_task
 from lighttouch.validation import positive, positive_int
@@ -200,7 +198,7 @@ class Processes:
         items: Sequence[tuple[Any, ...]],
         names: Sequence[str] | None = None,
     ) -> Iterator[Any]:
-        """`task(*item)` for every item, in order; see `interfaces.Engine`."""
+        """`task(*item)` for every item, in order; see `running.Engine`."""
         with self:
             numbers = [next(self._numbers) for _ in items]
             places = {number: place for place, number in enumerate(numbers)}

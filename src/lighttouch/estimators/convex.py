@@ -22,7 +22,7 @@ from lighttouch.estimators.rules.base import MonotonicCst
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import centre_and_scale
 from lighttouch.estimators.training import on_the_clock
-from lighttouch.kernels.numerics.planes import largest_plane
+from lighttouch.kernels.numerics.matrices import largest_plane
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.solvers import InteriorPoint
 from lighttouch.validation import positive, positive_int

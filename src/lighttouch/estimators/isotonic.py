@@ -25,7 +25,7 @@ from lighttouch.estimators.rules.base import MonotonicCst
 from lighttouch.estimators.tables import Table
 from lighttouch.estimators.targets import centre_and_scale
 from lighttouch.estimators.training import on_the_clock, share_of_limit
-from lighttouch.kernels.orders.points import covers, largest_below, smallest_above
+from lighttouch.kernels.orders.graph import covers, largest_below, smallest_above
 from lighttouch.losses import given_as
 from lighttouch.objectives import EmpiricalRisk
 from lighttouch.projections import OutOfTimeError, project

@@ -17,10 +17,10 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices, Matrix
-from lighttouch.constraints.nested import one_after_another
+from lighttouch.constraints.base import one_after_another
 from lighttouch.estimators.rules import RuleRows
 from lighttouch.estimators.rules.rows import with_more_columns
-from lighttouch.kernels.verbs.log_link_losses import LARGEST_EXPONENT
+from lighttouch.kernels.verbs.loss_functions import LARGEST_EXPONENT
 from lighttouch.losses import CustomLoss, Loss, Quantile
 from lighttouch.objectives import EmpiricalRisk
 

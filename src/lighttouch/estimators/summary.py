@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lighttouch import losses
 from lighttouch.estimators.scaling import ends
 from lighttouch.kernels.verbs.losses import LossRow
-from lighttouch.solvers.gram import gram
+from lighttouch.solvers.quadratic_model import gram
 from lighttouch.validation import refuse_if_too_large
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg
 
 from lighttouch.arrays import Floats
-from lighttouch.solvers.gram import gram
+from lighttouch.solvers.quadratic_model import gram
 
 
 @dataclass(frozen=True)

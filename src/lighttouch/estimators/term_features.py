@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from lighttouch.arrays import Floats
 from lighttouch.estimators.model import AdditiveModel, Term
-from lighttouch.kernels.numerics.gram import (
+from lighttouch.kernels.numerics.matrices import (
     add_entries,
     add_products,
     add_transposed,
     pair_gram,
 )
-from lighttouch.solvers.gram import gram_of_dense, is_dense
+from lighttouch.solvers.quadratic_model import gram_of_dense, is_dense
 
 
 @dataclass(frozen=True)

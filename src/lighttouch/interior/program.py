@@ -18,6 +18,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import scipy.linalg
 from scipy import sparse
 
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector, dense
@@ -504,3 +505,65 @@ def _edges(matrix: Matrix) -> list[int]:
     of_row = sums[matrix.indptr[1:]] - sums[matrix.indptr[:-1]]
     new = (np.diff(of_row) != 0) | (np.diff(counts) != 0)
     return [0, *(np.flatnonzero(new) + 1).tolist(), m]
+
+
+# -------------------------------------------------------------------------------------------------
+# Coordinates in which the rows of a small program are orthonormal.
+#
+# Where columns are nearly dependent in a way that no scaling of single columns mends, Newton's
+# equations lose what tells them apart: they square the condition of the rows. In the basis of the
+# right singular vectors of all rows, divided by their singular values, rows are orthonormal.
+
+
+TINY = 1e-300  # keeps quotients of zeros finite
+
+
+def orthonormal_basis(program: Program) -> Floats | None:
+    """A square matrix V such that the rows of B V, and of a root of V'PV, are nearly orthonormal;
+    None where that would take long.
+    """
+    d = program.dimension
+    if d > COSTS.small_dimension or program.count > COSTS.most_orthonormal:
+        return None
+    bends, vectors = scipy.linalg.eigh(np.array(dense(program.P)))
+    root = np.sqrt(np.maximum(bends, 0.0))[:, None] * vectors.T
+    parts = [root / max(float(np.abs(root).max(initial=0.0)), TINY)]
+    for block in program.blocks:
+        rows = np.array(dense(block))
+        parts.append(rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), TINY))
+    rows = np.vstack(parts)
+    if not np.isfinite(rows).all():
+        return None
+    _, singular, right = scipy.linalg.svd(rows, full_matrices=False)
+    if singular.size < d or singular[0] == 0.0:
+        return None
+    return np.asarray(right.T / np.maximum(singular, COSTS.dependent * singular[0]))
+
+
+def in_basis(program: Program, basis: Floats) -> Program:
+    """The program in z, where x = basis z."""
+    return replace(
+        program,
+        P=basis.T @ dense(program.P) @ basis,
+        q=basis.T @ program.q,
+        blocks=tuple(np.asarray(block @ basis) for block in program.blocks),
+    )
+
+
+# -------------------------------------------------------------------------------------------------
+# Pairs of inequalities that are one equality: no point is strictly inside of both.
+
+
+def opposite_rows(rows: Matrix, right: Vector) -> tuple[Indices, Indices]:
+    """Pairs of rows a x <= b and -a x <= -b: they share a key but for its sign, and are compared
+    entry by entry.
+    """
+    key = np.asarray(rows @ np.random.default_rng(0).standard_normal(rows.shape[1]))
+    order = np.lexsort((np.sign(key), np.sign(key) * right, np.abs(key)))
+    one, two = order[:-1], order[1:]
+    alike = (key[one] == -key[two]) & (key[one] != 0.0) & (right[one] == -right[two])
+    alike[1:] &= ~alike[:-1]  # a row has one partner
+    one, two = one[alike], two[alike]
+    different = abs(rows[one] + rows[two]).sum(axis=1) if one.size else np.zeros(0)
+    same = np.asarray(different).ravel() == 0.0
+    return one[same], two[same]

@@ -13,7 +13,7 @@ from scipy import sparse
 from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
 from lighttouch.kernels.numerics.lattice_features import evaluate_rows, fill_features
-from lighttouch.lattice.arguments import (
+from lighttouch.lattice.stencils import (
     checked_inputs,
     checked_interpolation,
     checked_sizes,

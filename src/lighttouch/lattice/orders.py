@@ -21,15 +21,18 @@ from lighttouch.constraints.base import LatticeAxes, RecordConstraints
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.constraints import group_values
 from lighttouch.kernels.verbs.lattice_rows import LatticeOrder
-from lighttouch.lattice.arguments import (
+from lighttouch.lattice.stencils import (
     Sizes,
+    Stencil,
     checked_feature,
     checked_features,
     checked_interpolation,
     checked_number,
     checked_sizes,
+    constraints_from,
+    stencil,
+    steps,
 )
-from lighttouch.lattice.stencils import Stencil, constraints_from, stencil, steps
 from lighttouch.validation import refuse_if_too_large
 
 

@@ -15,7 +15,7 @@ from lighttouch.arrays import Matrix, Vector
 from lighttouch.errors import DataError, NoExamplesError
 from lighttouch.kernels.compiler.compiled import interpreted
 from lighttouch.kernels.state.iterate import clear, new_gradient
-from lighttouch.kernels.verbs.custom_losses import examples_with_loss
+from lighttouch.kernels.verbs.custom import examples_with_loss
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.kernels.verbs.objectives import (
     DenseExamples,

@@ -15,10 +15,10 @@ import numpy as np
 from lighttouch.arrays import Vector
 from lighttouch.errors import DataError, NoExamplesError
 from lighttouch.fingerprints import fingerprint
-from lighttouch.interfaces import Engine, Objective
+from lighttouch.interfaces import Objective
 from lighttouch.objectives.empirical import EmpiricalRisk
-from lighttouch.objectives.facts import column_squares, data_bytes, has_kinks, mass
-from lighttouch.running import Shared, current_engine, remembered
+from lighttouch.objectives.sums import column_squares, data_bytes, has_kinks, mass
+from lighttouch.running import Engine, Shared, current_engine, remembered
 from lighttouch.validation import finite_vector, told
 
 LOG = logging.getLogger("lighttouch")

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.domains import Domain, Everywhere
 from lighttouch.errors import ConstraintError
-from lighttouch.interfaces import Engine
-from lighttouch.projections.result import Projected
 from lighttouch.projections.sets import feasible_set
-from lighttouch.running import OutOfTimeError, within, working_with
+from lighttouch.result import Projected
+from lighttouch.running import Engine, OutOfTimeError, within, working_with
 from lighttouch.validation import finite_vector, positive, positive_int, told
 
 __all__ = ["OutOfTimeError", "Projected", "project"]

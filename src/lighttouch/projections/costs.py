@@ -126,7 +126,7 @@ class ProjectionCosts:
     halfspace_steps: int = 3
     """Steps onto one half-space: those after the first only remove rounding."""
 
-    # -- equalities alone (rows/affine.py) --
+    # -- equalities alone (methods.py) --
 
     affine_steps: int = 4
     """Steps onto the equalities: those after the first remove rounding and the shift below."""
@@ -168,7 +168,7 @@ class ProjectionCosts:
     dependent_start: float = 1e-9
     """The same for rows that a warm start proposes, whose factor is made at once."""
 
-    # -- the augmented Lagrangian (rows/newton.py) --
+    # -- the augmented Lagrangian (rows/portfolio.py) --
 
     rough_rounds: int = 2
     """Rounds of the augmented Lagrangian before the active-set method takes over ..."""
@@ -262,7 +262,7 @@ class ProjectionCosts:
     less_by: float = 0.9
     """A number this many times smaller counts as better."""
 
-    # -- contradictions (rows/conflicts.py) --
+    # -- contradictions (rows/active_set.py) --
 
     proof_reach: float = 1e9
     """A proof must cover points this many times further away than the worst row is."""
@@ -288,7 +288,7 @@ class ProjectionCosts:
     most_rows_in_words: int = 6
     """Constraints of a conflict that an error writes out."""
 
-    # -- orders (orders/) --
+    # -- orders (orders.py) --
 
     first_sweeps: int = 10
     """Dykstra sweeps before the first attempt at a certificate."""
@@ -356,7 +356,7 @@ class ProjectionCosts:
     """Gap, relative to the squared distance, at which rounds end without the exact end: 1.4e-8 of
     the distance."""
 
-    # -- curved constraints (curved/) --
+    # -- curved constraints (curved.py, cutting_planes.py) --
 
     cutting_rounds: int = 300
     """Rounds of cutting planes."""

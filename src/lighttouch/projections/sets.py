@@ -16,21 +16,19 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
-from lighttouch.constraints.base import RecordConstraints, stacked_rows
-from lighttouch.constraints.nested import NestedForms
+from lighttouch.constraints.base import NestedForms, RecordConstraints, stacked_rows
 from lighttouch.domains import Ball, Box, Domain, Everywhere, Simplex, checked_domain
 from lighttouch.errors import ConstraintError, InfeasibleConstraintsError
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.curved.cutting_planes import BallDomain, Part, RowsToFind
+from lighttouch.projections.cutting_planes import BallDomain, Part, RowsToFind
 from lighttouch.projections.exchange.cuts import Cut, cut_lattice, cut_rows
 from lighttouch.projections.methods import Method, choose
-from lighttouch.projections.orders.nearest import (
+from lighttouch.projections.orders import (
     GraphOrders,
     LatticeOrders,
     graph_orders,
     lattice_orders,
 )
-from lighttouch.projections.result import Nearest
 from lighttouch.projections.rows.kinds import (
     LinearSet,
     Side,
@@ -41,6 +39,7 @@ from lighttouch.projections.rows.kinds import (
 )
 from lighttouch.projections.rows.nested import SplitRows, split_by_kind, split_rows, without_nested
 from lighttouch.projections.splitting import Splitting
+from lighttouch.result import Nearest
 from lighttouch.running import prepared
 
 Answer = TypeVar("Answer")

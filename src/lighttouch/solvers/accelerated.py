@@ -27,9 +27,14 @@ from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
 from lighttouch.running import check_deadline
 from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit
-from lighttouch.solvers.bounds import Tangent, bound_within, lower_bound
+from lighttouch.solvers.bounds import (
+    Tangent,
+    bound_by_slopes,
+    bound_within,
+    lower_bound,
+    whole_minorant,
+)
 from lighttouch.solvers.costs import COSTS
-from lighttouch.solvers.fenchel import bound_by_slopes, whole_minorant
 from lighttouch.solvers.scales import (
     TINY,
     column_sizes,

@@ -29,8 +29,7 @@ from lighttouch.solvers.cutting_planes import CuttingPlanes
 from lighttouch.solvers.interior import InteriorPoint
 from lighttouch.solvers.interior_rounds import interior_seconds
 from lighttouch.solvers.quadratic_steps import QuadraticSteps
-from lighttouch.solvers.sampled import SampledAdaGrad
-from lighttouch.solvers.sampling_plan import is_ours
+from lighttouch.solvers.sampled import SampledAdaGrad, is_ours
 from lighttouch.solvers.scales import check_operations, has_kinks, pass_operations
 from lighttouch.solvers.splitting import AlternatingDirections
 from lighttouch.validation import positive

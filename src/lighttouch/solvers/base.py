@@ -18,13 +18,13 @@ import numpy as np
 from lighttouch.arrays import Indices, Vector
 from lighttouch.interfaces import SomeState
 from lighttouch.kernels.compiler.compiled import interpreted
-from lighttouch.kernels.state.batches import Batches
 from lighttouch.kernels.state.distribution import Distribution, probabilities
 from lighttouch.kernels.state.iterate import (
     AVERAGED_FROM,
     CHECKS,
     ITERATION,
     SAMPLES,
+    Batches,
     ExampleOrder,
     Iterate,
     average,

@@ -19,20 +19,28 @@ the nearest one has <q, v - p> <= d |v - p| + d |q|. The bound loses both, for a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import scipy.linalg
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, cg
 
 from lighttouch.arrays import Floats, Vector, dense
-from lighttouch.domains import Ball, Simplex
+from lighttouch.domains import Ball, Everywhere, Simplex
+from lighttouch.interfaces import Objective
+from lighttouch.interior.balance import balanced_value, balancing_moves
+from lighttouch.interior.costs import COSTS as INTERIOR
+from lighttouch.interior.program import Program, Smooth
 from lighttouch.interior.statement import least_bends
-from lighttouch.objectives import Quadratic
+from lighttouch.losses import conjugate_values, quadratic
+from lighttouch.objectives import EmpiricalRisk, Quadratic, ShardedRisk
 from lighttouch.problem import Problem
-from lighttouch.projections.result import EXACT, Certificate
+from lighttouch.result import EXACT, Certificate
 from lighttouch.running import is_prepared, prepared, seconds_left
 from lighttouch.solvers.costs import COSTS, EPSILON
+from lighttouch.solvers.scales import TINY
 
 Factor = tuple[Floats, bool]  # as scipy.linalg.cho_factor gives it
 
@@ -186,3 +194,279 @@ def factor_less(H: Floats) -> Factor | None:
         return cast(Factor, scipy.linalg.cho_factor(H, lower=True, check_finite=False))
     except scipy.linalg.LinAlgError:
         return None
+
+
+# -------------------------------------------------------------------------------------------------
+# Lower bounds on the optimum from dual variables: one slope per example (Fenchel's inequality).
+#
+# phi(z) >= s z - phi*(s) for every slope s in the domain of the conjugate phi*. `minorant` turns
+# the slopes at a point into a line below the objective, `fenchel_bound` slopes and a vector normal
+# to the feasible set into a bound, and `bound_by_slopes` looks for better slopes.
+
+
+def whole_minorant(objective: Objective, x: Vector, width: float) -> tuple[float, Vector] | None:
+    """The same of an objective in shards: the mean of its parts' lines is a line below the mean."""
+    if not isinstance(objective, ShardedRisk):
+        return minorant(objective, x, width)
+    if minorant(objective.template, x, width) is None or not objective.survey.alike:
+        return None
+    value, gradient = objective.mean(minorant, x, width)
+    return float(value), gradient
+
+
+def minorant(objective: Objective, x: Vector, width: float) -> tuple[float, Vector] | None:
+    """Value and gradient at x of a function below the objective, from the slopes of rounded losses.
+
+    phi(z) >= s z - phi*(s) for every slope s (Fenchel 1949). Rounded over `width`, phi has the
+    slopes s of its Moreau envelope and is width s^2 / 2 lower than this line: the tangent of the
+    rounded objective would lose that for every example, also for those far from the kink. The
+    penalties keep their curvature. None where no conjugates are known.
+    """
+    if not isinstance(objective, EmpiricalRisk) or objective.loss_row.users is not None:
+        return None
+    risk, z = objective, objective.predictions(x)
+    slopes, conjugates = conjugate_values(
+        risk.loss_row, quadratic(risk.loss_row, z, risk.y, width)[0], risk.y
+    )
+    weights, pull = risk.shares * slopes, np.asarray(risk.penalty_matrix @ x)
+    signs = np.clip(risk.l1 * x.size * x / max(width, TINY), -1.0, 1.0)  # of |w_j|, rounded
+    gradient = np.asarray(risk.X.T @ weights) + pull + risk.l1 * signs
+    gradient -= np.asarray(risk.roughness.T @ risk.roughness_target)
+    less = risk.l1 * float(np.abs(x).sum() - signs @ x)
+    terms = weights * z - risk.shares * conjugates
+    rounding = INTERIOR.sum_rounding * EPSILON * float(np.abs(weights) @ np.abs(z))
+    rounding += INTERIOR.sum_rounding * EPSILON * float(risk.shares @ np.abs(conjugates))
+    return float(terms.sum()) + risk.penalty_value(x) - less - rounding, gradient
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A vector that is normal to the feasible set at p, but for the error of the projection: it
+    satisfies <vector, v - p> <= drift |v - p| + lost for every feasible v. `away` says how far v
+    can be from p, per parameter.
+    """
+
+    vector: Vector
+    p: Vector
+    away: Vector
+    drift: float = 0.0
+    lost: float = 0.0
+
+
+def fenchel_bound(
+    risk: EmpiricalRisk, slopes: Vector, normal: Normal, u: Vector, room: Vector | None = None
+) -> float:
+    """A bound from dual variables: one slope per example, and a vector normal to the set at p.
+
+    phi(z) >= s z - phi*(s) for every slope s in the domain of phi* (Fenchel 1949), a convex penalty
+    lies above its tangent at any u, and <normal, v - p> <= 0 for every feasible v. With shares a_i
+
+        f(v) >= sum_i a_i (s_i (x_i.v + o_i) - phi*(s_i)) + penalty(u) + <penalty'(u), v - u> + b.v
+
+    with offsets o, and any b between -l1 and l1. Where X'(a s) + penalty'(u) + b = -normal, to
+    rounding, the right side is its value at p, less what is left over times a distance: to the
+    bounds of the domain, or as far as an l2 term allows. Without rules, bounds and l2, slopes that
+    have `room` to move are balanced exactly (`interior.balance`).
+    """
+    sums = dual_sums(risk, slopes)
+    found = bound_of_sums(risk, sums, normal, u)
+    if found > -math.inf or room is None or normal.vector.any():
+        return found
+    weights = risk.shares * conjugate_values(risk.loss_row, slopes, risk.y)[0]
+    rest, error, lasso = _rest(risk, sums, normal, u)
+    return _balanced(risk, (weights, lasso), u, (rest, error), room)
+
+
+@dataclass(frozen=True)
+class DualSums:
+    """What a bound needs to know of the examples: X'(a s), the size of its terms, the sums of
+    a phi*(s) and of a s o. Those of several shards are added.
+    """
+
+    pull: Vector
+    size: Vector
+    conjugates: float
+    offsets: float
+
+
+def dual_sums(risk: EmpiricalRisk, slopes: Vector) -> DualSums:
+    slopes, conjugates = conjugate_values(risk.loss_row, slopes, risk.y)
+    weights = risk.shares * slopes
+    return DualSums(
+        np.asarray(risk.X.T @ weights),
+        np.asarray(_sizes(risk.X).T @ np.abs(weights)),
+        float(risk.shares @ conjugates),
+        0.0 if risk.offset is None else float(weights @ risk.offset),
+    )
+
+
+def _sizes(X: Any) -> Any:
+    """|X|, without a copy where no entry is negative, as in features of curves and lattices."""
+    entries = X.data if sparse.issparse(X) else X
+    return X if entries.min(initial=0.0) >= 0.0 else abs(X)
+
+
+def bound_of_sums(risk: EmpiricalRisk, sums: DualSums, normal: Normal, u: Vector) -> float:
+    """Fenchel's bound; of `risk` only the penalties are read."""
+    rest, error, _ = _rest(risk, sums, normal, u)
+    lost = _left_over(risk.l2, np.abs(rest) + error, normal, u) + normal.lost
+    if not math.isfinite(lost):
+        return -math.inf
+    pull = _penalty_pull(risk, u)
+    quadratic_part = risk.penalty_value(u) - risk.l1 * float(np.abs(u).sum())
+    constant = quadratic_part - float(pull @ u) - sums.conjugates
+    constant += sums.offsets
+    return constant - float(normal.vector @ normal.p) - lost
+
+
+def _penalty_pull(risk: EmpiricalRisk, u: Vector) -> Vector:
+    return np.asarray(risk.penalty_matrix @ u - risk.roughness.T @ risk.roughness_target)
+
+
+def _rest(
+    risk: EmpiricalRisk, sums: DualSums, normal: Normal, u: Vector
+) -> tuple[Vector, Vector, Vector]:
+    """What the forces leave over, its rounding error, and the slopes of the l1 term."""
+    pull = _penalty_pull(risk, u)
+    rest = sums.pull + pull + normal.vector
+    lasso = -np.clip(rest, -risk.l1, risk.l1)
+    rest = rest + lasso
+    size = sums.size + np.abs(pull) + np.abs(normal.vector)
+    return rest, INTERIOR.rest_rounding * EPSILON * (size + np.abs(lasso)), lasso
+
+
+def _left_over(l2: float, left: Vector, normal: Normal, u: Vector) -> float:
+    """What is left over times the largest distances, or against an l2 term around u."""
+    with np.errstate(invalid="ignore"):
+        products = np.where(left > 0.0, left * normal.away, 0.0)
+        far = normal.drift * float(np.linalg.norm(normal.away)) if normal.drift else 0.0
+    by_domain = float(products.sum()) + far
+    if l2 <= 0.0:
+        return by_domain
+    force = float(np.linalg.norm(left)) + normal.drift
+    return min(by_domain, force**2 / (2.0 * l2) + force * float(np.linalg.norm(u - normal.p)))
+
+
+def _balanced(
+    risk: EmpiricalRisk,
+    slopes: tuple[Vector, Vector],
+    u: Vector,
+    left: tuple[Vector, Vector],
+    room: Vector,
+) -> float:
+    """Without rules and bounds: slopes that leave nothing over exist near these."""
+    counted, d = np.flatnonzero(risk.shares > 0.0), risk.dimension
+    row = risk.loss_row
+    if np.ndim(row.level):
+        row = replace(row, level=np.asarray(row.level)[counted])
+    smooth = Smooth(0, counted.size, risk.shares[counted], risk.y[counted], row)
+    offset = np.zeros(counted.size) if risk.offset is None else risk.offset[counted]
+    free, lasso, t = np.full(counted.size, np.inf), np.full(d, risk.l1), risk.roughness_target
+    program = Program(
+        sparse.csr_matrix(risk.penalty_matrix),
+        -np.asarray(risk.roughness.T @ t),
+        (risk.X[counted], sparse.identity(d, format="csr")),
+        np.concatenate([-offset, np.zeros(d)]),
+        np.concatenate([-free, -lasso]),
+        np.concatenate([free, lasso]),
+        np.zeros(counted.size + d),
+        (smooth,),
+        0.5 * float(t @ t),
+    )
+    s = np.concatenate([slopes[0][counted], slopes[1]])
+    rooms = np.concatenate([room[counted], risk.l1 - np.abs(slopes[1])])
+    ends = (np.full(d, -np.inf), np.full(d, np.inf))
+    bend = np.full(d, float(risk.l2))
+    value = balanced_value(program, u, s, left, ends, bend, balancing_moves, rooms)
+    terms = abs(program.constant) + program.conjugate_size(s) + abs(float(u @ (program.P @ u)))
+    return value - INTERIOR.sum_rounding * EPSILON * terms
+
+
+def bound_by_slopes(problem: Problem, at: Tangent, width: float) -> float:
+    """Fenchel's bound from the slopes at x, moved until they leave nothing over.
+
+    At x they leave rho over (see the top of this file). They are moved by -k_i x_i.h, and u by -h
+    from x, where (X'diag(a k)X + R) h = rho and R is the penalty's Hessian. The weights k_i shrink
+    to 0 where a slope has no room to move.
+    """
+    risk = problem.objective
+    if not isinstance(risk, EmpiricalRisk) or not math.isfinite(at.error[0]):
+        return -math.inf
+    slopes, _ = quadratic(risk.loss_row, risk.predictions(at.x), risk.y, width)
+    room, normal = _room(risk, slopes), _normal(problem, at)
+    found = -math.inf
+    for solve in (_by_conjugate_gradients, _by_factor):
+        h = solve(problem, risk, risk.shares * room, at.rest)
+        if h is None:
+            continue
+        moved = slopes - room * np.asarray(risk.X @ h)
+        movable = risk.shares * _room(risk, moved) if _affordable(problem) else None
+        bound = fenchel_bound(risk, moved, normal, at.x - h, movable)
+        found = max(found, bound - at.rounding)
+        if found > -math.inf:
+            break
+    return found
+
+
+def _normal(problem: Problem, at: Tangent) -> Normal:
+    """What the projection says; without rules it is exactly 0."""
+    if problem.constraints.count == 0 and isinstance(problem.domain, Everywhere):
+        return Normal(np.zeros(at.x.size), at.p, np.full(at.x.size, np.inf))
+    lower, upper = problem.domain.bounds(problem.dimension)
+    away = np.maximum(upper - at.p, at.p - lower)
+    return Normal(at.rest - at.gradient, at.p, away, *at.error)
+
+
+def _by_conjugate_gradients(
+    problem: Problem, risk: EmpiricalRisk, weights: Vector, rest: Vector
+) -> Vector | None:
+    """h to full precision in a few products, where the curvature is well conditioned."""
+
+    def apply(h: Vector) -> Vector:
+        return np.asarray(risk.X.T @ (weights * np.asarray(risk.X @ h)) + risk.penalty_matrix @ h)
+
+    X = risk.X
+    squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
+    diagonal = np.asarray(squares.T @ weights).ravel() + risk.penalty_matrix.diagonal()
+    scale = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
+    shape = (rest.size, rest.size)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # singular: not finite
+        h, _ = cg(
+            LinearOperator(shape, apply, dtype=np.float64),
+            rest,
+            rtol=EPSILON,
+            maxiter=COSTS.bound_products,
+            M=LinearOperator(shape, lambda h: scale * h, dtype=np.float64),
+        )
+    return np.asarray(h) if np.isfinite(h).all() else None
+
+
+def _by_factor(
+    problem: Problem, risk: EmpiricalRisk, weights: Vector, rest: Vector
+) -> Vector | None:
+    factor = factor_less(_curvature(risk, weights)) if _affordable(problem) else None
+    if factor is None:
+        return None
+    return np.asarray(scipy.linalg.cho_solve(factor, rest, check_finite=False))
+
+
+def _affordable(problem: Problem) -> bool:
+    objective, d = problem.objective, problem.dimension
+    return float(d) ** 3 / 3.0 + objective.examples * objective.cost * d <= COSTS.largest_gram
+
+
+def _room(objective: EmpiricalRisk, slopes: Vector) -> Vector:
+    """(most - s)(s - least) / (most - least); for the logistic loss that is its curvature."""
+    far = np.full(slopes.size, COSTS.unbounded_slope)
+    least, _ = conjugate_values(objective.loss_row, -far, objective.y)
+    most, _ = conjugate_values(objective.loss_row, far, objective.y)
+    bounded = most - least < COSTS.unbounded_slope
+    least, most = np.where(bounded, least, -1.0), np.where(bounded, most, 1.0)
+    inside = np.maximum(0.0, most - slopes) * np.maximum(0.0, slopes - least)
+    return np.where(bounded, inside / (most - least), 1.0)
+
+
+def _curvature(objective: EmpiricalRisk, weights: Vector) -> Floats:
+    X = objective.X
+    weighted = X.multiply(weights[:, None]).tocsr() if sparse.issparse(X) else weights[:, None] * X
+    return np.array(dense(X.T @ weighted) + dense(objective.penalty_matrix))

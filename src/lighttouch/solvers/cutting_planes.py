@@ -25,7 +25,6 @@ from scipy import sparse
 
 from lighttouch.arrays import Indices, Matrix, Vector
 from lighttouch.domains import Simplex
-from lighttouch.interior.choice import choose_system
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import (
     Point,
@@ -46,12 +45,12 @@ from lighttouch.interior.program import (
     with_rows,
 )
 from lighttouch.interior.statement import least_bends, objection_to, program_of
-from lighttouch.interior.systems import System
+from lighttouch.interior.systems import System, choose_system
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import Quadratic, WeightedSum
 from lighttouch.problem import Problem
 from lighttouch.projections import project
-from lighttouch.projections.curved.cutting_planes import Part
+from lighttouch.projections.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
 from lighttouch.running import check_deadline, one_blas_thread, prepared

@@ -10,7 +10,7 @@ from scipy import sparse
 from lighttouch.arrays import Indices, Vector
 from lighttouch.constraints import Aggregated, LinearConstraints
 from lighttouch.domains import Box, Everywhere
-from lighttouch.kernels.loops.full_touch import full_touch
+from lighttouch.kernels.loops.touch import full_touch
 from lighttouch.kernels.state.iterate import Steps, new_gradient
 from lighttouch.kernels.state.running_maximum import TrackedRows, new_maximum_tree
 from lighttouch.problem import Problem

@@ -15,13 +15,18 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+import scipy.linalg
 
-from lighttouch.arrays import Indices, Vector
+from lighttouch.arrays import Floats, Indices, Vector, dense
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import Point, worst_excess
 from lighttouch.interior.statement import objection_to
+from lighttouch.interior.systems import DenseFactor
+from lighttouch.kernels.numerics.dual_active_set import SOLVED
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.problem import Problem
+from lighttouch.projections.costs import COSTS as PROJECTIONS
+from lighttouch.projections.rows.active_set import WorkingSet
 from lighttouch.projections.sets import feasible_set
 from lighttouch.result import Status
 from lighttouch.running import check_deadline, one_blas_thread, seconds_left
@@ -35,7 +40,6 @@ from lighttouch.solvers.interior_rounds import (
     round_of,
     uses_working_set,
 )
-from lighttouch.solvers.restoring import restored
 from lighttouch.solvers.scales import TINY
 from lighttouch.solvers.working_set import cuts_at
 from lighttouch.validation import positive
@@ -372,3 +376,80 @@ class InteriorPoint(BaseSolver[InteriorState]):
     def notes(self, state: InteriorState) -> Sequence[str]:
         used = f", {state.rows.size:,} rows" if state.rows.size else ""
         return (f"interior point (Mehrotra): {state.iteration} steps{used}",)
+
+
+# -------------------------------------------------------------------------------------------------
+# A point that breaks a few rows, moved to where it breaks none.
+#
+# The move is the shortest in the metric of Newton's equations at the point, in which rows that hold
+# it are far away (Dikin's ellipsoid): it breaks few others, and they join until none is left.
+
+
+def restored(model: Model, current: Round, x: Vector, broken: Indices) -> Vector | None:
+    """A point near x, which breaks these rows, that breaks none; None where no metric is at hand,
+    rows are many, or the moves do not get there.
+    """
+    factor, most = current.factor, INTERIOR.most_restored * x.size
+    if not isinstance(factor, DenseFactor) or not _is_metric(model, current, factor):
+        return None
+    move = _ShortestMove(current.units.columns, factor.lower)
+    for _ in range(INTERIOR.restorations):
+        if move.count + broken.size > most:
+            return None
+        check_deadline()
+        taken = model.rows.take(broken)
+        if taken.equal.any():
+            return None
+        rows = np.vstack([np.zeros((0, x.size)), *(dense(block) for block in taken.blocks)])
+        change = move.with_rows(rows, rows @ x - taken.right, taken.ids)
+        if change is None:
+            return None
+        found = np.clip(x + change, model.lower, model.upper)
+        left = model.rows.broken(found)
+        if not left.size:
+            return np.asarray(found)
+        broken = np.setdiff1d(left, move.ids)
+    return None
+
+
+def _is_metric(model: Model, current: Round, factor: DenseFactor) -> bool:
+    """Whether the factor, in this computer's memory, knows all that holds x but rows."""
+    plain = current.units.basis is None and not model.curved and not factor.system.equal.size
+    return plain and isinstance(factor.lower, np.ndarray)
+
+
+class _ShortestMove:
+    """The change of x, shortest in a metric H = L L' of x / columns, that makes up for excesses of
+    rows, and a little more.
+    """
+
+    def __init__(self, columns: Vector, lower: Floats) -> None:
+        self.columns, self.lower = columns, lower
+        self.nearest = WorkingSet.empty(np.zeros((0, columns.size)))
+        self.room = self.scale = 0.0
+
+    @property
+    def ids(self) -> Indices:
+        return self.nearest.ids
+
+    @property
+    def count(self) -> int:
+        return int(self.nearest.ids.size)
+
+    def with_rows(self, rows: Floats, excess: Vector, ids: Indices) -> Vector | None:
+        """The move once these rows have joined; None where there is none."""
+        sizes = np.linalg.norm(rows, axis=1)
+        turned = scipy.linalg.blas.dtrsm(1.0, self.lower, (rows * self.columns).T, lower=1).T
+        lengths = np.linalg.norm(turned, axis=1)
+        if not (ids.size and lengths.min() > 0.0):
+            return None
+        if not self.count:
+            self.room = INTERIOR.restoring_room * float((excess / sizes).max())
+        wanted = (excess + self.room * sizes) / lengths
+        self.scale = self.scale or float(wanted.max())
+        self.nearest.add(turned / lengths[:, None], ids, -wanted / self.scale)
+        budget = PROJECTIONS.active_set_budget(self.count)
+        if self.nearest.solve(PROJECTIONS.tolerance, budget)[0] != SOLVED:
+            return None
+        change = scipy.linalg.blas.dtrsv(self.lower, self.nearest.point(), lower=1, trans=1)
+        return np.asarray(self.scale * self.columns * change)

@@ -18,8 +18,6 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices, Matrix, Vector
 from lighttouch.domains import Simplex
-from lighttouch.interior.basis import in_basis, orthonormal_basis
-from lighttouch.interior.choice import choose_system, expected_seconds
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.path import (
     Point,
@@ -35,15 +33,17 @@ from lighttouch.interior.program import (
     Program,
     Units,
     bound_rows,
+    in_basis,
+    orthonormal_basis,
     scaled,
     square_in_units,
     with_rows,
     with_rows_scaled,
 )
 from lighttouch.interior.statement import least_bends, program_of
-from lighttouch.interior.systems import Factor, System
+from lighttouch.interior.systems import Factor, System, choose_system, expected_seconds
 from lighttouch.problem import Problem
-from lighttouch.projections.curved.cutting_planes import Part
+from lighttouch.projections.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
 from lighttouch.running import OutOfTimeError, prepared, seconds_left
 from lighttouch.solvers.base import SolverState, claim_unit

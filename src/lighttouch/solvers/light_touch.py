@@ -10,17 +10,16 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.errors import ConstraintError
-from lighttouch.kernels.loops.light_touch import light_touch
-from lighttouch.kernels.loops.practical_light_touch import (
+from lighttouch.kernels.loops.touch import (
+    Learning,
+    light_touch,
     practical_light_touch,
     time_draws,
     time_learning,
     time_losses,
 )
-from lighttouch.kernels.loops.shared import Learning
-from lighttouch.kernels.state.batches import first_batches
 from lighttouch.kernels.state.distribution import Distribution, new_distribution
-from lighttouch.kernels.state.iterate import Steps, new_gradient
+from lighttouch.kernels.state.iterate import Steps, first_batches, new_gradient
 from lighttouch.kernels.verbs.constraints import Groups
 from lighttouch.problem import Problem
 from lighttouch.solvers.base import AveragingSolver, SgdState, copied, first_state, runnable

@@ -17,13 +17,16 @@ from lighttouch.kernels.state.iterate import ITERATION, put_iterate, step_length
 from lighttouch.problem import Problem
 from lighttouch.solvers.base import first_state
 from lighttouch.solvers.frank_wolfe import (
+    INSTEAD,
     FrankWolfeSolver,
     FrankWolfeState,
+    LinearOracle,
     ask,
     blown_up,
+    diameter,
     note_gradient,
+    oracle_for,
 )
-from lighttouch.solvers.frank_wolfe_oracle import INSTEAD, LinearOracle, diameter, oracle_for
 from lighttouch.solvers.steps import InverseSqrt, StepSize, rule_and_eta
 from lighttouch.validation import positive, positive_int
 

@@ -43,7 +43,7 @@ from lighttouch.running import OutOfTimeError
 from lighttouch.solvers.base import BaseSolver, SolverState, first_state
 from lighttouch.solvers.full_touch import MORE_PENALTY
 from lighttouch.solvers.light_touch import LightTouch, touch_lightly
-from lighttouch.solvers.sampling_plan import is_ours
+from lighttouch.solvers.sampled import is_ours
 from lighttouch.validation import positive_int, told
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.domains import Everywhere
-from lighttouch.kernels.loops.full_touch import full_touch
+from lighttouch.kernels.loops.touch import full_touch
 from lighttouch.kernels.state.iterate import CHECKS, new_gradient, put_iterate
 from lighttouch.problem import Problem
 from lighttouch.projections import Projected, project

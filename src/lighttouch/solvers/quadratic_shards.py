@@ -18,11 +18,10 @@ from lighttouch import losses
 from lighttouch.arrays import Vector
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
-from lighttouch.projections.blocks import BlockDiagonal, Blocks, row_blocks
+from lighttouch.projections.splitting import BlockDiagonal, Blocks, row_blocks
 from lighttouch.running import prepared, remembered
+from lighttouch.solvers.bounds import DualSums, bound_of_sums, dual_sums
 from lighttouch.solvers.costs import COSTS
-from lighttouch.solvers.fenchel import DualSums, bound_of_sums, dual_sums
-from lighttouch.solvers.gram import gram
 from lighttouch.solvers.quadratic_model import (
     LAST,
     SQUARES,
@@ -32,6 +31,7 @@ from lighttouch.solvers.quadratic_model import (
     admm_normal,
     forced_minimum,
     given_matrix,
+    gram,
     keeps_matrix,
     value_at,
 )

@@ -33,9 +33,9 @@ from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_cou
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import project
-from lighttouch.projections.blocks import BlockDiagonal
 from lighttouch.projections.sets import feasible_set
 from lighttouch.projections.splitting import (
+    BlockDiagonal,
     Splitting,
     cholesky_solver,
     conjugate_gradients,
@@ -44,8 +44,8 @@ from lighttouch.projections.splitting import (
 from lighttouch.result import Status
 from lighttouch.running import check_deadline, one_blas_thread, out_of_time, prepared
 from lighttouch.solvers.base import BaseSolver
+from lighttouch.solvers.bounds import fenchel_bound
 from lighttouch.solvers.costs import COSTS
-from lighttouch.solvers.fenchel import fenchel_bound
 from lighttouch.solvers.quadratic_model import (
     NEAR,
     SQUARES,

@@ -9,8 +9,8 @@ from lighttouch.arrays import Vector
 from lighttouch.interfaces import Objective
 from lighttouch.losses import target_size
 from lighttouch.objectives import EmpiricalRisk, Quadratic, ShardedRisk, WeightedSum
-from lighttouch.objectives.facts import column_squares
-from lighttouch.objectives.facts import has_kinks as kinked
+from lighttouch.objectives.sums import column_squares
+from lighttouch.objectives.sums import has_kinks as kinked
 from lighttouch.problem import Problem
 from lighttouch.solvers.costs import COSTS
 

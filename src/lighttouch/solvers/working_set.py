@@ -11,9 +11,9 @@ from scipy import sparse
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.interior.costs import COSTS
-from lighttouch.interior.opposites import opposite_rows
+from lighttouch.interior.program import opposite_rows
 from lighttouch.interior.tiles import times
-from lighttouch.projections.curved.cutting_planes import Part
+from lighttouch.projections.cutting_planes import Part
 
 
 @dataclass(frozen=True, eq=False)

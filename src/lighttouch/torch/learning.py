@@ -14,7 +14,7 @@ from torch import Tensor
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import ConstraintError
-from lighttouch.kernels.compiler.generators import HeldGenerator
+from lighttouch.kernels.compiler.intrinsics import HeldGenerator
 from lighttouch.kernels.loops.touch import draw_touch, learn_touch, take_in
 from lighttouch.kernels.state.distribution import NOW, Distribution, new_distribution
 from lighttouch.torch.packing import packed, unpacked

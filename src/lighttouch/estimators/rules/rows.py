@@ -14,7 +14,7 @@ from scipy import sparse
 from lighttouch import lattice
 from lighttouch.arrays import Floats, Matrix
 from lighttouch.constraints import LinearConstraints
-from lighttouch.constraints.nested import NestedForms, NestedRows, one_after_another
+from lighttouch.constraints.base import NestedForms, NestedRows, one_after_another
 from lighttouch.estimators.model import AdditiveModel, InputMap, Term
 
 

@@ -19,7 +19,7 @@ from lighttouch.estimators.smoothing.marginal_likelihood import (
 )
 from lighttouch.estimators.smoothing.problem import Examples
 from lighttouch.kernels.verbs.losses import LossRow
-from lighttouch.solvers.gram import gram
+from lighttouch.solvers.quadratic_model import gram
 
 
 def fit_without(

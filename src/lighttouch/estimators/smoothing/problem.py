@@ -15,7 +15,7 @@ from lighttouch.estimators.smoothing.costs import COSTS
 from lighttouch.estimators.sums import SquaredSums
 from lighttouch.estimators.term_features import TermFeatures
 from lighttouch.kernels.verbs.losses import LossRow
-from lighttouch.solvers.gram import gram
+from lighttouch.solvers.quadratic_model import gram
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from lighttouch.estimators.streaming.reading import Paths
 from lighttouch.estimators.streaming.source import Parts
 from lighttouch.estimators.tables import Columns
 from lighttouch.estimators.training import on_the_clock
-from lighttouch.interfaces import Engine
-from lighttouch.running import working_with
+from lighttouch.running import Engine, working_with
 
 Self = TypeVar("Self", bound="FitsFiles")
 

@@ -1,1 +1,1 @@
-"""One inner loop per file, each reading like its algorithm."""
+"""The inner loops, each reading like its algorithm."""

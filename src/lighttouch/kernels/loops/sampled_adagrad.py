@@ -24,10 +24,10 @@ from lighttouch.kernels.state.iterate import (
     SAMPLES,
     next_example,
 )
-from lighttouch.kernels.verbs.constraint_steps import sweep
 from lighttouch.kernels.verbs.constraints import group_stop
 from lighttouch.kernels.verbs.domains import BALL, clamp, pull_factor, put_on_simplex
-from lighttouch.kernels.verbs.example_steps import (
+from lighttouch.kernels.verbs.objectives import add_smooth_gradient, add_unvisited_penalty
+from lighttouch.kernels.verbs.steps import (
     TINY,
     adagrad_step,
     eased,
@@ -36,9 +36,8 @@ from lighttouch.kernels.verbs.example_steps import (
     penalty_count,
     step_on_penalty,
     step_on_rows,
+    sweep,
 )
-from lighttouch.kernels.verbs.objectives import add_smooth_gradient
-from lighttouch.kernels.verbs.sums import add_unvisited_penalty
 
 
 class SamplingPlan(NamedTuple):

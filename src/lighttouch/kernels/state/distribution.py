@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
-from lighttouch.kernels.compiler.prefetch import prefetch
+from lighttouch.kernels.compiler.intrinsics import prefetch
 
 LOG_2 = math.log(2.0)
 TINIEST, LARGEST = -700.0, 700.0  # exponents outside are zero, or ask for a new reference

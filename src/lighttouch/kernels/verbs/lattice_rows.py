@@ -14,9 +14,9 @@ import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel, vector_kernel
 from lighttouch.kernels.state.iterate import add
-from lighttouch.kernels.verbs.constraint_steps import part_pair, sweep
 from lighttouch.kernels.verbs.constraints import add_subgradient, worst
 from lighttouch.kernels.verbs.rows import write_row
+from lighttouch.kernels.verbs.steps import part_pair, sweep
 
 
 class LatticeOrder(NamedTuple):

@@ -1,7 +1,7 @@
 """The table of losses: one row per loss, and the kernels that read it.
 
 A loss phi(z; y) is convex in the prediction z, for the target y. To add one, write its functions as
-kernels of the arguments given in `LossRow` (in `loss_functions` or `log_link_losses`), and its row
+kernels of the arguments given in `LossRow` (in `loss_functions`), and its row
 in `TABLE`: the kernels at the end of this file (`loss`, `slope`, `smooth_loss`, ...) are generated
 from the table.
 """
@@ -16,30 +16,6 @@ from typing import Any
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
-from lighttouch.kernels.verbs.log_link_losses import (
-    gamma_conjugate,
-    gamma_curvature,
-    gamma_model,
-    gamma_rounded,
-    gamma_slope,
-    gamma_slopes,
-    gamma_value,
-    log_residual,
-    poisson_conjugate,
-    poisson_curvature,
-    poisson_model,
-    poisson_rounded,
-    poisson_slope,
-    poisson_slopes,
-    poisson_value,
-    tweedie_conjugate,
-    tweedie_curvature,
-    tweedie_model,
-    tweedie_rounded,
-    tweedie_slope,
-    tweedie_slopes,
-    tweedie_value,
-)
 from lighttouch.kernels.verbs.loss_functions import (
     absolute_model,
     absolute_rounded,
@@ -47,6 +23,13 @@ from lighttouch.kernels.verbs.loss_functions import (
     absolute_value,
     any_slope,
     error_of,
+    gamma_conjugate,
+    gamma_curvature,
+    gamma_model,
+    gamma_rounded,
+    gamma_slope,
+    gamma_slopes,
+    gamma_value,
     hinge_model,
     hinge_rounded,
     hinge_slope,
@@ -63,6 +46,7 @@ from lighttouch.kernels.verbs.loss_functions import (
     insensitive_value,
     label_slopes,
     linear_conjugate,
+    log_residual,
     logistic_conjugate,
     logistic_curvature,
     logistic_model,
@@ -70,6 +54,13 @@ from lighttouch.kernels.verbs.loss_functions import (
     logistic_slope,
     logistic_value,
     no_curvature,
+    poisson_conjugate,
+    poisson_curvature,
+    poisson_model,
+    poisson_rounded,
+    poisson_slope,
+    poisson_slopes,
+    poisson_value,
     quadratic_conjugate,
     quantile_model,
     quantile_rounded,
@@ -81,6 +72,13 @@ from lighttouch.kernels.verbs.loss_functions import (
     squared_rounded,
     squared_slope,
     squared_value,
+    tweedie_conjugate,
+    tweedie_curvature,
+    tweedie_model,
+    tweedie_rounded,
+    tweedie_slope,
+    tweedie_slopes,
+    tweedie_value,
     unit_slopes,
 )
 

@@ -8,15 +8,16 @@ import math
 
 from lighttouch.kernels.compiler.compiled import lean_kernel, verb
 from lighttouch.kernels.verbs.constraints import (
+    DenseEqualities,
     DenseRows,
     Joined,
     OrderRows,
+    SparseEqualities,
     SparseRows,
     order_scale,
     order_side,
     worst,
 )
-from lighttouch.kernels.verbs.equalities import DenseEqualities, SparseEqualities
 
 
 @verb

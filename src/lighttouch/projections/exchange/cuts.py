@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,8 +30,7 @@ from lighttouch.domains import Box, Domain, Everywhere
 from lighttouch.kernels.orders.graph import join_along_axes
 from lighttouch.lattice.orders import LatticeMonotonicity
 from lighttouch.projections.costs import COSTS, EPSILON, TINY
-from lighttouch.projections.exchange.tasks import nearest_in_block, nearest_tied_vertices
-from lighttouch.projections.orders.nearest import between_envelopes
+from lighttouch.projections.orders import between_envelopes, on_graph, prepare_order
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function and its arguments, but for the last one: the numbers of a part of the parameters."""
@@ -345,3 +345,54 @@ def _box(lower: Floats, upper: Floats) -> Domain:
     if np.all(np.isneginf(lower)) and np.all(np.isposinf(upper)):
         return Everywhere()
     return Box(lower, upper)
+
+
+# -------------------------------------------------------------------------------------------------
+# What workers do: project a part onto its own constraints. Deterministic in the arguments.
+
+
+Rules = tuple[RecordConstraints, Domain]
+
+_kept: OrderedDict[str, Rules] = OrderedDict()  # with what was prepared for them
+
+
+def nearest_in_block(key: str, rules: Rules, z: Vector) -> tuple[Vector, float]:
+    """The nearest point of a block and its gap, NaN where that is not certified. What is prepared
+    for a key is kept for the next rounds.
+    """
+    from lighttouch.projections.sets import feasible_set  # it imports the methods
+
+    if key:
+        rules = _kept.setdefault(key, rules)
+        _kept.move_to_end(key)
+        while len(_kept) > COSTS.kept_blocks:
+            _kept.popitem(last=False)
+    found = feasible_set(*rules).nearest(z)
+    gap = found.gap if found.certificate.holds else None
+    return found.w, math.nan if gap is None else float(gap)
+
+
+def nearest_tied_vertices(
+    axes: LatticeAxes, members: Indices, groups: Indices, v: Vector
+) -> tuple[Vector, float]:
+    """The nearest point under the orders between neighbours of a lattice that are in one group."""
+    lower, upper = [], []
+    for feature, stride, sign in zip(axes.features, axes.strides, axes.signs, strict=True):
+        inner = members // stride % axes.sizes[feature] < axes.sizes[feature] - 1
+        low = np.flatnonzero(inner)
+        high = np.searchsorted(members, members[low] + stride)
+        there = high < members.size
+        low, high = low[there], high[there]
+        same = (members[high] == members[low] + stride) & (groups[high] == groups[low])
+        low, high = low[same], high[same]
+        lower.append(low if sign > 0.0 else high)
+        upper.append(high if sign > 0.0 else low)
+    order = prepare_order(members.size, np.concatenate(lower), np.concatenate(upper))
+    assert order is not None  # without margins there is always a potential
+    w, _, gap, _ = on_graph(order.graph, order.runs, v, None)
+    return w, gap
+
+
+def forget_blocks() -> None:
+    """What tasks of this process have kept."""
+    _kept.clear()

@@ -29,9 +29,8 @@ import numpy as np
 
 from lighttouch.arrays import Booleans, Floats, Indices, Vector
 from lighttouch.projections.costs import COSTS
-from lighttouch.projections.exchange.cuts import Cut
-from lighttouch.projections.exchange.tasks import forget_blocks, nearest_in_block
-from lighttouch.projections.result import Nearest, certified, not_certified
+from lighttouch.projections.exchange.cuts import Cut, forget_blocks, nearest_in_block
+from lighttouch.result import Nearest, certified, not_certified
 from lighttouch.running import OutOfTimeError, Shared, check_deadline, current_engine
 
 

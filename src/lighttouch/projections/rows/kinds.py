@@ -15,7 +15,7 @@ from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.systems import factor_size, fill_reducing
-from lighttouch.kernels.numerics.dense_rows import sizes_and_entries
+from lighttouch.kernels.numerics.matrices import sizes_and_entries
 from lighttouch.projections.costs import COSTS, EPSILON
 
 

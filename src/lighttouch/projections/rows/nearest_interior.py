@@ -14,9 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices
-from lighttouch.interior.opposites import opposite_rows
 from lighttouch.interior.path import Point, first_point, step, worst_excess
-from lighttouch.interior.program import Program, with_rows
+from lighttouch.interior.program import Program, opposite_rows, with_rows
 from lighttouch.interior.systems import SparseSystem
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.rows.kinds import Centred

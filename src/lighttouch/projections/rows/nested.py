@@ -1,5 +1,5 @@
 """Nearest points under rows of which many say together what few rows with auxiliary numbers say
-(see constraints/nested.py).
+(see constraints/base.py).
 
 Alternating directions (ADMM, `projections/splitting.py`) come close. Their copies of the parameters
 obey orders and bounds exactly. What the other rows lack is small: a convex combination with a
@@ -19,11 +19,9 @@ from scipy import sparse
 
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.constraints import order
-from lighttouch.constraints.base import RecordConstraints
-from lighttouch.constraints.nested import NestedForms
+from lighttouch.constraints.base import NestedForms, RecordConstraints
 from lighttouch.projections.costs import COSTS, TINY
-from lighttouch.projections.orders.nearest import graph_orders
-from lighttouch.projections.result import Nearest, certified
+from lighttouch.projections.orders import graph_orders
 from lighttouch.projections.rows.kinds import LinearSet, Orders, Side, read_rows
 from lighttouch.projections.rows.portfolio import GeneralRows
 from lighttouch.projections.splitting import (
@@ -35,6 +33,7 @@ from lighttouch.projections.splitting import (
     SplittingState,
     SquaredDistance,
 )
+from lighttouch.result import Nearest, certified
 from lighttouch.running import check_deadline, one_blas_thread, seconds_left
 
 

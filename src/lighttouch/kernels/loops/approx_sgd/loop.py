@@ -17,7 +17,7 @@ from lighttouch.kernels.loops.approx_sgd.groups import (
     way_at,
 )
 from lighttouch.kernels.loops.approx_sgd.heaps import EXAMINED, MOVED, ROUND
-from lighttouch.kernels.loops.shared import sample_losses
+from lighttouch.kernels.loops.touch import sample_losses
 from lighttouch.kernels.state.iterate import ADAGRAD, CHECKS, ITERATION, clear, settle, step_length
 
 

@@ -21,9 +21,9 @@ from lighttouch.arrays import Floats, Indices, Matrix, Vector, dense
 from lighttouch.constraints.base import Balls, RecordConstraints
 from lighttouch.errors import InfeasibleConstraintsError, ProjectionError
 from lighttouch.projections.costs import COSTS, EPSILON, TINY
-from lighttouch.projections.result import Nearest, certified, not_certified
 from lighttouch.projections.rows.kinds import Centred, LinearSet, UnitRows
 from lighttouch.projections.rows.portfolio import GeneralRows, WarmRows, approach
+from lighttouch.result import Nearest, certified, not_certified
 from lighttouch.running import check_deadline
 
 

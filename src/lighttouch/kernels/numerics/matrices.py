@@ -1,10 +1,17 @@
-"""Weighted Gram matrices of sparse rows."""
+"""Passes over matrices that NumPy and SciPy do not have: weighted Gram matrices of sparse rows, the
+entries of a factor, the sizes of dense rows, the largest of many planes.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
+
+# -------------------------------------------------------------------------------------------------
+# Weighted Gram matrices of sparse rows
 
 
 @lean_kernel
@@ -133,3 +140,94 @@ def add_entries(places: np.ndarray, values: np.ndarray, out: np.ndarray) -> None
     for i in range(out.shape[0]):
         for a in range(places.shape[1]):
             out[i, places[i, a]] += values[i, a]
+
+
+# -------------------------------------------------------------------------------------------------
+# How many entries the factor of a sparse symmetric matrix has, without factoring it.
+
+
+@lean_kernel
+def factor_counts(indptr, indices, most, counts, parent, work):
+    """Entries below the diagonal of every column of Cholesky's factor of a matrix with this
+    pattern, in this order, written to `counts`; stops once they are more than `most` in all.
+    Returns how many there are. `parent` and `work` are scratch.
+
+    Row i of the factor is the subtree of the elimination tree that its entries span (Liu 1990).
+    """
+    d = indptr.size - 1
+    for i in range(d):
+        counts[i] = 0
+        parent[i] = -1
+        work[i] = -1
+    for i in range(d):
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            while j != -1 and j < i:
+                following = work[j]
+                work[j] = i
+                if following == -1:
+                    parent[j] = i
+                j = following
+    total = 0
+    for i in range(d):
+        work[i] = -1
+    for i in range(d):
+        work[i] = i
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            while j < i and work[j] != i:
+                work[j] = i
+                counts[j] += 1
+                total += 1
+                j = parent[j]
+        if total > most:
+            break
+    return total
+
+
+# -------------------------------------------------------------------------------------------------
+# What is to be known of many dense rows, in one pass over them.
+
+
+@lean_kernel
+def sizes_and_entries(rows: np.ndarray, sizes: np.ndarray, entries: np.ndarray) -> None:
+    """The largest absolute entry of every row, and how many are not 0."""
+    whole = rows.shape[1] - rows.shape[1] % 4
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        m0 = m1 = m2 = m3 = 0.0  # four at a time: one maximum waits for the one before it
+        count = 0
+        for j in range(0, whole, 4):
+            m0 = max(m0, abs(row[j]))
+            m1 = max(m1, abs(row[j + 1]))
+            m2 = max(m2, abs(row[j + 2]))
+            m3 = max(m3, abs(row[j + 3]))
+        for j in range(whole, row.size):
+            m0 = max(m0, abs(row[j]))
+        for j in range(row.size):
+            count += row[j] != 0.0
+        sizes[i] = max(m0, m1, m2, m3)
+        entries[i] = count
+
+
+# -------------------------------------------------------------------------------------------------
+# The largest of many planes.
+
+
+@lean_kernel
+def largest_plane(
+    rows: np.ndarray, points: np.ndarray, heights: np.ndarray, slopes: np.ndarray, out: np.ndarray
+) -> None:
+    """out[r] = max_i heights[i] + slopes[i].(rows[r] - points[i]).
+
+    Products are added up in one order, so that out never falls in a column whose slopes are not
+    negative, to the last bit.
+    """
+    for r in range(rows.shape[0]):
+        largest = -math.inf
+        for i in range(points.shape[0]):
+            height = heights[i]
+            for k in range(rows.shape[1]):
+                height += slopes[i, k] * (rows[r, k] - points[i, k])
+            largest = max(largest, height)
+        out[r] = largest

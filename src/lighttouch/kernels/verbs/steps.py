@@ -1,5 +1,5 @@
-"""A fast pass over a run of sparse examples: read one, step on the coordinates it touches, read the
-next.
+"""Steps of sampled AdaGrad on one record: over a run of sparse examples, and onto the violated
+members of a range of constraints.
 """
 
 from __future__ import annotations
@@ -7,7 +7,15 @@ from __future__ import annotations
 import math
 
 from lighttouch.kernels.compiler.compiled import lean_kernel, verb
-from lighttouch.kernels.compiler.prefetch import prefetch, stream
+from lighttouch.kernels.compiler.intrinsics import prefetch, stream
+from lighttouch.kernels.state.iterate import clear
+from lighttouch.kernels.verbs.constraints import (
+    OrderRows,
+    add_subgradient,
+    order_scale,
+    order_side,
+    worst,
+)
 from lighttouch.kernels.verbs.domains import clamp
 from lighttouch.kernels.verbs.losses import level_of, slope
 from lighttouch.kernels.verbs.objectives import (
@@ -19,6 +27,11 @@ from lighttouch.kernels.verbs.objectives import (
     target_of,
     weight_of,
 )
+
+# -------------------------------------------------------------------------------------------------
+# A fast pass over a run of sparse examples: read one, step on the coordinates it touches, read the
+# next.
+
 
 LINE = 64  # bytes that memory delivers at once
 TINY = 1e-16  # squared gradients start here, so that the first step has the length eta
@@ -210,3 +223,78 @@ def register_penalty_steps(record_class):
 
 register_penalty_steps(DenseExamples)
 register_penalty_steps(SparseExamples)
+
+
+# -------------------------------------------------------------------------------------------------
+# Constraint steps that never overshoot: every violated member of a range is met exactly, in the
+# metric of the steps.
+#
+# Each step projects w onto one half-space {g_j + <s, w' - w> <= 0} that holds every feasible point,
+# in the norm in which AdaGrad measures distances, so it never moves away from any feasible point.
+
+
+@verb
+def sweep(constraints, start, stop, w, squares, domain, gradient):
+    """Meet every violated constraint of a range, one after the other; returns the largest violation
+    found on the way.
+    """
+
+
+@lean_kernel
+def step_back(violation, w, squares, domain, gradient):
+    """Project onto the half-space of the linearised constraint whose subgradient is given."""
+    stiffness = 0.0
+    for q in range(gradient.cursor[0]):
+        j = gradient.touched[q]
+        slope = gradient.values[j]
+        stiffness += slope * slope * mobility(squares, j)
+    if stiffness <= 0.0:
+        return
+    force = violation / stiffness
+    for q in range(gradient.cursor[0]):
+        j = gradient.touched[q]
+        if gradient.values[j] != 0.0:
+            w[j] = clamp(domain, j, w[j] - force * gradient.values[j] * mobility(squares, j))
+
+
+@lean_kernel
+def sweep_any(constraints, start, stop, w, squares, domain, gradient):
+    largest = 0.0
+    for j in range(start, stop):
+        violation, _ = worst(constraints, j, j + 1, w)
+        if violation > 0.0:
+            largest = max(largest, violation)
+            clear(gradient)
+            add_subgradient(constraints, j, w, 1.0, gradient)
+            step_back(violation, w, squares, domain, gradient)
+    return largest
+
+
+@lean_kernel
+def sweep_order(constraints, start, stop, w, squares, domain, gradient):
+    smaller = constraints.smaller
+    larger = constraints.larger
+    largest = 0.0
+    for j in range(start, stop):
+        low = smaller[j]
+        high = larger[j]
+        scale = order_scale(constraints, j)
+        violation = scale * (w[low] - w[high]) - order_side(constraints, j)
+        if violation > 0.0:
+            largest = max(largest, violation)
+            part_pair(violation / scale, low, high, w, squares, domain)
+    return largest
+
+
+@lean_kernel
+def part_pair(excess, low, high, w, squares, domain):
+    """Move w[low] down and w[high] up by `excess` together, each by its share."""
+    low_root = math.sqrt(squares[low])
+    high_root = math.sqrt(squares[high])
+    share = high_root / (low_root + high_root)  # mobilities are the inverse roots
+    w[low] = clamp(domain, low, w[low] - share * excess)
+    w[high] = clamp(domain, high, w[high] + (1.0 - share) * excess)
+
+
+sweep.register(OrderRows)(sweep_order.py_func)
+sweep.register(object)(sweep_any.py_func)

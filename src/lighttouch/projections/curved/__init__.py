@@ -1,1 +1,0 @@
-"""Nearest points under norm, quadratic and other convex constraints."""
