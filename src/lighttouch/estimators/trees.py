@@ -68,6 +68,9 @@ class TreeCosts:
     patience: int = 10
     """Trees that do not lower the loss on held-out rows further, before no more are tried. With 20:
     1.08 times as long, as accurate (twelve tables, three splits of their training rows each)."""
+    flat: float = 0.01
+    """Standard errors by which it must fall meanwhile: where labels are determined by the columns,
+    it falls for ever, by less and less."""
     rows: int = 50_000
     """The most rows that trees are grown on, drawn at random. Budget."""
     least: int = 500
@@ -435,15 +438,19 @@ def _wanted(beside_all: list[Course], beside_part: list[Course]) -> Tried:
 
 def _best_count(courses: list[Course], counts: range) -> Tried:
     """Which of some numbers of trees has the least loss on held-out rows."""
-    best, best_count, square = -math.inf, 0, 0.0
-    for count in counts:
-        gain, its_square = np.mean([course.gain(count) for course in courses], axis=0)
-        if gain > best:
-            best, best_count, square = float(gain), count, float(its_square)
-        if count >= best_count + COSTS.patience:
-            break
     shares = sum(float(np.square(course.weights).sum()) for course in courses) / len(courses) ** 2
-    return Tried(best_count, best, math.sqrt(max(square - best**2, 0.0) * shares))
+    best, reached, since = Tried(0, -math.inf, math.inf), -math.inf, 0
+    for count in counts:
+        both = [course.gain(count) for course in courses]
+        gain, square = (sum(each) / len(courses) for each in zip(*both, strict=True))
+        tried = Tried(count, gain, math.sqrt(max(square - gain**2, 0.0) * shares))
+        if gain > best.gain:
+            best = tried
+        if gain > reached + COSTS.flat * tried.error:
+            reached, since = gain, count
+        if count >= since + COSTS.patience:
+            break
+    return best
 
 
 def _add_tree(codes: Any, tree: tuple[Any, Any, Floats], score: Floats) -> None:
