@@ -29,7 +29,7 @@ from lighttouch.running import OutOfTimeError, out_of_time
 Floats = NDArray[np.float64]
 Subset = tuple[int, ...]
 
-CURVE_SWEEPS = 3  # steps of the strengths of curves alone; with 6 as accurate, 1.05 times as long
+CURVE_SWEEPS = 6  # steps of the strengths of curves alone; with 3 as accurate, and no faster
 ROUND_SWEEPS = 2  # after lattices were added
 LOOSER_SWEEPS = 5  # Newton steps with less smoothing
 LAST_SWEEPS = 2  # of all terms together, from the strengths of the search

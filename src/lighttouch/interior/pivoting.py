@@ -38,17 +38,23 @@ def pivoted_minimum(
     tolerance: float,
     before_step: Callable[[], None] = lambda: None,
     known: KnownRows | None = None,
+    near: Vector | None = None,
 ) -> QuadraticMinimum | None:
     """The minimum of w'Hw / 2 - c.w where A w <= b, from the factor L of H and the unconstrained
     minimum `start`; None where the guesses do not settle, or rows contradict each other. What
     `before_step` raises ends it. `known` is what an earlier minimum with the same factor and rows
-    has learnt.
+    has learnt; `near` is the minimum of a quadratic like this one, whose equalities are the first
+    guess. Without it, rows that are broken at the start are.
     """
     rows = sparse.csr_matrix(A)
     broken = np.asarray(rows @ start) - b
     dual = _Dual(known or KnownRows(lower, rows), broken, before_step)
+    guess = broken > 0.0
+    if near is not None:
+        size = max(1.0, float(np.abs(near).max(initial=0.0)))
+        guess = b - np.asarray(rows @ near) <= COSTS.residual * size
     try:
-        v = _downhill(dual, *_all_at_once(dual))
+        v = _downhill(dual, *_all_at_once(dual, guess))
     except _NothingFoundError:
         return None
     return _checked(lower, c, rows, b, v, tolerance)
@@ -58,9 +64,9 @@ class _NothingFoundError(Exception):
     """Within a budget, or because a matrix has no factor."""
 
 
-def _all_at_once(dual: _Dual) -> tuple[Booleans, Vector]:
+def _all_at_once(dual: _Dual, held: Booleans) -> tuple[Booleans, Vector]:
     """The rows that hold with equality and their multipliers, as far as guesses get better."""
-    held, fewest, patience = dual.broken > 0.0, dual.broken.size + 1, COSTS.pivot_patience
+    fewest, patience = dual.broken.size + 1, COSTS.pivot_patience
     while True:
         v = dual.multipliers(held)
         wrong = np.where(held, v < 0.0, dual.excess(v) > dual.rounding)

@@ -366,7 +366,10 @@ def _at_once(
     A, found, gap = sparse.csr_matrix(rows.A), None, tolerance**2
     if model.factor is not None:
         known = _known_rows(problem, model.factor, A)
-        found = pivoted_minimum(model.factor, model.c, A, rows.b, free, gap, check_deadline, known)
+        near = state.w if state.iteration else None
+        found = pivoted_minimum(
+            model.factor, model.c, A, rows.b, free, gap, check_deadline, known, near
+        )
     if found is None:
         found = quadratic_minimum(matrix, model.c, A, rows.b, free, gap, check_deadline)
     if found is None:
