@@ -163,6 +163,28 @@ def test_downhill_pivots_never_go_in_circles(seed):
     assert (A @ found.w - b).max() <= 1e-8 and abs(found.multipliers @ (A @ found.w - b)) < 1e-8
 
 
+def test_pivots_begin_with_the_equalities_of_a_minimum_nearby():
+    rng = np.random.default_rng(0)
+    root, A, b = rng.normal(size=(40, 40)), lt.ordering(40).A, np.zeros(39)
+    H, c = root @ root.T + 0.1 * np.eye(40), rng.normal(size=40)
+    lower, looks = np.linalg.cholesky(H), []
+
+    def minimum(c, near=None):
+        looks.clear()
+        free = np.linalg.solve(H, c)
+        return pivoting.pivoted_minimum(
+            lower, c, A, b, free, 1e-9, lambda: looks.append(1), near=near
+        )
+
+    first = minimum(c)
+    alone, cold = minimum(1.001 * c), len(looks)
+    warm = minimum(1.001 * c, first.w)
+    assert len(looks) < cold
+    np.testing.assert_allclose(warm.w, alone.w, atol=1e-10)
+    flat = minimum(1.001 * c, np.zeros(40))  # where every row holds with equality
+    np.testing.assert_allclose(flat.w, alone.w, atol=1e-10)
+
+
 def test_pivots_give_up_on_rows_that_contradict_each_other():
     A, b = lt.ordering(3).A, np.array([-1.0, -1.0])  # a rise of at least 1 each ...
     both = sparse.vstack([A, -A], format="csr")  # ... and of at most -1

@@ -44,17 +44,19 @@ def pivoted_minimum(
     minimum `start`; None where the guesses do not settle, or rows contradict each other. What
     `before_step` raises ends it. `known` is what an earlier minimum with the same factor and rows
     has learnt; `near` is the minimum of a quadratic like this one, whose equalities are the first
-    guess. Without it, rows that are broken at the start are.
+    guess. Without it, or where more rows than parameters hold with equality there, those are that
+    the start breaks.
     """
     rows = sparse.csr_matrix(A)
     broken = np.asarray(rows @ start) - b
     dual = _Dual(known or KnownRows(lower, rows), broken, before_step)
-    guess = broken > 0.0
+    held = broken > 0.0
     if near is not None:
         size = max(1.0, float(np.abs(near).max(initial=0.0)))
-        guess = b - np.asarray(rows @ near) <= COSTS.residual * size
+        equal = b - np.asarray(rows @ near) <= COSTS.residual * size
+        held = equal if np.count_nonzero(equal) <= near.size else held
     try:
-        v = _downhill(dual, *_all_at_once(dual, guess))
+        v = _downhill(dual, *_all_at_once(dual, held))
     except _NothingFoundError:
         return None
     return _checked(lower, c, rows, b, v, tolerance)
