@@ -15,7 +15,7 @@ from lighttouch.estimators.model import AdditiveModel, Term, whole_positions
 from lighttouch.estimators.smoothing import marginal_likelihood
 from lighttouch.estimators.structure.screening import Leftover, Screen
 from lighttouch.interior import pivoting
-from lighttouch.interior.pivoting import quadratic_minimum
+from lighttouch.interior.pivoting import KnownRows, quadratic_minimum
 from lighttouch.projections.splitting import solver_by_parts
 from lighttouch.solvers.quadratic_model import gram
 
@@ -120,7 +120,7 @@ def test_the_quadratic_minimum_satisfies_the_conditions_of_optimality(monkeypatc
         patience = 3 if method == "pivots" else -1
         costs = dataclasses.replace(pivoting.COSTS, pivot_patience=patience)
         monkeypatch.setattr(pivoting, "COSTS", costs)
-        found = pivoting.pivoted_minimum(np.linalg.cholesky(H), c, A, b, free, 1e-9)
+        found = pivoting.pivoted_minimum(KnownRows(np.linalg.cholesky(H), A), c, b, free, 1e-9)
     assert found is not None
     assert (A @ found.w).max() <= 1e-7 and found.multipliers.min() >= 0.0
     np.testing.assert_allclose(H @ found.w - c + A.T @ found.multipliers, 0.0, atol=1e-5)
@@ -136,9 +136,8 @@ def test_downhill_pivots_keep_multipliers_above_zero(monkeypatch, seed):
     H, c = root @ root.T + 0.1 * np.eye(8), 3.0 * rng.normal(size=8)
     A, b = sparse.csr_matrix(rng.normal(size=(7, 8))), np.zeros(7)
     with np.errstate(divide="raise"):
-        found = pivoting.pivoted_minimum(
-            np.linalg.cholesky(H), c, A, b, np.linalg.solve(H, c), 1e-9
-        )
+        known = KnownRows(np.linalg.cholesky(H), A)
+        found = pivoting.pivoted_minimum(known, c, b, np.linalg.solve(H, c), 1e-9)
     assert found is not None and found.multipliers.min() >= 0.0
     np.testing.assert_allclose(H @ found.w - c + A.T @ found.multipliers, 0.0, atol=1e-8)
     assert (A @ found.w).max() <= 1e-8 and abs(found.multipliers @ (A @ found.w)) < 1e-8
@@ -157,7 +156,8 @@ def test_downhill_pivots_never_go_in_circles(seed):
     H, c = root.T @ root / d + 1e-4 * np.eye(d), 0.3 * rng.normal(size=d)
     A = sparse.csr_matrix(rng.normal(size=(m, d)) * (rng.random((m, d)) < 0.5))
     b = np.full(m, 0.1 if seed % 3 else 0.0)
-    found = pivoting.pivoted_minimum(np.linalg.cholesky(H), c, A, b, np.linalg.solve(H, c), 1e-9)
+    known = KnownRows(np.linalg.cholesky(H), A)
+    found = pivoting.pivoted_minimum(known, c, b, np.linalg.solve(H, c), 1e-9)
     assert found is not None and found.multipliers.min() >= 0.0
     np.testing.assert_allclose(H @ found.w - c + A.T @ found.multipliers, 0.0, atol=1e-8)
     assert (A @ found.w - b).max() <= 1e-8 and abs(found.multipliers @ (A @ found.w - b)) < 1e-8
@@ -167,14 +167,12 @@ def test_pivots_begin_with_the_equalities_of_a_minimum_nearby():
     rng = np.random.default_rng(0)
     root, A, b = rng.normal(size=(40, 40)), lt.ordering(40).A, np.zeros(39)
     H, c = root @ root.T + 0.1 * np.eye(40), rng.normal(size=40)
-    lower, looks = np.linalg.cholesky(H), []
+    known, looks = KnownRows(np.linalg.cholesky(H), A), []
 
     def minimum(c, near=None):
         looks.clear()
         free = np.linalg.solve(H, c)
-        return pivoting.pivoted_minimum(
-            lower, c, A, b, free, 1e-9, lambda: looks.append(1), near=near
-        )
+        return pivoting.pivoted_minimum(known, c, b, free, 1e-9, lambda: looks.append(1), near)
 
     first = minimum(c)
     alone, cold = minimum(1.001 * c), len(looks)
@@ -188,7 +186,8 @@ def test_pivots_begin_with_the_equalities_of_a_minimum_nearby():
 def test_pivots_give_up_on_rows_that_contradict_each_other():
     A, b = lt.ordering(3).A, np.array([-1.0, -1.0])  # a rise of at least 1 each ...
     both = sparse.vstack([A, -A], format="csr")  # ... and of at most -1
-    found = pivoting.pivoted_minimum(np.eye(3), np.ones(3), both, np.append(b, b), np.ones(3), 1e-9)
+    known = KnownRows(np.eye(3), both)
+    found = pivoting.pivoted_minimum(known, np.ones(3), np.append(b, b), np.ones(3), 1e-9)
     assert found is None
 
 
@@ -197,7 +196,7 @@ def test_rows_are_the_same_bits_however_they_came_to_be_known():
     root = rng.normal(size=(300, 300))
     factor = np.linalg.cholesky(root @ root.T + np.eye(300))
     A = sparse.random(400, 300, 0.02, format="csr", random_state=0)
-    one, other = pivoting.KnownRows(factor, A), pivoting.KnownRows(factor, A)
+    one, other = KnownRows(factor, A), KnownRows(factor, A)
     one.learn(np.arange(400))
     for asked in ([399], [5, 130], [260]):
         other.learn(np.array(asked))

@@ -30,36 +30,34 @@ from lighttouch.interior.systems import DenseSystem
 
 
 def pivoted_minimum(
-    lower: Floats,
+    known: KnownRows,
     c: Vector,
-    A: Matrix,
     b: Vector,
     start: Vector,
     tolerance: float,
     before_step: Callable[[], None] = lambda: None,
-    known: KnownRows | None = None,
     near: Vector | None = None,
 ) -> QuadraticMinimum | None:
-    """The minimum of w'Hw / 2 - c.w where A w <= b, from the factor L of H and the unconstrained
-    minimum `start`; None where the guesses do not settle, or rows contradict each other. What
-    `before_step` raises ends it. `known` is what an earlier minimum with the same factor and rows
-    has learnt; `near` is the minimum of a quadratic like this one, whose equalities are the first
-    guess. Without it, or where more rows than parameters hold with equality there, those are that
-    the start breaks.
+    """The minimum of w'Hw / 2 - c.w where A w <= b, from the factor L of H and the rows A that are
+    `known`, and the unconstrained minimum `start`; None where the guesses do not settle, or rows
+    contradict each other. What `before_step` raises ends it.
+
+    `near` is the minimum of a quadratic like this one, whose equalities are the first guess.
+    Without it, or where more rows than parameters hold with equality there, those are that the
+    start breaks.
     """
-    rows = sparse.csr_matrix(A)
-    broken = np.asarray(rows @ start) - b
-    dual = _Dual(known or KnownRows(lower, rows), broken, before_step)
+    broken = np.asarray(known.A @ start) - b
+    dual = _Dual(known, broken, before_step)
     held = broken > 0.0
     if near is not None:
         size = max(1.0, float(np.abs(near).max(initial=0.0)))
-        equal = b - np.asarray(rows @ near) <= COSTS.residual * size
+        equal = b - np.asarray(known.A @ near) <= COSTS.residual * size
         held = equal if np.count_nonzero(equal) <= near.size else held
     try:
         v = _downhill(dual, *_all_at_once(dual, held))
     except _NothingFoundError:
         return None
-    return _checked(lower, c, rows, b, v, tolerance)
+    return _checked(known.lower, c, known.A, b, v, tolerance)
 
 
 class _NothingFoundError(Exception):
@@ -125,8 +123,8 @@ class KnownRows:
     are many, only those that are asked for.
     """
 
-    def __init__(self, lower: Floats, A: sparse.csr_matrix, once: bool = False) -> None:
-        self.lower, self.A = lower, A
+    def __init__(self, lower: Floats, A: Matrix, once: bool = False) -> None:
+        self.lower, self.A = lower, sparse.csr_matrix(A)
         few = A.shape[0] <= COSTS.pivot_blocks * lower.shape[0]
         self.block = COSTS.pivot_block if few and not once else None
         self.place = np.full(A.shape[0], -1)  # of a row in V and G

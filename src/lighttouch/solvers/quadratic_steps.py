@@ -367,9 +367,7 @@ def _at_once(
     if model.factor is not None:
         known = _known_rows(problem, model.factor, A)
         near = state.w if state.iteration else None
-        found = pivoted_minimum(
-            model.factor, model.c, A, rows.b, free, gap, check_deadline, known, near
-        )
+        found = pivoted_minimum(known, model.c, rows.b, free, gap, check_deadline, near)
     if found is None:
         found = quadratic_minimum(matrix, model.c, A, rows.b, free, gap, check_deadline)
     if found is None:
