@@ -109,7 +109,7 @@ def folder(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "LIMITS", replace(opening.LIMITS, rows=100))
+    monkeypatch.setattr(opening, "STREAMING", replace(opening.STREAMING, rows=100))
 
 
 def vector(model: Any) -> Any:

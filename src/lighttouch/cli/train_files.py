@@ -24,11 +24,11 @@ from lighttouch.cli.rules import read_rules
 from lighttouch.cli.speaking import Speaker, rule_facts
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
+from lighttouch.estimators.costs import RECORD
 from lighttouch.estimators.streaming.opening import OpenFiles, opened
 from lighttouch.estimators.streaming.opening import Wanted as FilesWanted
 from lighttouch.estimators.streaming.reading import files_of, is_several
 from lighttouch.estimators.streaming.source import Parts, Shard, Source
-from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.training import has_ended
 from lighttouch.files import replacing_all
 from lighttouch.running import working_with

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import DataError, ModelFileError
+from lighttouch.estimators.costs import LIMITS, RECORD
 from lighttouch.estimators.examples import AnyExamples
 from lighttouch.estimators.explaining import Explained, even_background
 from lighttouch.estimators.fitting import Earlier, Fitted, fit
@@ -41,7 +42,6 @@ from lighttouch.estimators.saving import (
 )
 from lighttouch.estimators.streaming.fitting import FitsFiles
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.structure.limits import LIMITS, RECORD
 from lighttouch.estimators.tables import (
     Columns,
     as_table,

@@ -23,6 +23,7 @@ from lighttouch.estimators.classes import (
     thresholds_of,
     together,
 )
+from lighttouch.estimators.costs import RECORD
 from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.explaining import Explanation, effects_of, explanation
 from lighttouch.estimators.lattice_base import LatticeBase
@@ -53,7 +54,6 @@ from lighttouch.estimators.saving import columns_from, columns_state, report_fro
 from lighttouch.estimators.streaming.making import Codes, OneClass, OrderedLabels
 from lighttouch.estimators.streaming.opening import OpenFiles
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.tables import ColumnNames, Table, as_table
 from lighttouch.estimators.targets import (
     pair_of_tables,

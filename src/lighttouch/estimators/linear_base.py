@@ -14,6 +14,7 @@ from lighttouch.arrays import Floats, Matrix, dense
 from lighttouch.checkpoints import checkpointing
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError, ModelFileError
+from lighttouch.estimators.costs import RECORD
 from lighttouch.estimators.fitting import named
 from lighttouch.estimators.proof import ConstraintReport, check_rule, make_report
 from lighttouch.estimators.record import TrainingRecord
@@ -28,7 +29,6 @@ from lighttouch.estimators.streaming.linear import (
     refuse_other_than_numbers,
 )
 from lighttouch.estimators.streaming.opening import OpenFiles
-from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.summary import QuadraticSummary
 from lighttouch.estimators.tables import Column, Columns, known_columns, numeric_table
 from lighttouch.estimators.training import (

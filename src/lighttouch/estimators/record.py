@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from lighttouch.arrays import Floats, dense
 from lighttouch.checkpoints import own_version
 from lighttouch.errors import DataError
-from lighttouch.estimators.structure.limits import RECORD
+from lighttouch.estimators.costs import RECORD
 from lighttouch.estimators.tables import Columns, as_table, known_columns, missing_cell, split
 from lighttouch.fingerprints import fingerprint
 

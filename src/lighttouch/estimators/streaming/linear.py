@@ -11,6 +11,7 @@ import numpy as np
 
 from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
+from lighttouch.estimators.costs import RECORD
 from lighttouch.estimators.record import TrainingRecord
 from lighttouch.estimators.scaling import scaled, usable_sizes
 from lighttouch.estimators.streaming.examples import with_facts
@@ -18,7 +19,6 @@ from lighttouch.estimators.streaming.making import Codes
 from lighttouch.estimators.streaming.opening import OpenFiles, Weighting
 from lighttouch.estimators.streaming.scan import TEXT
 from lighttouch.estimators.streaming.source import Reader, Rows, Shard
-from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.summary import QuadraticSummary
 from lighttouch.estimators.tables import Columns
 from lighttouch.estimators.targets import read_targets

@@ -12,9 +12,9 @@ import numpy as np
 
 from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
+from lighttouch.estimators.costs import STREAMING
 from lighttouch.estimators.outputs import ONE_SCORE, Outputs
 from lighttouch.estimators.streaming.examples import ExamplesOfShard, Make, StreamedExamples
-from lighttouch.estimators.streaming.limits import LIMITS
 from lighttouch.estimators.streaming.pieces import Cutter, Piece
 from lighttouch.estimators.streaming.reading import Dialect, files_of
 from lighttouch.estimators.streaming.scan import Facts, Passes, scanned
@@ -145,7 +145,7 @@ def opened(wanted: Wanted, categorical: Any = None, whole_files: bool = False) -
     """Files ready for a fit; with `whole_files` none is cut."""
     files, passes = files_of(wanted.paths), Passes(wanted.progress)
     cut = passes.map(
-        Cutter(wanted.dialect, LIMITS.rows), files, "looking at files", [str(f) for f in files]
+        Cutter(wanted.dialect, STREAMING.rows), files, "looking at files", [str(f) for f in files]
     )
     pieces = [piece for of_file in cut for piece in of_file]
     if not pieces:
@@ -158,7 +158,7 @@ def opened(wanted: Wanted, categorical: Any = None, whole_files: bool = False) -
         for column in ([] if categorical is None else listed(categorical))
     ]
     source = Source(tuple(features), wanted.parts, wanted.dialect, check=wanted.check)
-    shards = _files_of(pieces) if whole_files else shards_of(pieces, LIMITS.rows)
+    shards = _files_of(pieces) if whole_files else shards_of(pieces, STREAMING.rows)
     source, facts = scanned(source, shards, forced, passes)
     reader = Reader(source, facts.learnt(forced))
     filled = tuple(shard for shard, rows in zip(shards, facts.rows, strict=True) if rows)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lighttouch.errors import DataError
-from lighttouch.estimators.streaming.limits import LIMITS
+from lighttouch.estimators.costs import STREAMING
 from lighttouch.estimators.streaming.reading import (
     COMPRESSED,
     Dialect,
@@ -153,7 +153,7 @@ def line_ends(path: Path, rows: int) -> tuple[Any, int]:
     """
     kept, lines, place, quotes = [], 0, 0, 0
     with open(path, "rb") as file:
-        while block := file.read(LIMITS.block):
+        while block := file.read(STREAMING.block):
             letters = np.frombuffer(block, dtype=np.uint8)
             ends = np.flatnonzero(letters == LINE_END) + 1
             quoted = np.cumsum(letters == QUOTE) + quotes

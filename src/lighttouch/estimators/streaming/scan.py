@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
-from lighttouch.estimators.streaming.limits import LIMITS
+from lighttouch.estimators.costs import STREAMING
 from lighttouch.estimators.streaming.reading import is_parquet
 from lighttouch.estimators.streaming.source import Shard, Source, cells_of, of_piece
 from lighttouch.estimators.tables import (
@@ -112,7 +112,7 @@ class Facts:
             self.labels = [np.unique(np.concatenate([*self.labels, *other.labels]))]
             more = [*self.weighted_labels, *other.weighted_labels]
             self.weighted_labels = [np.unique(np.concatenate(more))]
-            self.many = self.labels[0].size > LIMITS.classes
+            self.many = self.labels[0].size > STREAMING.classes
         self.largest_weight = max(self.largest_weight, other.largest_weight)
 
     @property
@@ -124,7 +124,7 @@ class Facts:
         """The different labels, sorted."""
         if self.many:
             raise DataError(
-                f"the target holds more than {LIMITS.classes:,} different labels; a classifier "
+                f"the target holds more than {STREAMING.classes:,} different labels; a classifier "
                 "takes at most so many"
             )
         return self.labels[0]
@@ -184,9 +184,9 @@ class Scan:
             known = [plain_cell(cell) for cell in cells if not missing_cell(cell)]
             found.categories = Counter(known)
             found.present = len(known)
-            if len(found.categories) > LIMITS.categories:
+            if len(found.categories) > STREAMING.categories:
                 raise DataError(
-                    f"column {name!r} holds more than {LIMITS.categories:,} different values, "
+                    f"column {name!r} holds more than {STREAMING.categories:,} different values, "
                     "which looks like an identifier; leave it out (drop)"
                 )
         else:
@@ -221,7 +221,7 @@ class Scan:
 def _add_labels(found: Facts, labels: NDArray[Any], weights: Floats | None) -> None:
     """The different targets, as long as they are few."""
     known = np.unique(labels)
-    found.many = found.many or known.size > LIMITS.classes
+    found.many = found.many or known.size > STREAMING.classes
     if not found.many:
         found.labels.append(known)
         kept = known if weights is None else np.unique(labels[weights > 0.0])
@@ -256,9 +256,9 @@ def scanned(
     for name, found in _all(source, facts).items():
         if len(found.kinds) > 1:
             _refuse_mixed(name, found, again=True)
-        if len(found.categories) > LIMITS.categories:
+        if len(found.categories) > STREAMING.categories:
             raise DataError(
-                f"column {name!r} holds more than {LIMITS.categories:,} different values, which "
+                f"column {name!r} holds more than {STREAMING.categories:,} different values, which "
                 "looks like an identifier; leave it out (drop)"
             )
     return source, facts
