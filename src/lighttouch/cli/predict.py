@@ -20,8 +20,7 @@ from lighttouch.cli.tables import Dialect, Writer
 from lighttouch.errors import DataError, FileProblem
 from lighttouch.estimators.costs import STREAMING
 from lighttouch.estimators.record import Drift
-from lighttouch.estimators.streaming.pieces import Cutter, Piece
-from lighttouch.estimators.streaming.reading import files_of, is_several
+from lighttouch.estimators.streaming.reading import Cutter, Piece, files_of, is_several
 from lighttouch.files import replacing
 from lighttouch.report.models import Model, has_probabilities, is_classifier
 from lighttouch.running import ProgressBar, working_with

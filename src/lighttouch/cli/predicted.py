@@ -8,7 +8,7 @@ import argparse
 from typing import Any
 
 from lighttouch.errors import DataError
-from lighttouch.estimators.losses import CLASSIFICATION, LINEAR_REGRESSION, LOG_LINK, REGRESSION
+from lighttouch.estimators.parameters import CLASSIFICATION, LINEAR_REGRESSION, LOG_LINK, REGRESSION
 
 
 def asked_task(options: argparse.Namespace) -> str:

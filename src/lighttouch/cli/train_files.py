@@ -24,9 +24,9 @@ from lighttouch.cli.rules import read_rules
 from lighttouch.cli.speaking import Speaker, rule_facts
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
-from lighttouch.estimators.costs import RECORD
-from lighttouch.estimators.streaming.opening import OpenFiles, opened
-from lighttouch.estimators.streaming.opening import Wanted as FilesWanted
+from lighttouch.estimators.record import RECORD
+from lighttouch.estimators.streaming.fitting import OpenFiles, opened
+from lighttouch.estimators.streaming.fitting import Wanted as FilesWanted
 from lighttouch.estimators.streaming.reading import files_of, is_several
 from lighttouch.estimators.streaming.source import Parts, Shard, Source
 from lighttouch.estimators.training import has_ended

@@ -1,5 +1,5 @@
-"""The numbers that decide how large, how fine and how smooth a model is, what is recorded of its
-training rows, and how much of files larger than memory is held at a time.
+"""The numbers that decide how large, how fine and how smooth a model is, and how much of files
+larger than memory is held at a time.
 """
 
 from __future__ import annotations
@@ -160,40 +160,6 @@ class StructureLimits:
 
 
 LIMITS = StructureLimits()
-
-
-@dataclass(frozen=True)
-class RecordLimits:
-    """What a model's record of its training rows holds, and when new rows are called different."""
-
-    bins: int = 10
-    """Of equal shares of the training rows, per column of numbers: the convention for PSI."""
-
-    least_share: float = 1e-4
-    """What an empty bin counts as, so that the index stays finite. Convention."""
-
-    missing: float = 0.05
-    """By how much the share of missing cells must rise to be told. One row in twenty."""
-
-    rows: int = 5_000
-    """Rows, evenly spread, that distributions are taken from: quantiles within 1%. Chance alone
-    makes a PSI of 0.002 of them."""
-
-    late_rows: int = 1_000
-    """The same where the time limit is over: quantiles within 3%, in some milliseconds."""
-
-    columns: int = 1000
-    """The most columns that are recorded: 100 kB of the model file."""
-
-    large_index: float = 0.25
-    """The PSI from which rows are called different, where nothing else is asked for. Convention."""
-
-    def rows_for(self, late: bool) -> int:
-        """How many distributions are taken from; `late` says that the time limit is over."""
-        return self.late_rows if late else self.rows
-
-
-RECORD = RecordLimits()
 
 PULL = 1e-7  # on every parameter, which keeps matrices definite
 FIRST_CHOICE = (1e-3, 1e-2)  # strengths of curves and lattices to begin with
