@@ -15,7 +15,7 @@ import pytest
 
 import lighttouch as lt
 from lighttouch.cli import main
-from lighttouch.cli.failures import BAD_USAGE, FILE_PROBLEM, OK
+from lighttouch.cli.speaking import BAD_USAGE, FILE_PROBLEM, OK
 from lighttouch.cli.train_files import _frame_of
 from lighttouch.errors import FileProblem
 from lighttouch.estimators.examples import Examples

@@ -14,8 +14,7 @@ import numpy as np
 
 from lighttouch.cli import outputs, saved, tables
 from lighttouch.cli.engines import engine_of
-from lighttouch.cli.failures import OK, DriftError
-from lighttouch.cli.speaking import Speaker
+from lighttouch.cli.speaking import OK, DriftError, Speaker
 from lighttouch.cli.tables import Dialect, Writer
 from lighttouch.errors import DataError, FileProblem
 from lighttouch.estimators.costs import STREAMING

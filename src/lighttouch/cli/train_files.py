@@ -16,12 +16,10 @@ import numpy as np
 from lighttouch.checkpoints import checkpointing
 from lighttouch.cli import outputs, tables, train
 from lighttouch.cli.engines import engine_of
-from lighttouch.cli.examples import Examples, Wanted, task_of
-from lighttouch.cli.failures import say
-from lighttouch.cli.predicted import asked_task
+from lighttouch.cli.examples import Examples, Wanted, asked_task, task_of
 from lighttouch.cli.reporting import Job
 from lighttouch.cli.rules import read_rules
-from lighttouch.cli.speaking import Speaker, rule_facts
+from lighttouch.cli.speaking import Speaker, rule_facts, say
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
 from lighttouch.estimators.record import RECORD
