@@ -1,4 +1,6 @@
-"""Roughness: differences of neighbouring parameters of every term, each with a strength."""
+"""Roughness: a sum of squares ||D w||^2 / 2, whose rows D are differences of neighbouring
+parameters of every term, each term with a strength of its own.
+"""
 
 from __future__ import annotations
 

@@ -370,7 +370,7 @@ class OutputLimits:
 def mean_of(z: Floats) -> Floats:
     """e^z, never falling in z to the last bit, positive and finite.
 
-    z is rounded as in `chance`, which changes a mean by less than 1e-9 of it.
+    z is rounded as in `classes.chance`, which changes a mean by less than 1e-9 of it.
     """
     steps = np.round(np.clip(z, -LARGEST_LOGARITHM, LARGEST_LOGARITHM) * 2.0**32) / 2.0**32
     return np.exp(steps)
