@@ -13,7 +13,7 @@ import pytest
 
 import lighttouch as lt
 from lighttouch.cli import main
-from lighttouch.cli.failures import FILE_PROBLEM
+from lighttouch.cli.speaking import FILE_PROBLEM
 from lighttouch.datasets import ranking_pairs
 from lighttouch.experiments import EXPERIMENTS, reproduce
 from lighttouch.experiments import units as units_module

@@ -30,12 +30,10 @@ from lighttouch.report.accuracy import (
     summary,
 )
 from lighttouch.report.charts import Series, line_chart
-from lighttouch.report.groups import grouped
+from lighttouch.report.findings import Clock, folds, grouped, prices
 from lighttouch.report.limits import LIMITS
 from lighttouch.report.markup import Markup, as_json, clipped, fill, number, text
-from lighttouch.report.refits import Clock, folds, prices
-from lighttouch.report.slices import slices
-from lighttouch.report.support import Support, warning
+from lighttouch.report.slices import Support, slices, warning
 from lighttouch.report.words import SENTENCES, rules_asked
 
 pd = pytest.importorskip("pandas")

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import lighttouch as lt
-from lighttouch.estimators.losses import chance
+from lighttouch.estimators.classes import chance
 
 
 def table(rows: int = 400, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:

@@ -11,9 +11,10 @@ from scipy import sparse
 import lighttouch as lt
 from lighttouch import losses
 from lighttouch.estimators import growing, smoothing, structure
+from lighttouch.estimators.costs import LIMITS, PULL
 from lighttouch.estimators.model import AdditiveModel, Term, whole_positions
-from lighttouch.estimators.smoothing import marginal_likelihood
-from lighttouch.estimators.structure.screening import Leftover, Screen
+from lighttouch.estimators.penalties import roughness_of
+from lighttouch.estimators.structure import Leftover, Screen
 from lighttouch.interior import pivoting
 from lighttouch.interior.pivoting import KnownRows, quadratic_minimum
 from lighttouch.projections.splitting import solver_by_parts
@@ -220,7 +221,7 @@ def test_a_matrix_is_solved_with_part_by_part():
 
 def test_curves_and_lattices_share_a_budget():
     """Forty columns of fine curves had more parameters than can be factored, and took a minute."""
-    limits = structure.LIMITS
+    limits = LIMITS
     assert structure.room_for(1e6, 250) == limits.most_parameters - 250
     assert structure.room_for(1e6, limits.most_parameters) == limits.least_parameters
     assert structure.room_for(100, 250) == limits.least_parameters
@@ -238,18 +239,18 @@ def small_model() -> AdditiveModel:
 def test_degrees_of_freedom_are_those_of_the_whole_inverse():
     rng = np.random.default_rng(0)
     model = small_model()
-    roughness = smoothing.roughness_of(model, [False, False], 100.0)
+    roughness = roughness_of(model, [False, False], 100.0)
     strengths, w = rng.random(len(roughness.penalties)), rng.normal(size=model.dimension)
     H = gram(model.features(rng.random((300, 2))), np.full(300, 1.0 / 300.0))
     one = np.eye(strengths.size)
     wide = [np.asarray(roughness.rows(each).todense()) for each in one]
-    pulled = np.diag(roughness.pull - smoothing.PULL)
+    pulled = np.diag(roughness.pull - PULL)
     squares = [D.T @ D - pulled for D in wide]
     whole = H + sum(s * square for s, square in zip(strengths, squares, strict=True))
     whole += np.diag(roughness.pull)
     inverse = np.linalg.inv(whole)
-    factor = marginal_likelihood.factored(H, roughness, strengths)
-    lost, _ = marginal_likelihood._lost(factor, roughness, strengths)
+    factor = smoothing.factored(H, roughness, strengths)
+    lost, _ = smoothing._lost(factor, roughness, strengths)
     expected = [s * np.trace(inverse @ D) for s, D in zip(strengths, squares, strict=True)]
     np.testing.assert_allclose(lost, expected, rtol=1e-5)
     np.testing.assert_allclose(roughness.sizes(w), [w @ D @ w for D in squares], rtol=1e-6)
@@ -312,7 +313,7 @@ def test_lattices_that_hold_nothing_leave_the_search(monkeypatch):
 
 
 def test_fewer_rows_are_searched_where_columns_are_many():
-    limits = structure.LIMITS
+    limits = LIMITS
     assert structure.rows_to_search(12) == limits.searched
     assert structure.rows_to_search(60) == limits.searched_cells // 60
     assert structure.rows_to_search(1000) == limits.least_searched

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import PoissonRegressor
 
 import lighttouch as lt
-from lighttouch.estimators.losses import mean_of
+from lighttouch.estimators.regression import mean_of
 
 
 def spread_out(rows: int = 1500, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -13,8 +13,8 @@ from scipy import sparse
 import lighttouch as lt
 from lighttouch import losses
 from lighttouch.errors import ModelFileError
-from lighttouch.estimators import leftover, smoothing, trees
-from lighttouch.estimators.smoothing import roughness_of
+from lighttouch.estimators import smoothing, trees
+from lighttouch.estimators.penalties import roughness_of
 from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, boosted, grown
 from lighttouch.losses import loss_of
 from lighttouch.running import OutOfTimeError
@@ -321,7 +321,7 @@ def test_a_number_of_trees_must_be_one():
 
 def test_a_fit_without_time_has_none(monkeypatch):
     X, y = local(1500)
-    monkeypatch.setattr(leftover, "wanted_count", _no_time)
+    monkeypatch.setattr(trees, "wanted_count", _no_time)
     model = lt.LatticeRegressor(time_limit=100.0).fit(X, y)
     assert model.trees_ is None and model.status_ == "time limit"
 
@@ -352,7 +352,7 @@ def test_a_rule_that_a_constant_breaks_keeps_all_of_the_score():
     least = sparse.csr_matrix(-np.eye(1, w.size, 1))  # -w[1] <= b
     for bound, kept in ((-1.0, 1.0), (-0.5, COSTS.kept)):
         rules = lt.LinearConstraints(least, [bound])
-        left = leftover.LeftOver(None, model, w, rules, None, None)
+        left = trees.LeftOver(None, model, w, rules, None, None)
         eased, share = left._eased(2.0)
         assert share == kept and eased[1] == kept
         assert eased[0] == pytest.approx(2.0 * (1.0 - kept))

@@ -15,14 +15,13 @@ import pytest
 
 import lighttouch as lt
 from lighttouch.cli import main
-from lighttouch.cli.failures import BAD_USAGE, FILE_PROBLEM, OK
+from lighttouch.cli.speaking import BAD_USAGE, FILE_PROBLEM, OK
 from lighttouch.cli.train_files import _frame_of
 from lighttouch.errors import FileProblem
 from lighttouch.estimators.examples import Examples
-from lighttouch.estimators.streaming import opening, source
+from lighttouch.estimators.streaming import fitting, source
 from lighttouch.estimators.streaming.examples import _recorded
-from lighttouch.estimators.streaming.pieces import Cutter
-from lighttouch.estimators.streaming.reading import Dialect, files_of
+from lighttouch.estimators.streaming.reading import Cutter, Dialect, files_of
 
 FEATURES = ["a", "b", "c"]
 ROWS = 300
@@ -109,7 +108,7 @@ def folder(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "LIMITS", replace(opening.LIMITS, rows=100))
+    monkeypatch.setattr(fitting, "STREAMING", replace(fitting.STREAMING, rows=100))
 
 
 def vector(model: Any) -> Any:

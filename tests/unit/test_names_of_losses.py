@@ -13,8 +13,8 @@ import pytest
 from numpydoc.docscrape import FunctionDoc
 
 import lighttouch as lt
+from lighttouch.cli.examples import predicted
 from lighttouch.cli.parser import build_parser
-from lighttouch.cli.predicted import predicted
 from lighttouch.errors import DataError
 from lighttouch.losses import BY_NAME, CLASSES, LOSSES, loss_of
 

@@ -9,8 +9,7 @@ import pytest
 from scipy import sparse
 
 from lighttouch.estimators.examples import Examples
-from lighttouch.estimators.model import AdditiveModel, InputMap, Term, whole_positions
-from lighttouch.estimators.term_features import TermStore
+from lighttouch.estimators.model import AdditiveModel, InputMap, Term, TermStore, whole_positions
 from lighttouch.kernels.numerics.exact_sum import exact_multiply, product_error
 from lighttouch.lattice import Lattice
 from lighttouch.solvers import quadratic_model as gram_matrices

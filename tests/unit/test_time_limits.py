@@ -189,7 +189,7 @@ def test_rules_that_need_lattices_hold_where_no_time_is_left():
 @pytest.mark.parametrize("sweeps", [1, 4])
 def test_smoothing_ends_after_a_step_once_the_time_is_over(monkeypatch, sweeps):
     X, y = data(100)
-    steps = counted(monkeypatch, smoothing.marginal_likelihood, "accepted")
+    steps = counted(monkeypatch, smoothing, "accepted")
     monkeypatch.setattr(growing, "CURVE_SWEEPS", sweeps)
     lt.LatticeRegressor(lattices=0, time_limit=OVER).fit(X, y)
     assert len(steps) == 1
@@ -203,7 +203,7 @@ def test_screening_looks_at_the_clock_between_subsets(monkeypatch):
     pairs = [(0, 1), (0, 2), (1, 2), (2, 3)]
     whole = screen.gains(pairs, (2, 3), left)
     monkeypatch.setattr(
-        "lighttouch.estimators.structure.screening.LIMITS",
+        "lighttouch.estimators.structure.LIMITS",
         growing.LIMITS.__class__(screened_at_once=1.0),
     )
     asked: list[int] = []

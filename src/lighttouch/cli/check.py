@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from lighttouch.cli import saved, tables
-from lighttouch.cli.failures import OK, RULES_BROKEN, say
-from lighttouch.cli.speaking import Speaker
+from lighttouch.cli.speaking import OK, RULES_BROKEN, Speaker, say
 from lighttouch.cli.tables import Dialect
 from lighttouch.report.models import Model, scale_note
 from lighttouch.text import printable

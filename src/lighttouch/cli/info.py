@@ -6,8 +6,7 @@ import argparse
 from typing import Any
 
 from lighttouch.cli import saved
-from lighttouch.cli.failures import OK, say
-from lighttouch.cli.speaking import Speaker, rule_facts
+from lighttouch.cli.speaking import OK, Speaker, rule_facts, say
 from lighttouch.report.models import column_names, is_classifier
 from lighttouch.text import printable, readable_size
 

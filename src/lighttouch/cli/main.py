@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from lighttouch.cli.failures import BAD_USAGE, OK, described, exit_code, say, tell
 from lighttouch.cli.parser import build_parser
+from lighttouch.cli.speaking import BAD_USAGE, OK, described, exit_code, say, tell
 from lighttouch.signals import TERMINATED, RaisedAtOnce
 
 

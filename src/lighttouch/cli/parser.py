@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import lighttouch
-from lighttouch.estimators.losses import CLASSIFICATION, LOG_LINK, REGRESSION, purposes
+from lighttouch.estimators.parameters import CLASSIFICATION, LOG_LINK, REGRESSION, purposes
 from lighttouch.report.limits import LIMITS
 from lighttouch.text import alternatives
 

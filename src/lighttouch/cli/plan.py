@@ -6,8 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from lighttouch import theory
-from lighttouch.cli.failures import OK
-from lighttouch.cli.speaking import Speaker
+from lighttouch.cli.speaking import OK, Speaker
 
 
 def run(options: argparse.Namespace) -> int:

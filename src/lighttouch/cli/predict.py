@@ -14,14 +14,12 @@ import numpy as np
 
 from lighttouch.cli import outputs, saved, tables
 from lighttouch.cli.engines import engine_of
-from lighttouch.cli.failures import OK, DriftError
-from lighttouch.cli.speaking import Speaker
+from lighttouch.cli.speaking import OK, DriftError, Speaker
 from lighttouch.cli.tables import Dialect, Writer
 from lighttouch.errors import DataError, FileProblem
+from lighttouch.estimators.costs import STREAMING
 from lighttouch.estimators.record import Drift
-from lighttouch.estimators.streaming.limits import LIMITS
-from lighttouch.estimators.streaming.pieces import Cutter, Piece
-from lighttouch.estimators.streaming.reading import files_of, is_several
+from lighttouch.estimators.streaming.reading import Cutter, Piece, files_of, is_several
 from lighttouch.files import replacing
 from lighttouch.report.models import Model, has_probabilities, is_classifier
 from lighttouch.running import ProgressBar, working_with
@@ -137,7 +135,7 @@ def _predictions(
             for frame in tables.chunks(path, dialect, as_text=text, empty=several):
                 yield part(path, frame)
         return
-    pieces = [p for path in files_of(options.data) for p in Cutter(dialect, LIMITS.rows)(path)]
+    pieces = [p for path in files_of(options.data) for p in Cutter(dialect, STREAMING.rows)(path)]
     with working_with(engine) as opened:
         shared = opened.share(part)
         names = [f"{piece.path} from row {piece.first + 1:,} on" for piece in pieces]

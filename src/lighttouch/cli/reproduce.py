@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from lighttouch.cli.failures import INTERRUPTED, OK, say
-from lighttouch.cli.speaking import Speaker
+from lighttouch.cli.speaking import INTERRUPTED, OK, Speaker, say
 from lighttouch.estimators.streaming.reading import refuse_unreadable
 from lighttouch.experiments.reproduce import reproduce
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lighttouch.errors import ConstraintError, FileProblem
-from lighttouch.estimators.rules.shapes import KINDS, ShapeConstraint
+from lighttouch.estimators.rules import ShapeConstraint
+from lighttouch.estimators.rules.shapes import KINDS
 from lighttouch.text import did_you_mean
 
 KEYS = ("increasing", "decreasing", "rule", "canonical_examples", "canonical_margin")

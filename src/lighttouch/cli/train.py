@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from lighttouch.checkpoints import checkpointing
 from lighttouch.cli import outputs, saved, tables
-from lighttouch.cli.examples import Examples, Wanted, split, task_of
-from lighttouch.cli.failures import INTERRUPTED, NOT_CONVERGED, OK, say
-from lighttouch.cli.predicted import asked_task, predicted
+from lighttouch.cli.examples import Examples, Wanted, asked_task, predicted, split, task_of
 from lighttouch.cli.reporting import Job, conclude
 from lighttouch.cli.rules import Rules, read_rules
-from lighttouch.cli.speaking import Speaker
+from lighttouch.cli.speaking import INTERRUPTED, NOT_CONVERGED, OK, Speaker, say
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
 from lighttouch.estimators.training import has_ended

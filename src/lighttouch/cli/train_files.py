@@ -16,19 +16,17 @@ import numpy as np
 from lighttouch.checkpoints import checkpointing
 from lighttouch.cli import outputs, tables, train
 from lighttouch.cli.engines import engine_of
-from lighttouch.cli.examples import Examples, Wanted, task_of
-from lighttouch.cli.failures import say
-from lighttouch.cli.predicted import asked_task
+from lighttouch.cli.examples import Examples, Wanted, asked_task, task_of
 from lighttouch.cli.reporting import Job
 from lighttouch.cli.rules import read_rules
-from lighttouch.cli.speaking import Speaker, rule_facts
+from lighttouch.cli.speaking import Speaker, rule_facts, say
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
-from lighttouch.estimators.streaming.opening import OpenFiles, opened
-from lighttouch.estimators.streaming.opening import Wanted as FilesWanted
+from lighttouch.estimators.record import RECORD
+from lighttouch.estimators.streaming.fitting import OpenFiles, opened
+from lighttouch.estimators.streaming.fitting import Wanted as FilesWanted
 from lighttouch.estimators.streaming.reading import files_of, is_several
 from lighttouch.estimators.streaming.source import Parts, Shard, Source
-from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.training import has_ended
 from lighttouch.files import replacing_all
 from lighttouch.running import working_with

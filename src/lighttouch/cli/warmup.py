@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 import lighttouch as lt
-from lighttouch.cli.failures import OK, say
-from lighttouch.cli.speaking import Speaker
+from lighttouch.cli.speaking import OK, Speaker, say
 from lighttouch.kernels.compiler.cache import cache_folder, remove_stale_code
 from lighttouch.signals import Interrupts
 from lighttouch.text import printable

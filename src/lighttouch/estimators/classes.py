@@ -14,12 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import ConstraintError, DataError
 from lighttouch.estimators.fitting import Examples
-from lighttouch.estimators.losses import chance
 from lighttouch.estimators.outputs import OrderedClasses, Outputs
+from lighttouch.estimators.parameters import CLASSIFICATION
 from lighttouch.estimators.proof import ConstraintReport, ScaledReports
-from lighttouch.estimators.tables import Table
-from lighttouch.estimators.targets import SquaresAbout, Total, mean_target
+from lighttouch.estimators.tables import SquaresAbout, Table, Total, mean_target
 from lighttouch.estimators.training import NORMAL
+from lighttouch.kernels.verbs.losses import LossRow
+from lighttouch.losses import loss_of
+from lighttouch.validation import one_of
 
 SMALLEST = float(np.finfo(np.float64).tiny)  # keeps logarithms of probabilities finite
 
@@ -31,6 +33,23 @@ def has_probabilities(estimator: Any) -> bool:
             "predict_proba needs loss='logistic'; the hinge loss gives no probabilities"
         )
     return True
+
+
+def chance(z: Floats) -> Floats:
+    """1 / (1 + e^-z), never falling in z to the last bit.
+
+    z is rounded to a multiple of 2^-32 (which changes a probability by less than 1e-10): neighbours
+    on that grid give values that differ by far more than the rounding errors of `exp`, so the
+    computed values keep their order.
+    """
+    steps = np.round(np.clip(z, -740.0, 740.0) * 2.0**32) / 2.0**32
+    small = np.exp(-np.abs(steps))
+    rare = small / (1.0 + small)
+    return np.where(steps > 0.0, 1.0 - rare, rare)
+
+
+def margin_loss(loss: Any) -> LossRow:
+    return loss_of(one_of(loss, CLASSIFICATION, "loss"))
 
 
 class BinaryScores(ScaledReports, ClassifierMixin):  # type: ignore[misc]

@@ -19,8 +19,7 @@ from lighttouch.estimators.parameters import (
 from lighttouch.estimators.points_base import LIMITS, PointsRegressor
 from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
 from lighttouch.estimators.rules.base import MonotonicCst
-from lighttouch.estimators.tables import Table
-from lighttouch.estimators.targets import centre_and_scale
+from lighttouch.estimators.tables import Table, centre_and_scale
 from lighttouch.estimators.training import on_the_clock
 from lighttouch.kernels.numerics.matrices import largest_plane
 from lighttouch.objectives import EmpiricalRisk

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.estimators import smoothing
+from lighttouch.estimators.costs import LIMITS
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.outputs import ONE_SCORE, OneScore, Outputs, ScoreProblem
-from lighttouch.estimators.record import TrainingRecord
-from lighttouch.estimators.structure.limits import LIMITS, RECORD
-from lighttouch.estimators.structure.screening import Leftover
-from lighttouch.estimators.sums import SquaredSums
-from lighttouch.estimators.tables import Columns
-from lighttouch.estimators.targets import centre_and_scale
+from lighttouch.estimators.record import RECORD, TrainingRecord
+from lighttouch.estimators.smoothing import SquaredSums
+from lighttouch.estimators.structure import Leftover
+from lighttouch.estimators.tables import Columns, centre_and_scale
 from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import Loss, loss_of

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from lighttouch.checkpoints import ambient
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError
-from lighttouch.estimators import smoothing, structure
+from lighttouch.estimators import structure
+from lighttouch.estimators.costs import PULL
 from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.growing import LAST_SWEEPS, Growth, first_curves, grow
-from lighttouch.estimators.leftover import LeftOver, can_have_trees
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.outputs import OneScore
+from lighttouch.estimators.penalties import read_strengths
 from lighttouch.estimators.proof import ConstraintReport, checked_again, make_report
 from lighttouch.estimators.rules import RuleRows, all_rules, stacked
 from lighttouch.estimators.rules.rows import Moves, moves_of, no_moves
@@ -35,7 +36,7 @@ from lighttouch.estimators.training import (
     train,
     train_without_rules,
 )
-from lighttouch.estimators.trees import Trees
+from lighttouch.estimators.trees import LeftOver, Trees, can_have_trees
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
 from lighttouch.result import Result, Status
@@ -88,7 +89,7 @@ def fit(
         plan,
         examples.some(structure.rows_to_search(len(plan.columns)), settings.rng),
         None if examples.stands_for_another else _smooth_loss(settings),
-        smoothing.read_strengths(wanted),
+        read_strengths(wanted),
         COSTS.largest_gram,
         settings.rng,
         canonical is None and can_have_trees(plan, examples, loss_of(settings.loss)),
@@ -282,7 +283,7 @@ def _objective(
     none = no_moves(model.dimension)
     if not examples.outputs.single or model.dimension + moves.count > COSTS.largest_gram:
         moves = none
-    D, pull = smoothed.rows, smoothing.PULL
+    D, pull = smoothed.rows, PULL
     objective = examples.objective(model, settings.loss, moves.roughness(D), pull)
     if moves.count and not isinstance(solver_for(objective, settings.tolerance), QuadraticSteps):
         return examples.objective(model, settings.loss, D, pull), none

@@ -16,12 +16,12 @@ from scipy import sparse
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.estimators import smoothing, structure
+from lighttouch.estimators.costs import LIMITS
 from lighttouch.estimators.examples import AnyExamples, Examples
-from lighttouch.estimators.model import AdditiveModel, Term
-from lighttouch.estimators.smoothing import Key, Pair, Smoothed
-from lighttouch.estimators.structure import LIMITS, Gain, Plan, Screen
-from lighttouch.estimators.structure.screening import Leftover
-from lighttouch.estimators.term_features import TermStore
+from lighttouch.estimators.model import AdditiveModel, Term, TermStore
+from lighttouch.estimators.penalties import Key, Pair, Roughness, roughness_of
+from lighttouch.estimators.smoothing import Smoothed
+from lighttouch.estimators.structure import Gain, Leftover, Plan, Screen
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.projections import project
 from lighttouch.running import OutOfTimeError, out_of_time
@@ -118,7 +118,7 @@ class Growth:
     ) -> Smoothed:
         """Without rules; what it finds is where the next fit begins."""
         if model.dimension > self.largest_gram:
-            roughness = smoothing.roughness_of(model, self.plan.categorical, examples.count)
+            roughness = roughness_of(model, self.plan.categorical, examples.count)
             found = self._fit_large(model, examples, roughness)
         else:
             problem, share = examples.judged(model, self.row, self.rng)
@@ -142,7 +142,7 @@ class Growth:
     ) -> Smoothed:
         """`problem` holds a share of the examples."""
         count = problem.count / share
-        roughness = smoothing.roughness_of(model, self.plan.categorical, count)
+        roughness = roughness_of(model, self.plan.categorical, count)
         given = None if self.given is None else roughness.uniform(self.given)
         begin = roughness.begin(self.strengths) if given is None else given
         start = self._start(model)
@@ -152,13 +152,13 @@ class Growth:
 
     def unfitted(self, model: AdditiveModel) -> Smoothed:
         """What is known of a model without another fit: the last fit of each of its terms."""
-        roughness = smoothing.roughness_of(model, self.plan.categorical, self.examples.count)
+        roughness = roughness_of(model, self.plan.categorical, self.examples.count)
         given = None if self.given is None else roughness.uniform(self.given)
         strengths = roughness.begin(self.strengths) if given is None else given
         return Smoothed(self._start(model), roughness, strengths)
 
     def _fit_large(
-        self, model: AdditiveModel, examples: AnyExamples, roughness: smoothing.Roughness
+        self, model: AdditiveModel, examples: AnyExamples, roughness: Roughness
     ) -> Smoothed:
         problem = examples.sampled_errors(model, self.rng)
         pair = self.given or smoothing.choose(

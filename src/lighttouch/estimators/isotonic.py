@@ -11,19 +11,19 @@ from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.constraints import LinearConstraints
-from lighttouch.estimators.losses import LINEAR_REGRESSION, choices
 from lighttouch.estimators.parameters import (
     COMMON_ATTRIBUTES,
     COMMON_PARAMETERS,
+    LINEAR_REGRESSION,
     Checkpoint,
+    choices,
     documented,
 )
 from lighttouch.estimators.points_base import LIMITS, PointsRegressor
 from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
 from lighttouch.estimators.regression import regression_loss
 from lighttouch.estimators.rules.base import MonotonicCst
-from lighttouch.estimators.tables import Table
-from lighttouch.estimators.targets import centre_and_scale
+from lighttouch.estimators.tables import Table, centre_and_scale
 from lighttouch.estimators.training import on_the_clock, share_of_limit
 from lighttouch.kernels.orders.graph import covers, largest_below, smallest_above
 from lighttouch.losses import given_as

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import DataError, ModelFileError
+from lighttouch.estimators.costs import LIMITS
 from lighttouch.estimators.examples import AnyExamples
 from lighttouch.estimators.explaining import Explained, even_background
 from lighttouch.estimators.fitting import Earlier, Fitted, fit
@@ -27,9 +28,10 @@ from lighttouch.estimators.proof import (
     check_rule,
     checked_excess,
 )
+from lighttouch.estimators.record import RECORD
 from lighttouch.estimators.rules import BoundShape, RuleRows, all_rules, probing
+from lighttouch.estimators.rules.base import read_monotonic, read_shapes
 from lighttouch.estimators.rules.probing import Probe
-from lighttouch.estimators.rules.reading import read_monotonic, read_shapes
 from lighttouch.estimators.saving import (
     SavedEstimator,
     bound_from,
@@ -41,7 +43,6 @@ from lighttouch.estimators.saving import (
 )
 from lighttouch.estimators.streaming.fitting import FitsFiles
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.structure.limits import LIMITS, RECORD
 from lighttouch.estimators.tables import (
     Columns,
     as_table,

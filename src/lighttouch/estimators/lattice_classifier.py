@@ -15,6 +15,8 @@ from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import ModelFileError
 from lighttouch.estimators.classes import (
     ClassScores,
+    chance,
+    margin_loss,
     mean_importances,
     ordered_classes,
     ordinal_examples,
@@ -26,7 +28,6 @@ from lighttouch.estimators.classes import (
 from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.explaining import Explanation, effects_of, explanation
 from lighttouch.estimators.lattice_base import LatticeBase
-from lighttouch.estimators.losses import chance, margin_loss
 from lighttouch.estimators.outputs import OrderedClasses, Outputs
 from lighttouch.estimators.pairs import RandomState
 from lighttouch.estimators.parameters import (
@@ -42,20 +43,21 @@ from lighttouch.estimators.parameters import (
     documented,
 )
 from lighttouch.estimators.proof import ConstraintReport
+from lighttouch.estimators.record import RECORD
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
-from lighttouch.estimators.rules.canonical import (
+from lighttouch.estimators.rules.rows import (
     SMALLEST_MARGIN,
     CanonicalRules,
     class_limits,
     margin_of,
 )
 from lighttouch.estimators.saving import columns_from, columns_state, report_from, report_state
-from lighttouch.estimators.streaming.making import Codes, OneClass, OrderedLabels
-from lighttouch.estimators.streaming.opening import OpenFiles
+from lighttouch.estimators.streaming.fitting import Codes, OneClass, OpenFiles, OrderedLabels
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.structure.limits import RECORD
-from lighttouch.estimators.tables import ColumnNames, Table, as_table
-from lighttouch.estimators.targets import (
+from lighttouch.estimators.tables import (
+    ColumnNames,
+    Table,
+    as_table,
     pair_of_tables,
     positive_labels,
     read_class_codes,

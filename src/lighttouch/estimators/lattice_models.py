@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.estimators.lattice_base import LatticeBase
-from lighttouch.estimators.losses import LOG_LINK
 from lighttouch.estimators.outputs import Levels, Means
 from lighttouch.estimators.pairs import RandomState
 from lighttouch.estimators.parameters import (
@@ -21,6 +20,7 @@ from lighttouch.estimators.parameters import (
     LATTICE_ATTRIBUTES,
     LATTICE_PARAMETERS,
     LATTICE_REGRESSION_PARAMETERS,
+    LOG_LINK,
     CanonicalExamples,
     Checkpoint,
     Lattices,
@@ -41,15 +41,16 @@ from lighttouch.estimators.regression import (
     within_margin,
 )
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
-from lighttouch.estimators.rules.canonical import (
+from lighttouch.estimators.rules.rows import (
     CanonicalRules,
     margin_of,
 )
-from lighttouch.estimators.streaming.making import FirstFit, InUnits, Targets
-from lighttouch.estimators.streaming.opening import OpenFiles
+from lighttouch.estimators.streaming.fitting import FirstFit, InUnits, OpenFiles, Targets
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.tables import ColumnNames, Table, as_table
-from lighttouch.estimators.targets import (
+from lighttouch.estimators.tables import (
+    ColumnNames,
+    Table,
+    as_table,
     centre_and_scale,
     pair_of_tables,
     read_targets,

@@ -11,15 +11,16 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 
 from lighttouch.arrays import Floats, Indices, Matrix
-from lighttouch.estimators.classes import BinaryScores
+from lighttouch.estimators.classes import BinaryScores, margin_loss
 from lighttouch.estimators.linear_base import LinearBase
-from lighttouch.estimators.losses import LINEAR_REGRESSION, margin_loss
+from lighttouch.estimators.linear_examples import LinearTargets, worth
 from lighttouch.estimators.parameters import (
     CLASSES,
     CLASSIFICATION_PARAMETERS,
     COMMON_PARAMETERS,
     LINEAR_ATTRIBUTES,
     LINEAR_PARAMETERS,
+    LINEAR_REGRESSION,
     REGRESSION_PARAMETERS,
     CanonicalExamples,
     Checkpoint,
@@ -34,20 +35,16 @@ from lighttouch.estimators.regression import (
     robust_units,
 )
 from lighttouch.estimators.rules import RuleRows
-from lighttouch.estimators.rules.base import MonotonicCst, Shapes
-from lighttouch.estimators.rules.canonical import (
+from lighttouch.estimators.rules.base import MonotonicCst, Rows, Shapes
+from lighttouch.estimators.rules.rows import (
     SMALLEST_MARGIN,
     Limits,
     class_limits,
     margin_of,
 )
-from lighttouch.estimators.rules.reading import Rows
-from lighttouch.estimators.scaling import worth
-from lighttouch.estimators.streaming.linear import LinearTargets
-from lighttouch.estimators.streaming.making import Codes, InUnits
-from lighttouch.estimators.streaming.opening import OpenFiles
-from lighttouch.estimators.tables import Table
-from lighttouch.estimators.targets import (
+from lighttouch.estimators.streaming.fitting import Codes, InUnits, OpenFiles
+from lighttouch.estimators.tables import (
+    Table,
     centre_and_scale,
     pair_of_tables,
     positive_labels,

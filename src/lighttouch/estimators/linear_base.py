@@ -15,21 +15,21 @@ from lighttouch.checkpoints import checkpointing
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError, ModelFileError
 from lighttouch.estimators.fitting import named
-from lighttouch.estimators.proof import ConstraintReport, check_rule, make_report
-from lighttouch.estimators.record import TrainingRecord
-from lighttouch.estimators.rules import RuleRows, stacked
-from lighttouch.estimators.rules.reading import linear_rules, read_monotonic
-from lighttouch.estimators.saving import SavedEstimator, rows_from, rows_state
-from lighttouch.estimators.scaling import column_sizes, ranges, scaled
-from lighttouch.estimators.streaming.fitting import FitsFiles
-from lighttouch.estimators.streaming.linear import (
+from lighttouch.estimators.linear_examples import (
     LinearFiles,
     LinearTargets,
+    QuadraticSummary,
+    column_sizes,
+    ranges,
     refuse_other_than_numbers,
+    scaled,
 )
-from lighttouch.estimators.streaming.opening import OpenFiles
-from lighttouch.estimators.structure.limits import RECORD
-from lighttouch.estimators.summary import QuadraticSummary
+from lighttouch.estimators.proof import ConstraintReport, check_rule, make_report
+from lighttouch.estimators.record import RECORD, TrainingRecord
+from lighttouch.estimators.rules import RuleRows, stacked
+from lighttouch.estimators.rules.base import linear_rules, read_monotonic
+from lighttouch.estimators.saving import SavedEstimator, rows_from, rows_state
+from lighttouch.estimators.streaming.fitting import FitsFiles, OpenFiles
 from lighttouch.estimators.tables import Column, Columns, known_columns, numeric_table
 from lighttouch.estimators.training import (
     Risk,

@@ -1,4 +1,5 @@
-"""What the parameters and attributes of the estimators mean, each said once.
+"""What the parameters and attributes of the estimators mean, each said once, and which losses they
+take.
 
 `documented` writes them into the docstrings of the classes, with the defaults of their
 constructors.
@@ -12,15 +13,10 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from lighttouch.estimators.losses import (
-    CLASSIFICATION,
-    LINEAR_REGRESSION,
-    LOG_LINK,
-    REGRESSION,
-    choices,
-    purposes,
-)
 from lighttouch.estimators.tables import Name, Table
+from lighttouch.losses import CLASSES as LOSS_CLASSES
+from lighttouch.losses import LOSSES
+from lighttouch.text import alternatives
 
 Lattices = str | int | Sequence[Sequence[Name]] | None
 Smoothing = str | float | tuple[float, float]
@@ -30,6 +26,32 @@ CanonicalExamples = tuple[Table, Any] | None  # rows, and their targets, labels 
 Class = TypeVar("Class")
 Described = tuple[str, str]  # the type and the meaning
 WIDTH = 92
+
+# losses that the estimators take
+_TAKEN = {name: row for name, row in LOSSES.items() if row.estimators}
+CLASSIFICATION = tuple(name for name, row in _TAKEN.items() if row.labelled)
+LOG_LINK = tuple(name for name, row in _TAKEN.items() if row.log_link)
+LINEAR_REGRESSION = tuple(name for name in _TAKEN if name not in (*CLASSIFICATION, *LOG_LINK))
+REGRESSION = (*LINEAR_REGRESSION, *LOG_LINK)
+
+
+def choices(names: Sequence[str], default: str = "squared") -> str:
+    """Losses by name and class, for a docstring: {"squared", "absolute", "quantile"}, Quantile."""
+    quoted = ", ".join(f'"{name}"' for name in _in_front(default, names))
+    classes = [kind.__name__ for name, kind in LOSS_CLASSES.items() if name in names]
+    return f"{{{quoted}}}" + (f", {alternatives(classes)}" if classes else "")
+
+
+def purposes(names: Sequence[str], default: str = "") -> str:
+    """Losses and what they are for, in words: squared (default), absolute or poisson (counts)."""
+    notes = {name: LOSSES[name].purpose for name in _in_front(default, names)}
+    notes |= {default: "default"} if default else {}
+    return alternatives([f"{name} ({note})" if note else name for name, note in notes.items()])
+
+
+def _in_front(name: str, names: Sequence[str]) -> list[str]:
+    return sorted(names, key=lambda other: other != name)
+
 
 LATTICE_PARAMETERS: dict[str, Described] = {
     "categorical_features": (

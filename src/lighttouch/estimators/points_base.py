@@ -15,13 +15,11 @@ from lighttouch.checkpoints import checkpointing
 from lighttouch.errors import ModelFileError
 from lighttouch.estimators.parameters import Checkpoint
 from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
-from lighttouch.estimators.record import TrainingRecord
+from lighttouch.estimators.record import RECORD, TrainingRecord
 from lighttouch.estimators.rules import read_monotonic
-from lighttouch.estimators.rules.reading import monotone_label
+from lighttouch.estimators.rules.base import monotone_label
 from lighttouch.estimators.saving import SavedEstimator
-from lighttouch.estimators.structure.limits import RECORD
-from lighttouch.estimators.tables import Column, Columns, Table
-from lighttouch.estimators.targets import read_weights
+from lighttouch.estimators.tables import Column, Columns, Table, read_weights
 from lighttouch.estimators.training import COSTS, ending, has_ended, share_of_limit, warn_about
 from lighttouch.interfaces import AnySolver
 from lighttouch.objectives import EmpiricalRisk

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Floats
+from lighttouch.estimators.classes import margin_loss
 from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.lattice_base import LatticeBase
-from lighttouch.estimators.losses import margin_loss
 from lighttouch.estimators.pairs import (
     RandomState,
     pair_examples,
@@ -29,17 +29,22 @@ from lighttouch.estimators.parameters import (
     documented,
 )
 from lighttouch.estimators.rules.base import MonotonicCst, Shapes
-from lighttouch.estimators.rules.canonical import (
+from lighttouch.estimators.rules.rows import (
     SMALLEST_MARGIN,
     CanonicalRules,
     Ordered,
     margin_of,
 )
-from lighttouch.estimators.streaming.making import PairsOfShard, paired
-from lighttouch.estimators.streaming.opening import OpenFiles
+from lighttouch.estimators.streaming.fitting import OpenFiles, PairsOfShard, paired
 from lighttouch.estimators.structure import Plan
-from lighttouch.estimators.tables import ColumnNames, Table, as_table
-from lighttouch.estimators.targets import read_targets, read_weights, same_length
+from lighttouch.estimators.tables import (
+    ColumnNames,
+    Table,
+    as_table,
+    read_targets,
+    read_weights,
+    same_length,
+)
 from lighttouch.estimators.training import on_the_clock
 from lighttouch.validation import one_of
 

@@ -24,11 +24,44 @@ from sklearn.utils.validation import check_is_fitted
 from lighttouch.arrays import Floats, dense
 from lighttouch.checkpoints import own_version
 from lighttouch.errors import DataError
-from lighttouch.estimators.structure.limits import RECORD
 from lighttouch.estimators.tables import Columns, as_table, known_columns, missing_cell, split
 from lighttouch.fingerprints import fingerprint
 
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "pandas")
+
+
+@dataclass(frozen=True)
+class RecordLimits:
+    """What a model's record of its training rows holds, and when new rows are called different."""
+
+    bins: int = 10
+    """Of equal shares of the training rows, per column of numbers: the convention for PSI."""
+
+    least_share: float = 1e-4
+    """What an empty bin counts as, so that the index stays finite. Convention."""
+
+    missing: float = 0.05
+    """By how much the share of missing cells must rise to be told. One row in twenty."""
+
+    rows: int = 5_000
+    """Rows, evenly spread, that distributions are taken from: quantiles within 1%. Chance alone
+    makes a PSI of 0.002 of them."""
+
+    late_rows: int = 1_000
+    """The same where the time limit is over: quantiles within 3%, in some milliseconds."""
+
+    columns: int = 1000
+    """The most columns that are recorded: 100 kB of the model file."""
+
+    large_index: float = 0.25
+    """The PSI from which rows are called different, where nothing else is asked for. Convention."""
+
+    def rows_for(self, late: bool) -> int:
+        """How many distributions are taken from; `late` says that the time limit is over."""
+        return self.late_rows if late else self.rows
+
+
+RECORD = RecordLimits()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import ConstraintError, DataError
 from lighttouch.estimators.fitting import Examples
-from lighttouch.estimators.losses import LOG_LINK, REGRESSION, mean_of
 from lighttouch.estimators.outputs import (
     Levels,
     Means,
@@ -24,12 +23,15 @@ from lighttouch.estimators.outputs import (
     Outputs,
     weighted_quantiles,
 )
+from lighttouch.estimators.parameters import LOG_LINK, REGRESSION
 from lighttouch.estimators.rules import BoundShape
-from lighttouch.estimators.rules.canonical import Limits
-from lighttouch.estimators.targets import Total, mean_target, summed_centre_and_scale
+from lighttouch.estimators.rules.rows import Limits
+from lighttouch.estimators.tables import Total, mean_target, summed_centre_and_scale
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import CLASSES, Quantile, loss_of, refuse_targets
 from lighttouch.validation import finite_vector, one_of
+
+LARGEST_LOGARITHM = 700.0  # e^700 is 1e304
 
 
 @dataclass(frozen=True)
@@ -363,6 +365,15 @@ class OutputLimits:
         """What `state` gave; the first files of version 1 have no limits."""
         least, most, log_link = state or [None, None, False]
         return cls.of(least, most, bool(log_link))
+
+
+def mean_of(z: Floats) -> Floats:
+    """e^z, never falling in z to the last bit, positive and finite.
+
+    z is rounded as in `classes.chance`, which changes a mean by less than 1e-9 of it.
+    """
+    steps = np.round(np.clip(z, -LARGEST_LOGARITHM, LARGEST_LOGARITHM) * 2.0**32) / 2.0**32
+    return np.exp(steps)
 
 
 def _number(value: object, name: str) -> float:

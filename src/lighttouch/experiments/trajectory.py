@@ -1,14 +1,15 @@
-"""One solver on the ranking problem, looked at again and again on its way."""
+"""One solver on the ranking problem of Section 6, looked at again and again on its way."""
 
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 import lighttouch as lt
-from lighttouch.experiments.problems import ranking_problem
+from lighttouch.experiments.pairs import load_pairs
 from lighttouch.experiments.solvers import DEFAULT, build_solver, solve_or_stop
 
 Row = dict[str, Any]
@@ -92,3 +93,24 @@ def _off_the_clock(problem: lt.Problem, solver: lt.FullTouch | None, seed: int) 
         result = solve_or_stop(problem, solver, iterations=1, seed=seed, project=False)
         quickest = min(quickest, time.perf_counter() - began - float(result.state.seconds))
     return quickest
+
+
+def ranking_problem(settings: dict[str, Any], aggregate: int = 1) -> lt.Problem:
+    """The problem of these settings (pairs, features, box, data), its constraints in groups of
+    `aggregate`.
+    """
+    objective, constraints, domain = _pieces(
+        settings["pairs"], settings["features"], settings["box"], settings["data"]
+    )
+    return lt.Problem(
+        objective, constraints if aggregate == 1 else constraints.aggregated(aggregate), domain
+    )
+
+
+@lru_cache(maxsize=2)
+def _pieces(pairs: int, features: int, box: float, data: str | None) -> tuple[Any, Any, Any]:
+    better, worse = load_pairs(data, pairs, features)
+    sizes = (2,) * better.shape[1]
+    lattice = lt.Lattice(sizes)
+    objective = lt.PairwiseRisk(lattice.features(better), lattice.features(worse), loss="hinge")
+    return objective, lt.lattice.increasing(sizes), lt.Box(-box, box)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lighttouch.report.charts import Extras, Series, bar_chart, line_chart
-from lighttouch.report.heat_map import heat_map
+from lighttouch.report.charts import Extras, Series, bar_chart, heat_map, line_chart
 from lighttouch.report.limits import LIMITS
 from lighttouch.report.markup import (
     Markup,
@@ -21,9 +20,7 @@ from lighttouch.report.markup import (
     table,
     titled,
 )
-from lighttouch.report.slices import Slice, View
-from lighttouch.report.support import warning
-from lighttouch.report.surfaces import Surface
+from lighttouch.report.slices import Slice, Surface, View, warning
 from lighttouch.report.words import Rule
 
 MISSING = "(missing)"

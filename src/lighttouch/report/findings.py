@@ -1,15 +1,37 @@
-"""Everything the report measures, as numbers: accuracy, prices of rules, groups, folds."""
+"""Everything the report measures, as numbers: accuracy, by group too, prices of rules, and models
+trained on parts of the rows.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lighttouch.report.accuracy import Accuracy, Data, judge, summary
-from lighttouch.report.groups import Group, by_group
+import numpy as np
+from sklearn.base import clone
+
+from lighttouch.arrays import Floats, Indices
+from lighttouch.estimators.training import NORMAL
+from lighttouch.estimators.trees import with_as_many
+from lighttouch.report.accuracy import (
+    Accuracy,
+    Data,
+    Interval,
+    Judged,
+    Measures,
+    Numbers,
+    TwoClasses,
+    bootstrap,
+    difference,
+    judge,
+    summary,
+)
 from lighttouch.report.limits import LIMITS
 from lighttouch.report.models import Model
-from lighttouch.report.refits import Clock, Folds, Price, folds, prices
+from lighttouch.report.words import Rule, rules_asked
 
 
 @dataclass(frozen=True)
@@ -107,3 +129,306 @@ def examine(
     priced = prices(model, train, test, clock.half())
     parts = folds(model, train, clock) if seconds > 0.0 else None
     return Findings(measured, tuple(priced), tuple(groups), parts, seconds)
+
+
+# -------------------------------------------------------------------------------------------------
+# Measures by group: how good a model is for the rows of each value of a column.
+
+
+MISSING, OTHERS = "(missing)", "(all others)"
+
+
+@dataclass(frozen=True)
+class Group:
+    """One value of a column: its rows, and the measures there where there are enough rows."""
+
+    column: str
+    group: str
+    accuracy: Accuracy
+
+
+def by_group(judged: Judged, columns: dict[str, Any]) -> list[Group]:
+    """The measures of the rows of every group of each column, with intervals.
+
+    Besides the usual measures: the mean prediction and the mean target (of two classes: the mean
+    probability, the share of the second class and the share of rows that are predicted so).
+    """
+    found = []
+    for name, values in columns.items():
+        for group, rows in grouped(values):
+            found.append(Group(name, group, _measured(judged, group, rows)))
+    return found
+
+
+def _measured(judged: Judged, name: str, rows: Indices) -> Accuracy:
+    if rows.size < LIMITS.least_group:
+        return Accuracy(name, int(rows.size), {})
+    few = judged.only(rows)
+    if few is None:
+        return Accuracy(name, int(rows.size), {})
+    measures = _means(few) | few.plain()
+    return Accuracy(name, int(rows.size), measures, bootstrap(few.units, few.measures))
+
+
+def _means(judged: Judged) -> dict[str, float]:
+    if isinstance(judged, TwoClasses):
+        found = {"share of the second class": float(judged.second.mean())}
+        if judged.shares is not None:
+            found["mean probability"] = float(judged.shares.mean())
+        return found | {"predicted as second": float((judged.scores > 0.0).mean())}
+    if isinstance(judged, Numbers):
+        means = float(judged.truth.mean()), float(judged.predicted.mean())
+        return {"mean target": means[0], "mean prediction": means[1]}
+    return {}
+
+
+def grouped(values: object) -> list[tuple[str, Indices]]:
+    """The rows of each group: values, or quarters of numbers with many values."""
+    cells = np.asarray(values)
+    absent = _absent(cells)
+    if cells.dtype.kind in "fiu" and np.unique(cells[~absent]).size > LIMITS.groups:
+        found = _quarters(cells.astype(np.float64), absent)
+    else:
+        found = _values(cells, absent)
+    if absent.any():
+        found.append((MISSING, np.flatnonzero(absent)))
+    return found
+
+
+def _absent(cells: Any) -> Any:
+    if cells.dtype.kind == "f":
+        return np.isnan(cells)
+    if cells.dtype.kind == "O":
+        return np.array([_is_nothing(each) for each in cells.tolist()], dtype=bool)
+    return np.zeros(cells.shape, dtype=bool)
+
+
+def _is_nothing(cell: object) -> bool:
+    """None, NaN, or pandas' NA, which is not equal to itself either."""
+    return cell is None or type(cell).__name__ == "NAType" or cell != cell  # noqa: PLR0124
+
+
+def _quarters(cells: Floats, absent: Any) -> list[tuple[str, Indices]]:
+    cuts = np.unique(np.quantile(cells[~absent], [0.0, 0.25, 0.5, 0.75, 1.0]))
+    place = np.clip(np.searchsorted(cuts, cells, side="right") - 1, 0, max(0, cuts.size - 2))
+    found = []
+    for k in range(max(1, cuts.size - 1)):
+        rows = np.flatnonzero((place == k) & ~absent)
+        below = "" if k >= cuts.size - 2 else "below "
+        found.append((f"{cuts[k]:g} to {below}{cuts[min(k + 1, cuts.size - 1)]:g}", rows))
+    return found
+
+
+def _values(cells: Any, absent: Any) -> list[tuple[str, Indices]]:
+    names = np.array([str(each) for each in cells.tolist()], dtype=object)
+    kinds, place, counts = np.unique(
+        names[~absent].astype(str), return_inverse=True, return_counts=True
+    )
+    rows = np.flatnonzero(~absent)
+    order = np.argsort(-counts, kind="stable")
+    shown = order if order.size <= LIMITS.groups else order[: LIMITS.groups - 1]
+    found = [(str(kinds[k]), rows[place == k]) for k in shown]
+    if shown.size < order.size:
+        found.append((OTHERS, rows[~np.isin(place, shown)]))
+    return found
+
+
+# -------------------------------------------------------------------------------------------------
+# Models trained again for the report, within a time: without each rule, and on parts of the rows.
+#
+# The price of a rule is the difference, on held-out rows, between the model and one with the same
+# curves and lattices trained without that rule. It is not told where either did not converge.
+
+
+MORE_TIME = "examine(seconds=...) in Python, --report-time on the command line"
+
+
+@dataclass(frozen=True)
+class Price:
+    """What one rule costs: how much each measure changes on held-out rows without it.
+
+    `untold` says why there is no price.
+    """
+
+    rule: str
+    changes: Measures = field(default_factory=dict)
+    intervals: dict[str, Interval] = field(default_factory=dict)
+    untold: str = ""
+
+
+@dataclass(frozen=True)
+class Folds:
+    """The measures of models trained on all parts but one, on that part; `untold` says why fewer
+    were trained than asked for.
+    """
+
+    asked: int
+    parts: tuple[Accuracy, ...] = ()
+    untold: str = ""
+
+    def spread(self) -> dict[str, tuple[float, float]]:
+        """Mean and standard deviation over the parts, of every measure."""
+        names = self.parts[0].measures if self.parts else {}
+        found = {}
+        for name in names:
+            values = [each.measures[name] for each in self.parts if name in each.measures]
+            deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+            found[name] = (float(np.mean(values)), deviation)
+        return found
+
+
+class Clock:
+    """Seconds that are left for refits; none is begun that would likely take longer."""
+
+    def __init__(self, seconds: float, expected: float = 0.0, told: float | None = None) -> None:
+        self.seconds = seconds if told is None else told
+        self._until, self._expected = time.perf_counter() + seconds, expected
+
+    @property
+    def left(self) -> float:
+        return self._until - time.perf_counter()
+
+    @property
+    def over(self) -> bool:
+        return self.left <= self._expected
+
+    def half(self) -> Clock:
+        """Half of what is left, as a clock of its own."""
+        return Clock(0.5 * max(0.0, self.left), self._expected, self.seconds)
+
+    def took(self, seconds: float) -> None:
+        self._expected = seconds
+
+    @property
+    def told(self) -> str:
+        if self.seconds <= 0.0:
+            return f"no time was given to models trained again ({MORE_TIME})"
+        return (
+            f"the {self.seconds:g} seconds for all models trained again do not suffice "
+            f"({MORE_TIME})"
+        )
+
+
+def prices(model: Model, train: Data, held_out: Data | None, clock: Clock) -> list[Price]:
+    """One price per rule that was asked for, in its order."""
+    rules = rules_asked(model)
+    if held_out is None:
+        told = "there are no held-out rows: give test= in Python, --holdout or --test to train"
+        return [Price(rule.name, untold=told) for rule in rules]
+    if model.status_ not in NORMAL:
+        told = f"the model's own training ended at its {model.status_}, before it converged"
+        return [Price(rule.name, untold=told) for rule in rules]
+    judged = judge(model, held_out)
+    return [_price(model, rule, train, held_out, judged, clock) for rule in rules]
+
+
+def _price(
+    model: Model, rule: Rule, train: Data, held_out: Data, judged: Judged, clock: Clock
+) -> Price:
+    if rule.without is None:
+        return Price(rule.name, untold="it follows from another rule")
+    if clock.over:
+        return Price(rule.name, untold=clock.told)
+    free = _same_terms(model)
+    free.set_params(**rule.without)
+    ended = _fit(free, train, clock)
+    if ended not in NORMAL:
+        told = f"training without it ended at its {ended}, before it converged"
+        return Price(rule.name, untold=told)
+    return Price(rule.name, *difference(judged, judge(free, held_out)))
+
+
+def _same_terms(model: Any) -> Any:
+    """An unfitted copy that takes the fitted model's curves and lattices, where it can."""
+    free = clone(model)
+    if "warm_start" in free.get_params(deep=False) and hasattr(model, "model_"):
+        free.set_params(warm_start=True)
+        for name in ("columns_", "model_", "parameters_"):
+            setattr(free, name, getattr(model, name))
+    return with_as_many(free, model)
+
+
+def _fit(estimator: Any, data: Data, clock: Clock) -> str:
+    """Train within the time that is left; how it ended."""
+    began = time.perf_counter()
+    known = estimator.get_params(deep=False)
+    quiet: dict[str, Any] = {"verbose": 0} if "verbose" in known else {}
+    if "checkpoint" in known:
+        quiet["checkpoint"] = None
+    own = known.get("time_limit")
+    estimator.set_params(**quiet, time_limit=min(clock.left, own or clock.left))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if data.worse is not None:
+            estimator.fit_pairs(data.X, data.worse)
+        else:
+            more = {
+                name: np.asarray(each)
+                for name, each in (("qid", data.qid), ("exposure", data.exposure))
+                if each is not None
+            }
+            estimator.fit(data.X, np.asarray(data.y), **more)
+    clock.took(time.perf_counter() - began)
+    return str(estimator.status_)
+
+
+def folds(model: Model, data: Data, clock: Clock) -> Folds:
+    """Cross-validation of the whole training, structure included."""
+    asked = min(LIMITS.folds, _units(data))
+    if asked < 2:
+        return Folds(asked, untold="there are too few rows")
+    found: list[Accuracy] = []
+    for number, (rest, part) in enumerate(_split(data, asked), 1):
+        if clock.over:
+            return Folds(asked, tuple(found), clock.told)
+        again: Any = clone(model)
+        if "warm_start" in again.get_params(deep=False):
+            again.set_params(warm_start=False)
+        try:
+            ended = _fit(again, rest, clock)
+        except ValueError as error:  # a fold may lack a class, say
+            return Folds(asked, tuple(found), f"a part could not be trained on: {error}")
+        if ended not in NORMAL:
+            told = f"training on a part ended at its {ended}, before it converged"
+            return Folds(asked, tuple(found), told)
+        found.append(summary(judge(again, part), f"part {number}", intervals=False))
+    return Folds(asked, tuple(found))
+
+
+def _units(data: Data) -> int:
+    return len(data.X) if data.qid is None else int(np.unique(np.asarray(data.qid)).size)
+
+
+def _split(data: Data, parts: int) -> Iterator[tuple[Data, Data]]:
+    """Rows (or queries) dealt out at random; always the same."""
+    rng = np.random.default_rng(0)
+    unit = (
+        np.arange(len(data.X))
+        if data.qid is None
+        else np.unique(np.asarray(data.qid), return_inverse=True)[1]
+    )
+    dealt = rng.permutation(int(unit.max()) + 1)[unit] % parts
+    for part in range(parts):
+        yield (
+            rows_of(data, np.flatnonzero(dealt != part)),
+            rows_of(data, np.flatnonzero(dealt == part)),
+        )
+
+
+def rows_of(data: Data, rows: Indices) -> Data:
+    """Some rows, as data of their own."""
+    return Data(
+        data.name,
+        _rows(data.X, rows),
+        _rows(data.y, rows),
+        _rows(data.qid, rows),
+        _rows(data.worse, rows),
+        _rows(data.exposure, rows),
+        {name: _rows(each, rows) for name, each in data.groups.items()},
+    )
+
+
+def _rows(table: Any, rows: Indices) -> Any:
+    if table is None:
+        return None
+    return table.iloc[rows] if hasattr(table, "iloc") else np.asarray(table)[rows]

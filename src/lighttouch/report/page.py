@@ -17,16 +17,22 @@ from lighttouch.files import write_whole
 from lighttouch.report.accuracy import Accuracy, Data, judge
 from lighttouch.report.charts import Extras, Series, line_chart
 from lighttouch.report.column_sections import curves, missing_cells, pairs
-from lighttouch.report.comparisons import fold_section, group_section, price_section
 from lighttouch.report.diagnostics import measures_table, pictures
 from lighttouch.report.findings import Findings
 from lighttouch.report.limits import LIMITS
 from lighttouch.report.markup import Markup, cards, fill, joined, number, section, soft, titled
 from lighttouch.report.models import Model, is_classifier
-from lighttouch.report.rule_sections import binding, rules_in_words, verdict
-from lighttouch.report.sections import chosen, provenance
-from lighttouch.report.slices import Rows, slices
-from lighttouch.report.surfaces import interactions, surfaces
+from lighttouch.report.sections import (
+    binding,
+    chosen,
+    fold_section,
+    group_section,
+    price_section,
+    provenance,
+    rules_in_words,
+    verdict,
+)
+from lighttouch.report.slices import Rows, interactions, slices, surfaces
 from lighttouch.report.words import rules_asked
 
 PAGE = """\

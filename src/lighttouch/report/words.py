@@ -9,8 +9,8 @@ from typing import Any
 
 from lighttouch.estimators.outputs import LEVELS_IN_ORDER, THRESHOLDS_IN_ORDER
 from lighttouch.estimators.proof import RuleReport
-from lighttouch.estimators.rules.reading import monotone_label
-from lighttouch.estimators.rules.shapes import ShapeConstraint
+from lighttouch.estimators.rules import ShapeConstraint
+from lighttouch.estimators.rules.base import monotone_label
 from lighttouch.report.models import Model, column_names, is_classifier
 
 MONOTONE = {

@@ -13,8 +13,7 @@ except ImportError as problem:
         "lighttouch.torch needs PyTorch, which is not installed: pip install torch"
     ) from problem
 
-from lighttouch.torch.feasible import LayerCertificate
-from lighttouch.torch.keeping import keep_feasible
+from lighttouch.torch.feasible import LayerCertificate, keep_feasible
 from lighttouch.torch.layers import Calibrator, Lattice, Linear
 from lighttouch.torch.rows import TensorRows
 from lighttouch.torch.touch import Audit, LightTouch

@@ -35,8 +35,7 @@ from lighttouch.solvers.interior import InteriorPoint
 from lighttouch.solvers.interior_rounds import InteriorState, Model
 from lighttouch.torch.balance import moves_on, nobody
 from lighttouch.torch.costs import COSTS
-from lighttouch.torch.matrices import DeviceMatrix, DeviceSparse
-from lighttouch.torch.memory import free_memory, in_gib
+from lighttouch.torch.matrices import DeviceMatrix, DeviceSparse, free_memory, in_gib
 from lighttouch.torch.systems import DeviceArithmetic, program_on_device
 from lighttouch.torch.working_rows import DeviceRows
 

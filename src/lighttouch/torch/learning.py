@@ -1,5 +1,5 @@
 """What `LightTouch` carries from step to step: p, the generator, and what is on its way from a
-card. A plain object: attributes of a module cost microseconds each.
+card, in one process or in several. A plain object: attributes of a module cost microseconds each.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.compiler.intrinsics import HeldGenerator
 from lighttouch.kernels.loops.touch import draw_touch, learn_touch, take_in
 from lighttouch.kernels.state.distribution import NOW, Distribution, new_distribution
-from lighttouch.torch.packing import packed, unpacked
-from lighttouch.torch.ranks import Ranks
 
 
 class Learner:
@@ -141,3 +139,81 @@ def refuse_not_finite(numbers: Indices, values: Floats, call: int | None) -> Non
         f"{int(numbers[first])}{when} and {wrong.size} such values in all; look for a learning "
         "rate that is too large, or a logarithm or root of a negative number"
     )
+
+
+# -------------------------------------------------------------------------------------------------
+# Data parallel training: all ranks draw the same constraints, each looks at its part, and all
+# learn what all have found, so that their distributions stay the same bits.
+
+
+class Ranks:
+    """The processes that train together; one where `torch.distributed` is not in use."""
+
+    def __init__(self, group: Any = None) -> None:
+        self.group = group
+
+    @property
+    def world(self) -> int:
+        if not (distributed.is_available() and distributed.is_initialized()):
+            return 1
+        return int(distributed.get_world_size(self.group))
+
+    @property
+    def rank(self) -> int:
+        return 0 if self.world == 1 else int(distributed.get_rank(self.group))
+
+    def part(self, drawn: Indices) -> Indices:
+        """What of a draw is for this rank."""
+        return drawn if self.world == 1 else drawn[self.rank :: self.world]
+
+    def share(self, size: int) -> int:
+        """How many of `size` draws are this rank's."""
+        world = self.world
+        return size if world == 1 else len(range(self.rank, size, world))
+
+    def merged(self, found: Tensor, size: int) -> Tensor:
+        """What all ranks have found, in the order of the draws."""
+        world = self.world
+        if world == 1:
+            return found
+        most = -(-size // world)
+        padded = torch.zeros(most, dtype=found.dtype, device=found.device)
+        padded[: found.numel()] = found
+        parts = [torch.empty_like(padded) for _ in range(world)]
+        distributed.all_gather(parts, padded, group=self.group)
+        return torch.stack(parts, dim=1).reshape(-1)[:size]
+
+
+# -------------------------------------------------------------------------------------------------
+# Large arrays that are nearly everywhere the same, in little space, as tensors.
+
+
+SAMPLED = 1001  # rows of which the most common one is taken for the rest
+
+
+def packed(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """The most common row, and the rows that differ from it."""
+    rows = array.reshape(array.shape[0], -1)
+    if not rows.size:
+        return {"shape": list(array.shape), "type": array.dtype.str}
+    sample = rows[np.linspace(0, rows.shape[0] - 1, SAMPLED).astype(np.int64)]
+    kinds, counts = np.unique(sample, axis=0, return_counts=True)
+    common = kinds[counts.argmax()]
+    others = np.flatnonzero((rows != common).any(axis=1))
+    return {
+        "shape": list(array.shape),
+        "type": array.dtype.str,
+        "common": torch.from_numpy(common.copy()),
+        "places": torch.from_numpy(others),
+        "rows": torch.from_numpy(rows[others].copy()),
+    }
+
+
+def unpacked(state: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """What `packed` was given."""
+    out = np.empty(state["shape"], np.dtype(state["type"]))
+    if out.size:
+        rows = out.reshape(out.shape[0], -1)
+        rows[:] = state["common"].cpu().numpy()
+        rows[state["places"].cpu().numpy()] = state["rows"].cpu().numpy()
+    return out

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from lighttouch.arrays import Indices, Matrix, Vector
 from lighttouch.torch.costs import COSTS
+from lighttouch.validation import available_memory
 
 
 def uploaded(values: Any, device: torch.device) -> Tensor:
@@ -160,3 +161,18 @@ def on_device(block: Matrix, device: torch.device) -> Matrix:
     if np.all(np.diff(block.indptr) <= 1):
         return block
     return DeviceSparse(block, device)
+
+
+# -------------------------------------------------------------------------------------------------
+# What fits on a device, asked before anything is put there.
+
+
+def free_memory(device: torch.device) -> float:
+    """Bytes that are free on the device."""
+    if device.type == "cuda":
+        return float(torch.cuda.mem_get_info(device)[0])
+    return float(available_memory())
+
+
+def in_gib(size: float) -> str:
+    return f"{size / 2**30:.1f} GiB"

@@ -21,8 +21,7 @@ from lighttouch.errors import CheckpointMismatchError, ConstraintError
 from lighttouch.kernels.state.distribution import NOW, probabilities
 from lighttouch.solvers.light_touch import BYTES_PER_CONSTRAINT
 from lighttouch.torch.costs import COSTS
-from lighttouch.torch.learning import Learner, refuse_not_finite
-from lighttouch.torch.ranks import Ranks
+from lighttouch.torch.learning import Learner, Ranks, refuse_not_finite
 from lighttouch.validation import positive, positive_int, refuse_if_too_large
 
 VERSION = 1  # of the state

@@ -14,8 +14,7 @@ from lighttouch.constraints.base import LatticeAxes, RecordConstraints
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.solvers.working_set import Rows, Taken
 from lighttouch.torch.costs import COSTS
-from lighttouch.torch.matrices import DeviceMatrix, uploaded
-from lighttouch.torch.memory import free_memory
+from lighttouch.torch.matrices import DeviceMatrix, free_memory, uploaded
 from lighttouch.torch.rows import TensorRows
 
 

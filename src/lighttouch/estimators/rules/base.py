@@ -1,4 +1,6 @@
-"""What every rule about columns offers: its columns, its needs, and its rows."""
+"""What every rule about columns offers: its columns, its needs, and its rows; and how the rules of
+a user are read and become rows.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
-from lighttouch.arrays import Floats
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from lighttouch.arrays import Floats, Matrix
+from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.rules.probing import Probe
-from lighttouch.estimators.rules.rows import RuleRows
-from lighttouch.estimators.tables import Column, Name
+from lighttouch.estimators.rules.rows import RuleRows, joined, monotone
+from lighttouch.estimators.tables import Column, Columns, Name
 
 AxisKind = Literal["bent", "straight", "common unit"]
 LinearRow = tuple[dict[int, float], float]
@@ -144,3 +151,187 @@ class BoundShape:
             if column in subset and companion not in subset:
                 return companion
         return None
+
+
+# -------------------------------------------------------------------------------------------------
+# What the user asked for, read and checked: monotone columns and shape constraints; and all of it
+# as the rows of a lattice model or of a linear one.
+
+
+Rows = LinearConstraints | tuple[Matrix, ArrayLike]
+"""The rows that users of a linear model give: A and b."""
+
+
+def read_monotonic(monotonic_cst: MonotonicCst, columns: Columns) -> dict[int, int]:
+    """Column positions and signs, from a dict by name (or position) or one number per column."""
+    if monotonic_cst is None:
+        return {}
+    if isinstance(monotonic_cst, dict):
+        given = [
+            (columns.place(name, "monotonic_cst"), sign, name)
+            for name, sign in monotonic_cst.items()
+        ]
+    else:
+        signs = np.asarray(monotonic_cst)
+        if signs.shape != (len(columns),):
+            raise ConstraintError(
+                f"monotonic_cst must hold -1, 0 or 1 for each of the {len(columns)} "
+                f"columns, got shape {signs.shape}"
+            )
+        given = [(place, sign, columns[place].name) for place, sign in enumerate(signs.tolist())]
+    found = {}
+    for place, sign, name in given:
+        _check_sign(sign, name, columns[place])
+        if sign:
+            found[place] = int(sign)
+    return found
+
+
+def _check_sign(sign: object, name: object, column: Column) -> None:
+    if isinstance(sign, bool) or sign not in (-1, 0, 1):
+        raise ConstraintError(
+            f"monotonic_cst must be -1, 0 or 1 for every column, got {sign!r} for {name!r}"
+        )
+    if sign and column.categorical:
+        first = column.categories or ("?",)
+        raise ConstraintError(
+            f"monotonic_cst for {name!r} needs a column of numbers; it holds text such "
+            f"as {first[0]!r}. Give numbers, or order its categories with CategoryOrder"
+        )
+
+
+def read_shapes(
+    shape_constraints: Shapes,
+    columns: Columns,
+    monotonic: dict[int, int],
+) -> list[BoundShape]:
+    """Shape constraints with their columns found; those that ask for increasing columns add to
+    `monotonic`.
+    """
+    if shape_constraints is None:
+        return []
+    if isinstance(shape_constraints, ShapeConstraint):
+        shape_constraints = [shape_constraints]
+    bound = []
+    for shape in shape_constraints:
+        if not isinstance(shape, ShapeConstraint):
+            raise ConstraintError(
+                f"shape_constraints must hold rules such as lt.Convex('age'), got {shape!r}"
+            )
+        places = tuple(columns.place(name, str(shape)) for name in shape.columns)
+        bound.append(BoundShape(shape, places, shape.category_codes(columns[places[0]])))
+        _check_places(bound[-1], columns)
+        if shape.both_increasing:
+            _make_increasing(shape, places, columns, monotonic)
+    return bound
+
+
+def _check_places(bound: BoundShape, columns: Columns) -> None:
+    """Rules about amounts need numbers; rules about categories need categories."""
+    for place in bound.places:
+        if columns[place].categorical != bound.shape.of_categories:
+            given = "categories" if columns[place].categorical else "numbers"
+            wanted = (
+                "categories (see categorical_features)" if bound.shape.of_categories else "numbers"
+            )
+            raise ConstraintError(
+                f"{bound.shape} needs a column of {wanted}; column {columns[place].name!r} holds "
+                f"{given}"
+            )
+    if len(set(bound.places)) < len(bound.places):
+        raise ConstraintError(f"{bound.shape} must name two different columns")
+
+
+def _make_increasing(
+    shape: ShapeConstraint, places: tuple[int, ...], columns: Columns, monotonic: dict[int, int]
+) -> None:
+    for place in places:
+        if monotonic.get(place, 1) < 0:
+            name = columns[place].name
+            raise ConstraintError(
+                f"{shape} speaks of increasing columns, but monotonic_cst makes {name!r} "
+                "decreasing; negate the column"
+            )
+        monotonic[place] = 1
+
+
+def all_rules(
+    model: AdditiveModel, names: list[str], monotonic: dict[int, int], shapes: list[BoundShape]
+) -> list[RuleRows]:
+    """Every rule the user asked for, as rows about the parameters of a lattice model."""
+    found = [
+        joined(
+            monotone_label(names[column], sign),
+            monotone(model, column, sign),
+            model.dimension,
+            about_order=True,
+        )
+        for column, sign in monotonic.items()
+    ]
+    return found + [
+        joined(
+            bound.label(names),
+            bound.lattice_rows(model),
+            model.dimension,
+            bound.shape.about_order,
+            bound.shape.holds_for_exponential(bound.places, monotonic),
+        )
+        for bound in shapes
+    ]
+
+
+def monotone_label(name: str, sign: int) -> str:
+    """What reports call a monotone column."""
+    return f"{'increasing' if sign > 0 else 'decreasing'} in {name}"
+
+
+def linear_rules(
+    columns: Columns,
+    monotonic: dict[int, int],
+    shapes: Shapes,
+    constraints: Rows | None,
+    ranges: Floats,
+) -> list[RuleRows]:
+    """Every rule as rows about (intercept, coefficients) of a linear model, the user's own rows
+    included.
+    """
+    count = len(columns)
+    bound = read_shapes(shapes, columns, monotonic)
+    found = []
+    for column, sign in monotonic.items():
+        label = monotone_label(columns[column].name, sign)
+        found.append(_rule(label, [({column: -float(sign)}, 0.0)], count, True))
+    for shape in bound:
+        rows = shape.linear_rows(ranges)
+        found.append(_rule(shape.label(columns.names), rows, count, shape.shape.about_order))
+    if constraints is not None:
+        found.append(_given(constraints, count))
+    return found
+
+
+def _rule(label: str, rows: list[LinearRow], count: int, about_order: bool) -> RuleRows:
+    A = sparse.lil_matrix((len(rows), count + 1))
+    for place, (terms, _) in enumerate(rows):
+        for column, value in terms.items():
+            A[place, column + 1] = value
+    b = np.array([right for _, right in rows])
+    return RuleRows(label, sparse.csr_matrix(A), b, about_order=about_order)
+
+
+def _given(constraints: Rows, count: int) -> RuleRows:
+    if not isinstance(constraints, LinearConstraints):
+        try:
+            A, b = constraints
+        except (TypeError, ValueError):
+            raise ConstraintError(
+                f"constraints must be (A, b) or LinearConstraints, got {type(constraints).__name__}"
+            ) from None
+        constraints = LinearConstraints(A, b)
+    if constraints.dimension != count:
+        raise ConstraintError(
+            f"constraints must have one column for each of the {count} columns of X, got "
+            f"{constraints.dimension}"
+        )
+    no_intercept = sparse.csr_matrix((constraints.count, 1))
+    wide = sparse.hstack([no_intercept, sparse.csr_matrix(constraints.A)], format="csr")
+    return RuleRows("given rows", wide, constraints.b)

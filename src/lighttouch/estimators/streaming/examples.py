@@ -18,10 +18,8 @@ from lighttouch.arrays import Floats
 from lighttouch.estimators.examples import AnyExamples, Examples, RiskOfPart, averages
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.outputs import OrderedClasses, Outputs
-from lighttouch.estimators.record import TrainingRecord, evenly
-from lighttouch.estimators.streaming.scan import Facts, Passes
-from lighttouch.estimators.streaming.source import Reader, Rows, Shard
-from lighttouch.estimators.structure.limits import RECORD
+from lighttouch.estimators.record import RECORD, TrainingRecord, evenly
+from lighttouch.estimators.streaming.source import Facts, Passes, Reader, Rows, Shard
 from lighttouch.estimators.tables import Columns
 from lighttouch.fingerprints import fingerprint
 from lighttouch.losses import Loss

@@ -1,4 +1,6 @@
-"""Linear models on rows in files: sizes of columns, the objective and its summary, by shards."""
+"""What linear models make of examples: scaled columns, and a quadratic that stands for earlier
+ones; of a table, or of rows in files.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +10,165 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from lighttouch import losses
 from lighttouch.arrays import Floats
 from lighttouch.errors import DataError
-from lighttouch.estimators.record import TrainingRecord
-from lighttouch.estimators.scaling import scaled, usable_sizes
+from lighttouch.estimators.record import RECORD, TrainingRecord
 from lighttouch.estimators.streaming.examples import with_facts
-from lighttouch.estimators.streaming.making import Codes
-from lighttouch.estimators.streaming.opening import OpenFiles, Weighting
-from lighttouch.estimators.streaming.scan import TEXT
-from lighttouch.estimators.streaming.source import Reader, Rows, Shard
-from lighttouch.estimators.structure.limits import RECORD
-from lighttouch.estimators.summary import QuadraticSummary
-from lighttouch.estimators.tables import Columns
-from lighttouch.estimators.targets import read_targets
+from lighttouch.estimators.streaming.fitting import Codes, OpenFiles, Weighting
+from lighttouch.estimators.streaming.source import TEXT, Reader, Rows, Shard
+from lighttouch.estimators.tables import Columns, read_targets
 from lighttouch.estimators.training import Risk
 from lighttouch.fingerprints import fingerprint
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
+from lighttouch.solvers.quadratic_model import gram
+from lighttouch.validation import refuse_if_too_large
+
+
+def worth(sample_weight: Any, rows: int) -> float:
+    """What examples weigh together: their number unless they have weights."""
+    return (
+        float(rows)
+        if sample_weight is None
+        else float(np.sum(np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), rows)))
+    )
+
+
+def column_sizes(X: Any, weights: Floats) -> Floats:
+    """The root mean square of every column about its mean (dense) or about 0 (sparse); 1 for a
+    column of zeros.
+    """
+    squares = (
+        np.asarray(X.multiply(X).T @ weights).ravel()
+        if sparse.issparse(X)
+        else weights @ np.square(X - weights @ X)
+    )
+    size = np.sqrt(squares)
+    largest = (
+        np.asarray(abs(X).max(axis=0).todense()).ravel()
+        if sparse.issparse(X)
+        else np.abs(X).max(axis=0, initial=0.0)
+    )
+    return usable_sizes(size, largest)
+
+
+def usable_sizes(size: Floats, largest: Floats) -> Floats:
+    """A column that hardly varies is measured by its largest value, one of zeros by 1."""
+    usable = size > 1e-10 * largest
+    return np.where(usable, size, np.where(largest > 0.0, largest, 1.0))
+
+
+def scaled(X: Any, sizes: Floats) -> Any:
+    ones = np.ones((X.shape[0], 1))
+    if sparse.issparse(X):
+        matrix = sparse.hstack(
+            [sparse.csr_matrix(ones), X @ sparse.diags(1.0 / sizes)], format="csr"
+        )
+        matrix.sort_indices()
+        return matrix
+    return np.hstack([ones, X / sizes])
+
+
+def ranges(X: Any) -> Floats:
+    lowest, highest = ends(X)
+    return highest - lowest
+
+
+def ends(X: Any) -> tuple[Floats, Floats]:
+    """The smallest and the largest value of every column."""
+    if sparse.issparse(X):
+        return np.asarray(X.min(axis=0).todense()).ravel(), np.asarray(
+            X.max(axis=0).todense()
+        ).ravel()
+    return np.asarray(X.min(axis=0)), np.asarray(X.max(axis=0))
+
+
+# -------------------------------------------------------------------------------------------------
+# What is kept of the examples of earlier calls of partial_fit: a quadratic.
+
+
+WIDTH = 0.1  # of a rounded kink, in mean residuals
+NARROWEST = 1e-9
+LEAST_EIGENVALUE = 1e-12  # relative to the largest, below which a direction was never seen
+
+
+@dataclass(frozen=True)
+class QuadraticSummary:
+    """The sum of the quadratics p'bend p / 2 - pull.p that stand for earlier examples, in units
+    fixed by the first of them. For squared errors it is exact.
+    """
+
+    sizes: Floats
+    scale: float
+    shift: float
+    bend: Floats
+    pull: Floats
+    worth: float  # the sum of the examples' weights
+    lowest: Floats
+    highest: Floats
+
+    @classmethod
+    def nothing(cls, sizes: Floats, scale: float, shift: float) -> QuadraticSummary:
+        count = sizes.size + 1
+        refuse_if_too_large(
+            24 * count**2,
+            f"remembering examples of {sizes.size:,} columns",
+            "use fit, or fewer columns",
+        )
+        free = np.full(sizes.size, np.inf)
+        return cls(sizes, scale, shift, np.zeros((count, count)), np.zeros(count), 0.0, free, -free)
+
+    def with_ranges(self, X: Any) -> QuadraticSummary:
+        low, high = ends(X)
+        return replace(
+            self, lowest=np.minimum(self.lowest, low), highest=np.maximum(self.highest, high)
+        )
+
+    def with_examples(
+        self, features: Any, y: Floats, weights: Floats, loss: LossRow, p: Floats
+    ) -> QuadraticSummary:
+        """Besides, the quadratic that touches the loss of these examples at the parameters p."""
+        z = np.asarray(features @ p)
+        width = WIDTH * losses.typical_residual(loss, z, y) if loss.kinked else 0.0
+        slopes, curvatures = losses.quadratic(loss, z, y, max(width, NARROWEST))
+        bend = gram(features, weights * curvatures)
+        pull = bend @ p - np.asarray(features.T @ (weights * slopes))
+        return replace(
+            self,
+            bend=self.bend + bend,
+            pull=self.pull + pull,
+            worth=self.worth + float(weights.sum()),
+        )
+
+    def __add__(self, other: QuadraticSummary) -> QuadraticSummary:
+        """Of the examples of both, which are measured in the same units."""
+        return replace(
+            self,
+            bend=self.bend + other.bend,
+            pull=self.pull + other.pull,
+            worth=self.worth + other.worth,
+            lowest=np.minimum(self.lowest, other.lowest),
+            highest=np.maximum(self.highest, other.highest),
+        )
+
+    def as_penalty(self) -> tuple[Floats, Floats]:
+        """D and t with p'bend p / 2 - pull.p = ||D p - t||^2 / 2 up to a constant.
+
+        bend = V diag(e) V' gives D = diag(sqrt e) V' and t = diag(1 / sqrt e) V' pull. Directions
+        without curvature are left out: no example has touched them, so that they have no pull.
+        """
+        values, vectors = np.linalg.eigh(self.bend)
+        seen = values > LEAST_EIGENVALUE * max(float(values[-1]), 1e-300)
+        roots, directions = np.sqrt(values[seen]), vectors[:, seen].T
+        return roots[:, None] * directions, (directions @ self.pull) / roots
+
+
+# -------------------------------------------------------------------------------------------------
+# The same of rows in files: sizes of columns, the objective and its summary, by shards.
 
 
 @dataclass(frozen=True)

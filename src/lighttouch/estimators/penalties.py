@@ -1,4 +1,6 @@
-"""Roughness: differences of neighbouring parameters of every term, each with a strength."""
+"""Roughness: a sum of squares ||D w||^2 / 2, whose rows D are differences of neighbouring
+parameters of every term, each term with a strength of its own.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from scipy import sparse
 
 from lighttouch import lattice
 from lighttouch.arrays import Floats
+from lighttouch.estimators.costs import FIRST_CHOICE, PULL, SMOOTHING
 from lighttouch.estimators.model import AdditiveModel, Term, without_last
-from lighttouch.estimators.smoothing.costs import COSTS, FIRST_CHOICE, PULL
 from lighttouch.running import prepared
 
 Pair = tuple[float, float]
@@ -154,7 +156,7 @@ class Roughness:
                 if each.categories
                 else pair[1]
                 if each.lattice
-                else pair[0] * (COSTS.first_differences**2 if each.key[1] == "slopes" else 1.0)
+                else pair[0] * (SMOOTHING.first_differences**2 if each.key[1] == "slopes" else 1.0)
                 for each in self.penalties
             ]
         )
@@ -166,7 +168,7 @@ class Roughness:
             chosen = [
                 s for each, s in zip(self.penalties, strengths, strict=True) if each.key[1] == kind
             ]
-            logs = np.log(np.maximum(chosen, COSTS.least_strength))
+            logs = np.log(np.maximum(chosen, SMOOTHING.least_strength))
             found.append(float(np.exp(np.mean(logs))) if chosen else none)
         return found[0], found[1]
 
@@ -177,11 +179,11 @@ def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float)
     for place, term in enumerate(model.terms):
         start = int(model.starts[place])
         if term.calibrator:
-            pull[start + term.size - 1] = COSTS.ridge / examples  # the vertex of missing cells
+            pull[start + term.size - 1] = SMOOTHING.ridge / examples  # the vertex of missing cells
         if term.calibrator and categorical[term.columns[0]]:
             rows = sparse.eye(term.size - 1, term.size, format="csr")
             key = (term.columns, "levels")
-            penalties.append(Penalty(key, start, rows, COSTS.ridge / examples, categories=True))
+            penalties.append(Penalty(key, start, rows, SMOOTHING.ridge / examples, categories=True))
         elif term.calibrator:
             penalties += _curve_penalties(term, start)
         else:
@@ -195,7 +197,7 @@ def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float)
 def _curve_penalties(term: Term, start: int) -> list[Penalty]:
     """Second and first differences over the vertices that are not for missing cells."""
     count = term.grid[0]
-    slopes = FIRST_CHOICE[0] * COSTS.first_differences**2
+    slopes = FIRST_CHOICE[0] * SMOOTHING.first_differences**2
     if count < 2:
         return []
     if count == 2:
@@ -220,7 +222,7 @@ def _lattice_rows(grid: tuple[int, ...], gaps: tuple[int, ...] = ()) -> Any:
     over each pair of axes, a little of its slopes. Along the axes in `gaps` the last vertex is for
     missing cells: no line goes through it.
     """
-    little = math.sqrt(COSTS.slope_share)
+    little = math.sqrt(SMOOTHING.slope_share)
     parts = [
         lattice.supermodular(grid).A,
         little * lattice.increasing(grid).A,

@@ -1,4 +1,6 @@
-"""The numbers that decide how large and how fine a model is."""
+"""The numbers that decide how large, how fine and how smooth a model is, and how much of files
+larger than memory is held at a time.
+"""
 
 from __future__ import annotations
 
@@ -159,36 +161,135 @@ class StructureLimits:
 
 LIMITS = StructureLimits()
 
+PULL = 1e-7  # on every parameter, which keeps matrices definite
+FIRST_CHOICE = (1e-3, 1e-2)  # strengths of curves and lattices to begin with
+STRENGTHS = tuple(10.0 ** (power / 2.0) for power in range(-11, 3))  # of large models
+
 
 @dataclass(frozen=True)
-class RecordLimits:
-    """What a model's record of its training rows holds, and when new rows are called different."""
+class SmoothingCosts:
+    """How smoothing is chosen: how far, how often and on how many examples.
 
-    bins: int = 10
-    """Of equal shares of the training rows, per column of numbers: the convention for PSI."""
+    None has a measured crossover unless it says so; `make bench-models` shows the accuracy of all
+    of them together.
+    """
 
-    least_share: float = 1e-4
-    """What an empty bin counts as, so that the index stays finite. Convention."""
+    caution: float = 1.2
+    """Factor of the degrees of freedom in cross-validation: above 1, against too little smoothing
+    (Wood 2017 recommends 1.2 to 1.5)."""
 
-    missing: float = 0.05
-    """By how much the share of missing cells must rise to be told. One row in twenty."""
+    first_differences: float = 0.1
+    """Weight of a curve's first differences beside its second ones, to begin with."""
 
-    rows: int = 5_000
-    """Rows, evenly spread, that distributions are taken from: quantiles within 1%. Chance alone
-    makes a PSI of 0.002 of them."""
+    slope_share: float = 0.03
+    """Squared weight of a lattice's slopes beside its bends and twists."""
 
-    late_rows: int = 1_000
-    """The same where the time limit is over: quantiles within 3%, in some milliseconds."""
+    ridge: float = 2.0
+    """Examples' worth of pull towards 0 for parameters without neighbours."""
 
-    columns: int = 1000
-    """The most columns that are recorded: 100 kB of the model file."""
+    least_room: float = 0.02
+    """The least that 1 - freedom / examples counts as, so that errors stay finite."""
 
-    large_index: float = 0.25
-    """The PSI from which rows are called different, where nothing else is asked for. Convention."""
+    least_strength: float = 1e-10
+    """Below it a term is not smoothed at all: rounding errors are larger."""
 
-    def rows_for(self, late: bool) -> int:
-        """How many distributions are taken from; `late` says that the time limit is over."""
-        return self.late_rows if late else self.rows
+    most_strength: float = 10.0
+    """Above it a term is as good as flat."""
+
+    boldness: float = 1.5
+    """Power of the factor by which a strength changes: the fixed point itself is slow."""
+
+    largest_change: float = 100.0
+    """Of a strength at once: the quadratic model holds nearby only."""
+
+    least_freedom: float = 1e-3
+    """Degrees of freedom of a term, below which it counts as smoothed away."""
+
+    settling: int = 12
+    """Newton's steps without rules with the last strengths, at most: with a matrix that is a fifth
+    off, each leaves a fifth of the way."""
+
+    settled: float = 1e-3
+    """Largest change of a parameter, relative to the largest parameter, that ends them. With 1e-4 a
+    fit to adult takes 1.1 times as long, with 1e-2 phonemes are 0.3% worse."""
+
+    left_out_steps: int = 10
+    """Steps from a fit to the one without some of its examples, all with one matrix."""
+
+    halvings: int = 20
+    """Of a step that does not lower the objective: a millionth of it is none."""
+
+    crowded: float = 0.5
+    """Degrees of freedom per example, above which strengths begin larger."""
+
+    stiffer: float = 10.0
+    """The factor by which they do, again and again."""
+
+    determined: float = 0.3
+    """Mean squared residual in units of the labels' variance, below which labels are hardly random:
+    1 where they are drawn, 0.1 or less on car evaluations, which rules decide."""
+
+    folds: int = 3
+    """Of cross-validation. Convention."""
+
+    enough: int = 1000
+    """Held-out rows that decide: further folds are not tried."""
+
+    looser: tuple[float, ...] = (1e-4, 1e-5)
+    """Strengths of all terms that are tried one after the other where labels are determined."""
+
+    stale: float = 0.2
+    """Change of the weights, relative, from which a Gram matrix is formed anew: forming it was half
+    of a fit to labels, and steps with an old one still go downhill."""
+
+    probes: int = 2
+    """Random vectors of the trace estimate: its error is about sqrt(2 / (probes * freedom))."""
+
+    trace_residual: float = 0.01
+    """Of conjugate gradients, relative: the trace is no more exact."""
+
+    trace_steps: int = 100
+    """Of conjugate gradients, at most."""
+
+    judged_dense_entries: float = 1e7
+    """Entries of the feature matrix by which smoothing is chosen with a Gram matrix: 120 MB."""
+
+    judged_entries: float = 2e6
+    """Entries of the feature matrix by which a large model's smoothing is chosen: hundreds of
+    passes over them take seconds."""
+
+    judged_products: float = 1.2e9
+    """Products of entries of the same row in a Gram matrix: a second or two. Where all rows are
+    judged, the fit without rules is known, and need not be trained again (magic: 10.8 s, 11.4 s
+    with a third of it)."""
+
+    least_judged: int = 1000
+    """Rows by which smoothing is chosen in any case."""
 
 
-RECORD = RecordLimits()
+SMOOTHING = SmoothingCosts()
+
+
+@dataclass(frozen=True)
+class StreamingLimits:
+    """How rows in files are cut into shards, and what is kept of them."""
+
+    rows: int = 50_000
+    """Rows of a shard, at most: about 60 MB of features of 100 entries a row. Fewer make the sums
+    over shards dear (a Gram matrix of 3,000 parameters is 72 MB), more make workers large."""
+
+    block: int = 1 << 22
+    """Bytes of a CSV file that are looked at together while it is cut. Any size does."""
+
+    categories: int = 100_000
+    """Different texts of a column, at most: what has more is an identifier, and every one of them
+    would be a parameter."""
+
+    classes: int = 1000
+    """Different labels, at most: every class is a model, or a threshold."""
+
+    shown: int = 5
+    """Columns or files that a message names, at most."""
+
+
+STREAMING = StreamingLimits()

@@ -1,0 +1,571 @@
+"""How strongly to smooth each term, on the loss that is trained: no data are held out.
+
+Strengths of the roughness of `penalties.py` maximise the marginal likelihood; where labels are
+determined, less is tried by cross-validation. Models too large to factor have two strengths.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy import sparse
+
+from lighttouch import losses
+from lighttouch.arrays import Floats
+from lighttouch.estimators.costs import FIRST_CHOICE, PULL, SMOOTHING, STRENGTHS
+from lighttouch.estimators.model import TermFeatures
+from lighttouch.estimators.penalties import Pair, Roughness
+from lighttouch.kernels.verbs.losses import LossRow
+from lighttouch.projections.splitting import conjugate_gradients
+from lighttouch.running import check_deadline
+from lighttouch.solvers.quadratic_model import gram
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Rows of features with targets and weights that add up to 1, for one loss.
+
+    `row` is the loss that is trained where it is smooth; None for squared errors.
+    """
+
+    features: Any
+    y: Floats
+    weights: Floats
+    row: LossRow | None
+    count: float  # how many examples they are worth
+    differences: bool = False  # of two rows each: without an intercept
+    curvature: Floats | None = None  # weights to begin with: a Gram matrix near the present one
+    sums: SquaredSums | None = None  # of squared errors; then there are no features
+    offset: Floats | None = None  # what is added to the predictions, of losses other than squares
+    _kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def _squared(self) -> tuple[Floats, Floats, float]:
+        if self.sums is not None:
+            return self.sums.squares, self.sums.moment, self.sums.energy
+        moment = np.asarray(self.features.T @ (self.weights * self.y))
+        return self._gram(self.weights), moment, float(self.weights @ np.square(self.y))
+
+    def _gram(self, weights: Floats) -> Floats:
+        stored = isinstance(self.features, TermFeatures)
+        found = self.features.gram(weights) if stored else gram(self.features, weights)
+        if self.differences:
+            found[0, 0] = 1.0  # the intercept of differences is nothing; keep the matrix definite
+        return found
+
+    def quadratic(self, w: Floats) -> tuple[Floats, Floats]:
+        """H and c of the quadratic model w'Hw / 2 - c.w of the mean loss at w."""
+        if self.row is None:
+            return self._squared[:2]
+        slopes, curvatures = losses.quadratic(self.row, self.predictions(w), self.y, 0.0)
+        H = self._gram_near(self.weights * curvatures, w)
+        return H, H @ w - np.asarray(self.features.T @ (self.weights * slopes))
+
+    def _gram_near(self, curved: Floats, w: Floats) -> Floats:
+        """The Gram matrix for these weights, or for earlier ones that are near: steps with it still
+        go downhill, because the slopes are exact (a chord method).
+        """
+        known = self._kept.get("weights", self.curvature)
+        if known is None or np.abs(curved - known).sum() > SMOOTHING.stale * known.sum():
+            known = curved
+            self._kept["reference"] = w
+        if self._kept.get("weights") is not known:
+            self._kept.update(weights=known, gram=self._gram(known))
+        found: Floats = self._kept["gram"]
+        return found
+
+    @property
+    def near(self) -> tuple[Floats, Floats] | None:
+        """The last Gram matrix, after the point whose curvatures it has; None if unknown."""
+        if self.row is None or self.differences or "reference" not in self._kept:
+            return None
+        return self._kept["reference"], self._kept["gram"]
+
+    @property
+    def last_curvature(self) -> Floats | None:
+        """The weights of the last Gram matrix."""
+        return self._kept.get("weights", self.curvature)
+
+    def value(self, predictions: Floats) -> float:
+        """The mean loss, of losses other than squared errors."""
+        assert self.row is not None
+        return float(self.weights @ losses.values(self.row, predictions, self.y, 0.0))
+
+    def predictions(self, w: Floats) -> Floats:
+        """X w and the offset, of the point that was asked for last once."""
+        if self._kept.get("point") is not w:
+            z = np.asarray(self.features @ w)
+            self.remember(w, z if self.offset is None else z + self.offset)
+        found: Floats = self._kept["predictions"]
+        return found
+
+    def remember(self, w: Floats, predictions: Floats) -> None:
+        """The predictions of the point that will be asked for next."""
+        self._kept.update(point=w, predictions=predictions)
+
+    def noise(self, w: Floats, freedom: float) -> float:
+        """The variance of an example's noise, in units of the loss; 1 for the logistic loss, whose
+        variance is known.
+        """
+        room = max(1.0 - freedom / self.count, SMOOTHING.least_room)
+        if self.row is None:
+            H, c, energy = self._squared
+            error = energy - 2.0 * float(w @ c) + float(w @ (H @ w))
+            return max(error, 1e-12 * energy) / room
+        if self.row.name == "logistic":
+            return 1.0
+        residual, weights = self.residual(w)
+        return float(weights @ np.square(residual)) / room
+
+    def part(self, rows: NDArray[np.int64]) -> Examples | None:
+        """Some of the examples; None where they have no weight."""
+        total = float(self.weights[rows].sum())
+        if total == 0.0:
+            return None
+        return replace(
+            self,
+            features=self.features[rows],
+            y=self.y[rows],
+            weights=self.weights[rows] / total,
+            offset=None if self.offset is None else self.offset[rows],
+            count=self.count * rows.size / self.y.size,
+            curvature=None,
+            _kept={},
+        )
+
+    def residual(self, w: Floats) -> tuple[Floats, Floats]:
+        """What the quadratic model at w leaves over for every example, and its weight there."""
+        z = self.predictions(w)
+        if self.row is None:
+            return self.y - z, self.weights
+        slopes, curvatures = losses.quadratic(self.row, z, self.y, 0.0)
+        return -slopes / curvatures, self.weights * curvatures
+
+
+@dataclass(frozen=True)
+class SquaredSums:
+    """X'SX, X'Sy and y'Sy for weights S."""
+
+    squares: Floats
+    moment: Floats
+    energy: float
+
+    @classmethod
+    def over(cls, parts: Iterable[tuple[Any, Floats, Floats]]) -> SquaredSums:
+        """Of features, targets and weights that come in parts."""
+        total: SquaredSums | None = None
+        for X, y, weights in parts:
+            squares, energy = gram(X, weights), float(weights @ np.square(y))
+            moment = np.asarray(X.T @ (weights * y))
+            if total is None:
+                total = cls(squares, moment, energy)
+            else:
+                squares += total.squares
+                total = cls(squares, total.moment + moment, total.energy + energy)
+        assert total is not None  # there are examples
+        return total
+
+    def rows(self) -> tuple[Floats, Floats]:
+        """A few rows X and targets y whose mean of (X w - y)^2 is what these sums say, for every w.
+
+        From the pivoted Cholesky factor R'R = X'SX (LAPACK's dpstrf), as far as its rank goes: the
+        targets solve R'y = X'Sy, and what they leave of y'Sy stands in a row of zeros.
+        """
+        factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(self.squares)
+        order = pivots - 1
+        upper = np.triu(factor[:rank])
+        y = scipy.linalg.solve_triangular(upper[:, :rank], self.moment[order[:rank]], trans="T")
+        X = np.zeros((rank + 1, self.moment.size))
+        X[:rank, order] = upper
+        left = math.sqrt(max(self.energy - float(y @ y), 0.0))
+        scale = math.sqrt(rank + 1)
+        return scale * X, scale * np.append(y, left)
+
+
+# -------------------------------------------------------------------------------------------------
+# A strength for every term by maximum marginal likelihood (REML).
+#
+# The fixed point of MacKay (1992), Fellner (1986) and Schall (1991), in the general form of Wood
+# and Fasiolo (2017), on the quadratic model of the loss: a term whose parameters say less than
+# noise would is smoothed away, one that the data determine is left alone.
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """Parameters without rules, their roughness, how strongly it counts, and degrees of freedom."""
+
+    w: Floats
+    roughness: Roughness
+    strengths: Floats
+    freedom: float = 0.0
+    terms: Floats | None = None  # degrees of freedom of each penalty
+    squares: Floats | None = None  # the Gram matrix of squared errors
+    near: tuple[Floats, Floats] | None = None
+    """For other losses a point, and the Gram matrix with the curvatures there."""
+    share: float = 1.0  # of the examples that it was fitted to
+
+    @property
+    def rows(self) -> Any:
+        return self.roughness.rows(self.strengths)
+
+    @property
+    def matrix(self) -> tuple[Floats, Floats] | None:
+        """The Gram matrix of all examples, after the point whose curvatures it has; None if
+        unknown.
+        """
+        if self.share != 1.0:
+            return None
+        return self.near if self.squares is None else (self.w, self.squares)
+
+    def scaled(self, factor: float) -> Smoothed:
+        """With other strengths: what strength s does to all examples is judged on a part of them
+        with s / share.
+        """
+        return replace(self, strengths=factor * self.strengths, share=factor)
+
+
+def smooth(
+    examples: Examples,
+    roughness: Roughness,
+    strengths: Floats,
+    start: Floats,
+    sweeps: int,
+    choose: bool = True,
+    last: bool = True,
+    over: Callable[[], bool] = lambda: False,
+) -> Smoothed:
+    """Newton steps without rules, each followed by a step of the strengths; with `last`, or where
+    strengths are not chosen, up to the minimum with the last strengths. Once the time is `over`, it
+    ends after a step.
+    """
+    w, strengths = start, strengths.copy()
+    freedom, held = 0.0, None
+    if choose and w.size > SMOOTHING.crowded * examples.count:
+        strengths = _stiffened(examples, roughness, strengths, w)
+    for sweep in range(sweeps if choose else 0):
+        if sweep and over():
+            break
+        H, c = examples.quadratic(w)
+        factor = factored(H, roughness, strengths)
+        w = accepted(examples, roughness, strengths, w, solved(factor, c))
+        lost, pulled = _lost(factor, roughness, strengths)
+        freedom = w.size - float(lost.sum()) - pulled
+        held = np.maximum(roughness.own_traces(strengths) - lost, SMOOTHING.least_freedom)
+        sizes = np.maximum(roughness.sizes(w), 1e-300)
+        wanted = examples.noise(w, freedom) / examples.count * held / sizes
+        change = np.clip(
+            (wanted / strengths) ** SMOOTHING.boldness,
+            1.0 / SMOOTHING.largest_change,
+            SMOOTHING.largest_change,
+        )
+        strengths = np.clip(strengths * change, SMOOTHING.least_strength, SMOOTHING.most_strength)
+    if not choose or (last and not over()):
+        w = _settled(examples, roughness, strengths, w, over)
+    squares = examples.quadratic(w)[0] if examples.row is None and last else None
+    return Smoothed(
+        w, roughness, strengths, freedom, held, squares, examples.near if last else None
+    )
+
+
+def _settled(
+    examples: Examples,
+    roughness: Roughness,
+    strengths: Floats,
+    w: Floats,
+    over: Callable[[], bool],
+) -> Floats:
+    """The minimum without rules, by Newton's steps with a matrix that is formed and factored anew
+    only where the curvature has changed; it is nearer to the minimum under rules than any of the
+    sweeps was, and steps under rules are dear.
+    """
+    known, factor = None, np.zeros((0, 0))
+    for _ in range(1 if examples.row is None else SMOOTHING.settling):
+        H, c = examples.quadratic(w)
+        if H is not known:
+            known, factor = H, factored(H, roughness, strengths)
+        before = w
+        w = accepted(examples, roughness, strengths, before, solved(factor, c))
+        if has_settled(before, w) or over():
+            break
+    return w
+
+
+def has_settled(before: Floats, w: Floats) -> bool:
+    """Whether a step has changed the parameters by next to nothing."""
+    change = float(np.abs(w - before).max(initial=0.0))
+    return change <= SMOOTHING.settled * float(np.abs(w).max(initial=0.0))
+
+
+def _stiffened(examples: Examples, roughness: Roughness, strengths: Floats, w: Floats) -> Floats:
+    """Strengths under which the model cannot follow every example: where parameters are many, the
+    fixed point that is reached from below is the one without noise.
+    """
+    squares = examples.quadratic(w)[0]
+    while strengths.min(initial=SMOOTHING.most_strength) < SMOOTHING.most_strength:
+        lost, pulled = _lost(factored(squares, roughness, strengths), roughness, strengths)
+        if w.size - float(lost.sum()) - pulled <= SMOOTHING.crowded * examples.count:
+            break
+        strengths = np.minimum(SMOOTHING.stiffer * strengths, SMOOTHING.most_strength)
+    return strengths
+
+
+def accepted(
+    examples: Examples, roughness: Roughness, strengths: Floats, w: Floats, proposed: Floats
+) -> Floats:
+    """The proposed point, or part of the way to it where the objective would rise."""
+    if examples.row is None:
+        return proposed
+
+    z, move = examples.predictions(w), proposed - w
+    moved = np.asarray(examples.features @ move)
+    here, share = examples.value(z) + roughness.value(w, strengths), 1.0
+    for _ in range(SMOOTHING.halvings):
+        there, predicted = w + share * move, z + share * moved
+        if examples.value(predicted) + roughness.value(there, strengths) <= here:
+            examples.remember(there, predicted)
+            return there
+        share *= 0.5
+    return w
+
+
+def factored(H: Floats, roughness: Roughness, strengths: Floats) -> Floats:
+    """L with L L' = H + D'D; a little more of the diagonal where that is singular."""
+    lift = None
+    while True:
+        shifted = H.copy()
+        roughness.add_to(shifted, strengths)
+        if lift is None:
+            lift = 1e-10 * float(np.trace(shifted)) / H.shape[0]
+        shifted.flat[:: H.shape[0] + 1] += lift
+        # symmetric: its transpose is the same matrix in the order of LAPACK, not copied again
+        factor, failed = scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
+        if not failed:
+            return np.asarray(factor)
+        lift = max(10.0 * lift, 1e-300)
+
+
+def solved(factor: Floats, c: Floats) -> Floats:
+    return np.asarray(scipy.linalg.lapack.dpotrs(factor, c, lower=1)[0])
+
+
+def _lost(factor: Floats, roughness: Roughness, strengths: Floats) -> tuple[Floats, float]:
+    """Degrees of freedom that each penalty takes, and the pull; destroys the factor.
+
+    With W = L^-1 the inverse is W'W, of which only the blocks of single terms are asked for.
+    """
+    root = scipy.linalg.lapack.dtrtri(factor, lower=1, overwrite_c=1)[0]
+    pulled = float(roughness.pull @ np.einsum("ij,ij->j", root, root))
+    return strengths * roughness.traces(root), pulled
+
+
+# -------------------------------------------------------------------------------------------------
+# Less smoothing where labels are determined by the columns, by cross-validation.
+
+
+def determined(residual: Floats, weights: Floats) -> bool:
+    """Whether labels are hardly random: what is left over is much less than their variance."""
+    return float(weights @ np.square(residual)) <= SMOOTHING.determined
+
+
+def loosened(
+    examples: Examples,
+    smoothed: Smoothed,
+    sweeps: int,
+    over: Callable[[], bool] = lambda: False,
+) -> Smoothed:
+    """Smoothed less where labels are determined by the columns: a marginal likelihood that takes
+    them for drawn at random keeps the log-odds too small. By how much is cross-validated; not
+    at all where the time is `over` before the end.
+    """
+    if not determined(*examples.residual(smoothed.w)):
+        return smoothed
+    rows = np.random.default_rng(0).permutation(examples.y.size)
+    needed = min(SMOOTHING.folds, math.ceil(SMOOTHING.enough * SMOOTHING.folds / rows.size))
+    parts = [np.sort(rows[fold :: SMOOTHING.folds]) for fold in range(needed)]
+
+    def error(strengths: Floats) -> float:
+        return sum(
+            _held_out(examples, smoothed, strengths, np.setdiff1d(rows, part), part, sweeps)
+            for part in parts
+            if not over()
+        )
+
+    best, least = smoothed.strengths, error(smoothed.strengths)
+    for strength in SMOOTHING.looser:
+        tried = smoothed.roughness.uniform((strength, strength))
+        found = error(tried)
+        if over():
+            return smoothed
+        if found >= least:
+            break
+        best, least = tried, found
+    if best is smoothed.strengths:
+        return smoothed
+    return replace(
+        smooth(examples, smoothed.roughness, best, smoothed.w, sweeps, choose=False),
+        freedom=smoothed.freedom,
+        terms=smoothed.terms,
+    )
+
+
+def _held_out(
+    examples: Examples,
+    smoothed: Smoothed,
+    strengths: Floats,
+    rows: NDArray[np.int64],
+    others: NDArray[np.int64],
+    sweeps: int,
+) -> float:
+    """The loss on other rows of a fit to some of them."""
+    some = examples.part(rows)
+    if some is None:
+        return math.inf
+    w = smooth(some, smoothed.roughness, strengths, smoothed.w, sweeps, choose=False).w
+    z = np.asarray(examples.features[others] @ w)
+    assert examples.row is not None
+    lost = losses.values(examples.row, z, examples.y[others], 0.0)
+    return float(examples.weights[others] @ lost)
+
+
+# -------------------------------------------------------------------------------------------------
+# The model that would have been fitted without some of its examples.
+
+
+def fit_without(
+    examples: Examples,
+    fitted: Smoothed,
+    held: NDArray[np.bool_],
+    known: tuple[Floats, Floats] | None = None,
+) -> Floats:
+    """Parameters with the same smoothing, by steps from the fitted ones with one matrix: exact for
+    squared errors, nearly so for others. Where the matrix of all examples is `known`, with the
+    curvatures at a point (without an offset), that of the held-out ones is taken from it.
+    """
+    weights = np.where(held, 0.0, examples.weights)
+    share = float(weights.sum())
+    used = replace(examples, weights=weights / share, curvature=None, _kept={})
+    roughness, strengths, w = fitted.roughness, fitted.strengths / share, fitted.w
+    X, y, row = examples.features, examples.y, examples.row
+    if known is None:
+        H = gram(X, used.weights * _derivatives(row, used.predictions(w), y)[1])
+    else:
+        out = np.flatnonzero(held)
+        curvatures = _derivatives(row, np.asarray(X[out] @ known[0]), y[out])[1]
+        H = (known[1] - gram(X[out], examples.weights[out] * curvatures)) / share
+    factor, D = factored(H, roughness, strengths), roughness.rows(strengths)
+    for _ in range(1 if row is None else SMOOTHING.left_out_steps):
+        slopes = _derivatives(row, used.predictions(w), y)[0]
+        slope = np.asarray(X.T @ (used.weights * slopes)) + np.asarray(D.T @ (D @ w))
+        before, w = w, accepted(used, roughness, strengths, w, w - solved(factor, slope))
+        if has_settled(before, w):
+            break
+    return w
+
+
+def _derivatives(row: LossRow | None, z: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Slopes and curvatures of the loss at predictions z; None for squared errors."""
+    return (z - y, np.ones(y.size)) if row is None else losses.quadratic(row, z, y, 0.0)
+
+
+# -------------------------------------------------------------------------------------------------
+# Models too large to factor: one strength for curves and one for lattices, by generalised
+# cross-validation (Golub, Heath and Wahba 1979) on a part of the examples, by conjugate gradients
+# and an estimate of the trace (Hutchinson 1989).
+
+
+@dataclass(frozen=True)
+class SampledErrors:
+    """On a part of the examples, without a matrix of all parameters.
+
+    A strength is the ratio of noise to prior variance, divided by the number of examples. What
+    strength s does to all examples is therefore judged on a part of them with s / share.
+    """
+
+    features: Any
+    y: Floats
+    weights: Floats  # adding up to 1
+    examples: float
+    share: float  # of the examples that the sample holds
+
+    def fit(self, roughness: Roughness, pair: Pair) -> tuple[Floats, float]:
+        D = roughness.rows(roughness.uniform(pair))
+        D = sparse.vstack([D, math.sqrt(PULL) * sparse.identity(D.shape[1])], format="csr")
+        X, transposed = self.features, self.features.T.tocsr()
+        smoothing, back = D / math.sqrt(self.share), D.T.tocsr() / math.sqrt(self.share)
+
+        def apply(w: Floats) -> Floats:
+            check_deadline()
+            return np.asarray(transposed @ (self.weights * (X @ w)) + back @ (smoothing @ w))
+
+        squares = np.asarray(X.multiply(X).T @ self.weights).ravel()
+        diagonal = squares + np.asarray(smoothing.multiply(smoothing).sum(axis=0)).ravel()
+
+        def solve(right: Floats) -> Floats:
+            nothing = np.zeros(right.size)
+            return conjugate_gradients(
+                apply, right, nothing, diagonal, SMOOTHING.trace_residual, SMOOTHING.trace_steps
+            )
+
+        w = solve(np.asarray(transposed @ (self.weights * self.y)))
+        freedom = 0.0
+        for probe in np.random.default_rng(0).choice([-1.0, 1.0], size=(SMOOTHING.probes, w.size)):
+            image = np.asarray(transposed @ (self.weights * (X @ probe)))
+            freedom += float(image @ solve(probe)) / SMOOTHING.probes
+        error = float(self.weights @ np.square(self.y - X @ w))
+        return w, cross_validation_error(error, freedom, self.share * self.examples)
+
+
+def cross_validation_error(error: float, freedom: float, examples: float) -> float:
+    return error / max(1.0 - SMOOTHING.caution * freedom / examples, SMOOTHING.least_room) ** 2
+
+
+def most_judged(entries: int, dense: bool) -> int:
+    """The most rows by which smoothing is chosen, of so many entries each: so many that it takes
+    seconds, and that they are held in memory at once.
+    """
+    affordable = SMOOTHING.judged_entries / entries
+    if dense:
+        affordable = min(
+            SMOOTHING.judged_products / entries**2, SMOOTHING.judged_dense_entries / entries
+        )
+    return int(max(SMOOTHING.least_judged, affordable))
+
+
+def choose(problem: SampledErrors, roughness: Roughness, lattices: bool) -> Pair:
+    """Strengths for curves and lattices with the smallest error: downhill on a grid of half powers
+    of ten, for curves first.
+    """
+    pair = FIRST_CHOICE
+    for kind in range(2 if lattices else 1):
+        pair = _downhill(problem, roughness, pair, kind)
+    return pair
+
+
+def _downhill(problem: SampledErrors, roughness: Roughness, pair: Pair, kind: int) -> Pair:
+    errors: dict[int, float] = {}
+
+    def changed(place: int) -> Pair:
+        return (pair[0], STRENGTHS[place]) if kind else (STRENGTHS[place], pair[1])
+
+    def error(place: int) -> float:
+        if place not in errors:
+            errors[place] = problem.fit(roughness, changed(place))[1]
+        return errors[place]
+
+    place = int(np.argmin([abs(np.log(each / pair[kind])) for each in STRENGTHS]))
+    stride = 2
+    while stride:
+        best = min(
+            (k for k in (place, place - stride, place + stride) if 0 <= k < len(STRENGTHS)),
+            key=error,
+        )
+        stride -= best == place
+        place = best
+    return changed(place)
