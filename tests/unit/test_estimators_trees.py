@@ -352,7 +352,7 @@ def test_a_rule_that_a_constant_breaks_keeps_all_of_the_score():
     least = sparse.csr_matrix(-np.eye(1, w.size, 1))  # -w[1] <= b
     for bound, kept in ((-1.0, 1.0), (-0.5, COSTS.kept)):
         rules = lt.LinearConstraints(least, [bound])
-        left = trees.LeftOver(None, model, w, rules, None, None)
+        left = trees.WithoutTrees(None, model, w, rules, None, None)
         eased, share = left._eased(2.0)
         assert share == kept and eased[1] == kept
         assert eased[0] == pytest.approx(2.0 * (1.0 - kept))

@@ -36,7 +36,7 @@ from lighttouch.estimators.training import (
     train,
     train_without_rules,
 )
-from lighttouch.estimators.trees import LeftOver, Trees, can_have_trees
+from lighttouch.estimators.trees import Trees, WithoutTrees, can_have_trees
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
 from lighttouch.result import Result, Status
@@ -139,8 +139,8 @@ def _with_trees(
 ) -> Fitted:
     """The model with trees, where held-out rows ask for some; its rules are checked again."""
     rows = stacked(rules, fitted.w.size)
-    left = LeftOver(plan, fitted.model, fitted.w, rows, smoothed, examples)
-    w, trees = left.with_trees(loss_of(settings.loss), settings.rng)
+    smooth = WithoutTrees(plan, fitted.model, fitted.w, rows, smoothed, examples)
+    w, trees = smooth.with_trees(loss_of(settings.loss), settings.rng)
     return replace(fitted, w=w, trees=trees, report=checked_again(fitted.report, rules, w))
 
 

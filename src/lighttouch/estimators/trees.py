@@ -135,7 +135,7 @@ def _barred(plan: Plan) -> set[int]:
 
 
 @dataclass(frozen=True)
-class LeftOver:
+class WithoutTrees:
     """A fitted model, and the examples of which it leaves something over."""
 
     plan: Plan
