@@ -21,8 +21,13 @@ class StructureLimits:
     keypoints: int = 20
     """Keypoints of a curve to begin with."""
 
+    first_keypoints: int = 400
+    """... of all curves together: curves whose residual asks for more get more. Without a limit,
+    with 600, 400 and 250, on held-out training rows of eleven tables of 19 to 57 columns, three
+    splits each: the mean loss 1, 0.995, 0.997 and 1.004, the time 1, 0.82, 0.75 and 0.65."""
+
     least_keypoints: int = 5
-    """... where columns are many and rows are few: of a curve that bends three times."""
+    """... where columns are many or rows are few: of a curve that bends three times."""
 
     fine_keypoints: int = 64
     """Keypoints of a curve whose residual asks for more than it began with."""

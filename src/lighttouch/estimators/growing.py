@@ -282,12 +282,13 @@ def first_curves(growth: Growth) -> Smoothed:
 
 def _first_keypoints(growth: Growth) -> list[int]:
     plan = growth.plan
-    return [plan.keypoints or _rows_per_column(growth)] * len(plan.columns)
+    return [plan.keypoints or _keypoints_to_begin_with(growth)] * len(plan.columns)
 
 
-def _rows_per_column(growth: Growth) -> int:
-    """Keypoints of a curve to begin with: no more in all curves together than there are rows."""
-    share = int(growth.examples.count / len(growth.plan.columns))
+def _keypoints_to_begin_with(growth: Growth) -> int:
+    """Of a curve: no more in all together than there are rows, or than are quickly fitted."""
+    together = min(growth.examples.count, LIMITS.first_keypoints)
+    share = int(together / len(growth.plan.columns))
     return max(LIMITS.least_keypoints, min(LIMITS.keypoints, share))
 
 
