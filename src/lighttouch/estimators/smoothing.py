@@ -1,4 +1,4 @@
-"""How strongly to smooth each term, on the loss that is trained: no data are held out.
+"""How strongly to smooth each term, on the loss that is trained.
 
 Strengths of the roughness of `penalties.py` maximise the marginal likelihood; where labels are
 determined, less is tried by cross-validation. Models too large to factor have two strengths.
