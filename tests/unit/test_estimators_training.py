@@ -75,14 +75,26 @@ def test_sampling_minimises_the_same_objective_and_prices_the_rules(monkeypatch)
     assert sampled.status_ in ("converged", "stalled")
 
 
-@pytest.mark.parametrize("kind", [lt.LatticeRegressor, lt.ConstrainedLinearRegressor])
-def test_rows_without_weight_do_not_count_as_examples(kind):
-    X, y = data(300)
-    weights = np.concatenate([np.ones(300), np.zeros(300)])
-    padded = np.vstack([X, X[::-1]]), np.concatenate([y, np.zeros(300)])
-    plain = kind().fit(X, y, sample_weight=np.ones(300))
+@pytest.mark.parametrize(
+    "kind", [lt.LatticeRegressor, lt.LatticeClassifier, lt.ConstrainedLinearRegressor]
+)
+def test_rows_without_weight_count_for_nothing(kind):
+    """Neither for the search nor for trees, wherever their cells lie."""
+    rng = np.random.default_rng(0)
+    X = rng.random((800, 3))
+    y = np.sin(6.0 * X[:, 0]) * X[:, 1] + (X[:, 2] > 0.5) * (X[:, 1] > 0.3)
+    y = y > 0.5 if kind is lt.LatticeClassifier else y
+    padded = np.vstack([X, rng.random((500, 3)) + [0.0, 100.0, 0.0]]), np.append(y, y[:500])
+    weights = np.append(np.ones(800), np.zeros(500))
+    plain = kind().fit(X, y, sample_weight=np.ones(800))
     with_padding = kind().fit(*padded, sample_weight=weights)
-    np.testing.assert_allclose(with_padding.predict(X), plain.predict(X), atol=1e-8)
+    np.testing.assert_allclose(scores(with_padding, X), scores(plain, X), atol=1e-8)
+    if kind is not lt.ConstrainedLinearRegressor:
+        assert with_padding.trees_.count == plain.trees_.count > 0
+
+
+def scores(fitted, X):
+    return fitted.predict_proba(X)[:, 1] if hasattr(fitted, "classes_") else fitted.predict(X)
 
 
 def test_only_a_proven_ending_is_called_converged_and_a_normal_one_does_not_warn():

@@ -69,6 +69,10 @@ class AnyExamples(ABC):
     def whole(self) -> Examples:
         """All of them, in memory."""
 
+    def that_count(self) -> AnyExamples:
+        """Without those of weight 0; files are read as they are, and only what is drawn counts."""
+        return self
+
     @abstractmethod
     def table_rows(self, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """Some rows of the tables, and their weights."""
@@ -105,11 +109,11 @@ class AnyExamples(ABC):
     def some(self, most: int, rng: np.random.Generator) -> Examples:
         """At most so many of them, drawn at random; the same ones where there are no more."""
         if self.size <= most:
-            return self.whole()
-        part = self.rows(np.sort(rng.choice(self.size, most, replace=False)))
+            return self.whole().that_count()
+        part = self.rows(np.sort(rng.choice(self.size, most, replace=False))).that_count()
         total = float(part.weights.sum())
         if total == 0.0:
-            return self.whole()
+            return self.whole().that_count()
         known, nearby = self.independent, part.nearby
         return replace(
             part,
@@ -273,6 +277,10 @@ class Examples(AnyExamples):
             _known={},
             _sums={},
         )
+
+    def that_count(self) -> Examples:
+        counted = self.weights > 0.0
+        return self if counted.all() else self.rows(np.flatnonzero(counted))
 
     @property
     def table_size(self) -> int:

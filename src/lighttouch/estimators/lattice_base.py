@@ -124,6 +124,7 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
         self, plan: Plan, examples: AnyExamples, loss: LossRow, canonical: Any = None
     ) -> None:
         """A signal ends training early; with a usable model, it then goes on its way."""
+        examples = examples.that_count()
         _warn_about_constant_columns(plan, examples)
         with Interrupts(deliver=True) as interrupts, checkpointing(self.checkpoint) as file:
             LOG.info(

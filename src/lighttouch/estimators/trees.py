@@ -153,14 +153,13 @@ class WithoutTrees:
         if self.model.dimension > TRAINING.largest_gram:
             return self.w, None
         part = self.examples.some(COSTS.rows, rng)
-        counted = np.flatnonzero(part.weights)
-        bins = Bins.of(part.table[counted], self._ranks(), _barred(self.plan))
+        bins = Bins.of(part.table, self._ranks(), _barred(self.plan))
         codes, signs = bins.codes(part.table), self._signs()
         check_deadline()
         score = (self.model.evaluate(part.table, self.w) - part.shift) / part.scale
-        rows = Rows(codes, score, part.y, part.weights, part.offset).part(counted)
+        rows = Rows(codes, score, part.y, part.weights, part.offset)
         eased, kept = self._eased(rows.centre * part.scale + part.shift)
-        if asked is None and counted.size >= COSTS.least:
+        if asked is None and part.size >= COSTS.least:
             asked = wanted_count(self._trials(part, codes, row, rng), kept, bins, signs, row)
         if not asked:
             return self.w, None
@@ -216,12 +215,11 @@ class WithoutTrees:
         if part.stands_for_another:  # smoothed on other targets: the trained model is nearer
             fitted, known = replace(fitted, w=self._in_training_units(part)), None
         for fold in range(COSTS.trials):
-            held = (folds == fold) & (part.weights > 0.0)
-            used = (folds != fold) & (part.weights > 0.0)
+            held = folds == fold
             check_deadline()
             score = np.asarray(features @ smoothing.fit_without(seen, fitted, held, known))
             rows = Rows(codes, score, part.y, part.weights, offset)
-            yield rows.part(used), rows.part(held)
+            yield rows.part(~held), rows.part(held)
 
 
 # -------------------------------------------------------------------------------------------------
