@@ -84,7 +84,8 @@ def test_rows_without_weight_count_for_nothing(kind):
     X = rng.random((800, 3))
     y = np.sin(6.0 * X[:, 0]) * X[:, 1] + (X[:, 2] > 0.5) * (X[:, 1] > 0.3)
     y = y > 0.5 if kind is lt.LatticeClassifier else y
-    padded = np.vstack([X, rng.random((500, 3)) + [0.0, 100.0, 0.0]]), np.append(y, y[:500])
+    others = rng.random((500, 3)) + np.array([0.0, 100.0, 0.0])
+    padded = np.vstack([X, others]), np.append(y, y[:500])
     weights = np.append(np.ones(800), np.zeros(500))
     plain = kind().fit(X, y, sample_weight=np.ones(800))
     with_padding = kind().fit(*padded, sample_weight=weights)
