@@ -304,12 +304,13 @@ def _finer_curves(growth: Growth, fitted: Smoothed) -> Smoothed:
         return fitted
     left = growth.leftover(AdditiveModel(growth.own), fitted.w)
     gains = growth.screen.curve_gains(fine, left, wanted[0])
-    finer = [
-        fine if gain.significance > 1.0 else count
-        for gain, count in zip(gains, wanted, strict=True)
-    ]
-    if finer == wanted:
+    asking = [gain.significance > 1.0 for gain in gains]
+    if not any(asking):
         return fitted
+    others = sum(own.size for own, asks in zip(growth.own, asking, strict=True) if not asks)
+    share = (LIMITS.finer_keypoints - others) // sum(asking)
+    fine = max(wanted[0], min(fine, share))
+    finer = [fine if asks else count for asks, count in zip(asking, wanted, strict=True)]
     growth.own = _curves(growth, finer)
     return growth.search(AdditiveModel(growth.own), ROUND_SWEEPS)
 
