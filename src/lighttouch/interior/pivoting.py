@@ -164,11 +164,11 @@ class KnownRows:
         self.parts.append(total)
 
     def _make_room(self, total: int) -> None:
-        """For so many rows: twice what there was, so that little is copied."""
-        known, room = self.count, self.G.shape[0]
-        if total <= room:
+        """For so many rows, and as many more, so that little is copied."""
+        known = self.count
+        if total <= self.G.shape[0]:
             return
-        room = min(max(total, 2 * room), self.A.shape[0])
+        room = min(2 * total, self.A.shape[0])
         V, G = np.empty((self.V.shape[0], room), order="F"), np.empty((room, room))
         V[:, :known], G[:known, :known] = self.V[:, :known], self.G[:known, :known]
         self.V, self.G = V, G
