@@ -185,6 +185,33 @@ def test_categories_come_in_the_order_of_their_effect():
     assert np.isfinite(model.predict(unseen)).all()
 
 
+@pytest.mark.parametrize("per_category", [1, 5, 20])
+def test_an_identifier_is_not_learnt_by_heart(per_category):
+    """The order of many categories tells the targets of the rows that it was fitted to."""
+    rng = np.random.default_rng(0)
+    names = [f"i{k}" for k in rng.permutation(2000) // per_category % (1000 // per_category)]
+    X = pd.DataFrame({"id": names, "x": rng.random(2000)})
+    y = 2.0 * X["x"].to_numpy() + 0.5 * rng.normal(size=2000)
+    auto = lt.LatticeRegressor(random_state=0).fit(X[:1000], y[:1000])
+    none = lt.LatticeRegressor(random_state=0, trees=0).fit(X[:1000], y[:1000])
+    assert auto.score(X[1000:], y[1000:]) > none.score(X[1000:], y[1000:]) - 0.01 > 0.5
+
+
+def test_categories_are_ordered_without_the_rows_that_judge(monkeypatch):
+    """Held-out rows may not tell the order of the categories, or every tree seems to be right."""
+    orders = []
+    bins = trees.WithoutTrees._bins
+    monkeypatch.setattr(
+        trees.WithoutTrees,
+        "_bins",
+        lambda self, table, w: orders.append(self._ranks(w)[0]) or bins(self, table, w),
+    )
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"c": rng.choice(list("abcdefgh"), 800), "x": rng.random(800)})
+    lt.LatticeRegressor(random_state=0).fit(X, rng.normal(size=800))
+    assert len(orders) > 1 and any((order != orders[0]).any() for order in orders[1:])
+
+
 def test_rows_without_weight_count_for_nothing():
     X, y = local(1200)
     weights = np.ones(1200)
