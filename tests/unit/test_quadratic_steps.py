@@ -169,6 +169,27 @@ def test_models_that_share_no_parameter_are_factored_one_by_one():
         assert alone.value(free) < best.objective + 1e-4
 
 
+def test_models_that_rules_couple_are_minimised_together(monkeypatch):
+    """ADMM, block by block, would project onto rows that are no orders, again and again."""
+    rng = np.random.default_rng(0)
+    parts = [sparse.csr_matrix(rng.normal(size=(60, 6))) for _ in range(2)]
+    risk = lt.EmpiricalRisk(
+        sparse.block_diag(parts, format="csr"),
+        rng.normal(size=120),
+        lt.Quantile(0.3),
+        roughness=0.01 * sparse.identity(12, format="csr"),
+    )
+    bends = 100.0 * np.eye(12)[:4] - 200.0 * np.eye(12)[1:5] + 100.0 * np.eye(12)[2:6]
+    problem = lt.Problem(
+        risk, lt.LinearConstraints(np.vstack([bends, np.ones((1, 12))]), [0.0] * 5)
+    )
+    by_admm = lt.solve(problem, lt.Automatic(1e-8))
+    monkeypatch.setattr(quadratic_steps, "_alternated", None)
+    together = lt.solve(problem, lt.QuadraticSteps(1e-9))
+    assert together.violation <= 1e-12
+    np.testing.assert_allclose(together.objective, by_admm.objective, rtol=1e-4)
+
+
 def many_labels():
     """So many examples that a matrix takes longer than a minimum under rules."""
     rng = np.random.default_rng(3)

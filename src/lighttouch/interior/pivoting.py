@@ -57,7 +57,7 @@ def pivoted_minimum(
         v = _downhill(dual, *_all_at_once(dual, held))
     except _NothingFoundError:
         return None
-    return _checked(known.lower, c, known.A, b, v, tolerance)
+    return _checked(known.lower, c, known.A, b, dual.refined(v, c, b), tolerance)
 
 
 class _NothingFoundError(Exception):
@@ -212,6 +212,19 @@ class _Dual:
         more, rest = np.zeros(v.size), self.broken[self.held] - self.inside @ v[self.held]
         more[self.held] = scipy.linalg.lapack.dpotrs(self.factor, rest, lower=1)[0]
         return more
+
+    def refined(self, v: Vector, c: Vector, b: Vector) -> Vector:
+        """The last multipliers, so that the point which they force meets the held rows itself: G
+        knows them only as exactly as H is well-conditioned.
+        """
+        A = self.known.A[self.held]
+        for _ in range(COSTS.pivot_refinements if self.held.size else 0):
+            right = c - np.asarray(A.T @ v[self.held])
+            w = scipy.linalg.lapack.dpotrs(self.known.lower, right, lower=1)[0]
+            rest = np.asarray(A @ w) - b[self.held]
+            v = v.copy()
+            v[self.held] += scipy.linalg.lapack.dpotrs(self.factor, rest, lower=1)[0]
+        return v
 
     def excess(self, v: Vector) -> Vector:
         """By how much each row is broken under the last multipliers."""

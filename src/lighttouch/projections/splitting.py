@@ -389,6 +389,9 @@ class BlockDiagonal:
     def diagonal(self) -> Floats:
         return np.concatenate([block.diagonal() for _, block in self.blocks])
 
+    def toarray(self) -> Floats:
+        return np.asarray(scipy.linalg.block_diag(*(block for _, block in self.blocks)))
+
     def plus(self, other: Any) -> BlockDiagonal:
         """The sum with a sparse matrix that has entries within the blocks only."""
         rows = sparse.csr_matrix(other)

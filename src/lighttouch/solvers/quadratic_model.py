@@ -121,6 +121,15 @@ class QuadraticModel:
         return self._whole.factor if isinstance(self.matrix, np.ndarray) else None
 
     @cached_property
+    def together(self) -> Curvature | None:
+        """The matrix of all parameters at once, also where it has blocks; None where only products
+        are known.
+        """
+        if isinstance(self.matrix, BlockDiagonal):
+            return Curvature(self.matrix.toarray(), sparse.csr_matrix(self.penalty.shape))
+        return None if self.matrix is None else self._whole
+
+    @cached_property
     def diagonal(self) -> Vector:
         if self.matrix is not None:
             return self.matrix.diagonal()

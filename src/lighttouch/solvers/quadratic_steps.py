@@ -356,20 +356,22 @@ def _at_once(
     """The minimum by pivots, or else by an interior point; None where there are too many rows, or
     both fail.
     """
-    rows, matrix = problem.constraints, model.matrix
+    rows = problem.constraints
     if not isinstance(rows, LinearConstraints) or not isinstance(problem.domain, Everywhere):
         return None
-    if not isinstance(matrix, np.ndarray) or rows.count > COSTS.interior_rows:
+    if rows.count > COSTS.interior_rows or not np.isfinite(free).all():
         return None
-    if not np.isfinite(free).all():
+    whole = None if _falls_apart(problem, model) else model.together
+    if whole is None:
         return None
-    A, found, gap = sparse.csr_matrix(rows.A), None, tolerance**2
-    if model.factor is not None:
-        known = _known_rows(problem, model.factor, A)
+    A, b = prepared(rows, "rows with largest entry 1", lambda: _scaled_rows(rows))
+    found, gap = None, tolerance**2
+    if whole.factor is not None:
+        known = _known_rows(problem, whole.factor, A)
         near = state.w if state.iteration else None
-        found = pivoted_minimum(known, model.c, rows.b, free, gap, check_deadline, near)
+        found = pivoted_minimum(known, model.c, b, free, gap, check_deadline, near)
     if found is None:
-        found = quadratic_minimum(matrix, model.c, A, rows.b, free, gap, check_deadline)
+        found = quadratic_minimum(whole.matrix, model.c, A, b, free, gap, check_deadline)
     if found is None:
         return None
     at = state.splitting
@@ -379,6 +381,24 @@ def _at_once(
     at.z = found.w + (found.gap / length if length > 0.0 else 0.0) * normal
     state.counters[CHECKS] += rows.count
     return found.w
+
+
+def _scaled_rows(rows: LinearConstraints) -> tuple[sparse.csr_matrix, Vector]:
+    """The same rules, so that an excess means the same in each of them."""
+    A = sparse.csr_matrix(rows.A)
+    largest = abs(A).max(axis=1).toarray().ravel() if A.nnz else np.zeros(A.shape[0])
+    factors = 1.0 / np.where(largest > 0.0, largest, 1.0)
+    return sparse.csr_matrix(A.multiply(factors[:, None])), factors * rows.b
+
+
+def _falls_apart(problem: Problem, model: QuadraticModel) -> bool:
+    """Whether ADMM is faster, block by block: under orders, onto which it projects at once, or
+    where the blocks together are too large to factor.
+    """
+    if not isinstance(model.matrix, BlockDiagonal):
+        return False
+    large = problem.dimension > COSTS.largest_factored
+    return large or feasible_set(problem.constraints, problem.domain).is_order
 
 
 def _known_rows(problem: Problem, factor: Vector, A: sparse.csr_matrix) -> KnownRows:
