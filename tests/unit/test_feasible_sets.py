@@ -131,10 +131,21 @@ class Stay:
         return None
 
 
-@pytest.mark.parametrize("domain", [Stay(), lt.Box, None, "box"])
+class WholeNumbers(lt.Box):
+    """A subclass with a projection of its own."""
+
+    def project(self, w):
+        return np.round(super().project(w))
+
+
+@pytest.mark.parametrize("domain", [Stay(), WholeNumbers(-1.0, 1.0), lt.Box, None, "box"])
 def test_a_domain_that_would_be_ignored_is_refused(domain):
-    with pytest.raises(lt.DataError, match="domain must be Box, Ball, Simplex or Everywhere, got"):
+    said = "domain must be Box, Ball, Simplex or Everywhere, got"
+    with pytest.raises(lt.DataError, match=said):
         lt.project(np.zeros(4), lt.ordering(4), domain)
+    if domain is not None:
+        with pytest.raises(lt.DataError, match=said):
+            lt.Problem(lt.Quadratic(np.eye(4), np.zeros(4)), lt.ordering(4), domain)
 
 
 def test_domains_know_their_bounds_and_their_diameter():
