@@ -235,12 +235,6 @@ class ProjectionCosts:
 
     # -- the interior point (rows/nearest_interior.py); its steps have costs of their own --
 
-    interior_steps: int = 150
-    """Steps of the path; ill-conditioned rows need up to 80."""
-
-    interior_patience: int = 3
-    """Steps without a better point once there is a feasible one."""
-
     interior_enough: float = 1e-13
     """Gap, relative to the squared distance, at which no further step is taken."""
 
@@ -258,9 +252,6 @@ class ProjectionCosts:
 
     negligible_weight: float = 1e-13
     """Multipliers, relative to the largest, that count as zero."""
-
-    less_by: float = 0.9
-    """A number this many times smaller counts as better."""
 
     # -- contradictions (rows/active_set.py) --
 

@@ -27,12 +27,12 @@ from lighttouch.arrays import Indices, Matrix, Vector
 from lighttouch.domains import Simplex
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import (
+    Judged,
     Point,
     dual_bounds,
-    falling_lift,
     first_point,
+    follow,
     repaired,
-    step,
     worst_excess,
 )
 from lighttouch.interior.program import (
@@ -348,7 +348,9 @@ def _lowest(model: _Model, state: CuttingPlanesState, tolerance: float) -> Vecto
         state.bound = max(state.bound, bound)
     x = found.x[:d]
     heights = state.tangents.slopes @ x - state.tangents.right
-    state.likely_bound = float(heights.max()) + model.program.value(x)
+    least = float(heights.max()) + model.program.value(x)
+    possible = least <= state.best_objective  # the best point is in the box: else the path failed
+    state.likely_bound = least if possible else state.bound
     _renew_reach(model, state, x)
     return x
 
@@ -367,7 +369,7 @@ def _renew_reach(model: _Model, state: CuttingPlanesState, x: Vector) -> None:
 def _nearest_at_level(model: _Model, state: CuttingPlanesState) -> Vector | None:
     """The point nearest to the best one where the model is halfway down to its least value."""
     least = max(state.bound, state.likely_bound)
-    if not least < state.best_objective:
+    if not -math.inf < least < state.best_objective:
         return None
     level = state.best_objective - COSTS.level * (state.best_objective - least)
     d = state.best.size
@@ -436,24 +438,13 @@ def _minimised(program: Program, centre: Vector, lengths: Vector, enough: float)
     """
     inner, units = _around(program, centre, lengths)
     system = choose_system(inner)[0]
-    best, least = None, math.inf
-    at, waited = first_point(system, INTERIOR.first_slacks[0]), 0
-    for _ in range(INTERIOR.steps):
-        try:
-            at = step(system, at, falling_lift(at))
-        except RuntimeError:  # the factor is singular: as far as doubles go
-            break
-        if not at.finite:
-            break
-        merit = _merit(inner, at)
-        waited = 0 if merit < INTERIOR.better * least else waited + 1
-        if merit < least:
-            best, least = at, merit
-        if merit <= max(enough * units.objective, COSTS.level_accuracy):
-            break
-        if waited > COSTS.level_patience:
-            break
-    return None if best is None else _Found(best, system, units, centre)
+
+    def judge(at: Point) -> Judged:
+        lack = _lack(inner, at)
+        return Judged(lack, enough=lack <= max(enough * units.objective, COSTS.level_accuracy))
+
+    found = follow(system, first_point(system, INTERIOR.first_slacks[0]), judge)
+    return None if found is None else _Found(found[0], system, units, centre)
 
 
 def _around(program: Program, centre: Vector, lengths: Vector) -> tuple[Program, Units]:
@@ -472,7 +463,7 @@ def _around(program: Program, centre: Vector, lengths: Vector) -> tuple[Program,
     return in_units(moved, Units(columns, power_of_two(1.0 / sizes), 1.0))
 
 
-def _merit(inner: Program, at: Point) -> float:
+def _lack(inner: Program, at: Point) -> float:
     """What complementarity, stationarity and rows lack, in scaled units."""
     excess = worst_excess(inner, inner.forward(at.x) - inner.centre)
     rest = float(np.abs(inner.P @ at.x + inner.q + inner.backward(at.s)).max())

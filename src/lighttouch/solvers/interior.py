@@ -19,7 +19,7 @@ import scipy.linalg
 
 from lighttouch.arrays import Floats, Indices, Vector, dense
 from lighttouch.interior.costs import COSTS as INTERIOR
-from lighttouch.interior.path import Point, worst_excess
+from lighttouch.interior.path import Pace, Point, worst_excess
 from lighttouch.interior.statement import objection_to
 from lighttouch.interior.systems import DenseFactor
 from lighttouch.kernels.numerics.dual_active_set import SOLVED
@@ -138,7 +138,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         model = self.model(problem)
         current = round_of(problem, model, state)
         state.point = current.next(state)
-        state.steps += 1
+        state.pace.steps += 1
         if state.point is None:
             return self._give_up(state)
         at = state.point.times(current.units)
@@ -166,9 +166,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if feasible and self._worth_repairing(state, at, value, scale):
             self._repair(model, current, state, value - state.goal * scale)
         gap = value - state.bound
-        if state.steps == 1 or at.products > max(state.goal, INTERIOR.again_gap) * scale:
+        if state.pace.steps == 1 or at.products > max(state.goal, INTERIOR.again_gap) * scale:
             state.earlier = current.earlier(at)
-        merit = left + at.products + scale * excess / size
+        lack = left + at.products + scale * excess / size
         everything = state.rows.size == model.rows.count and not model.curved
         if feasible and everything and value < state.best_objective:
             self._keep(model, current, state, at, value)
@@ -179,20 +179,15 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if state.best is not None and state.gap <= state.last_goal * state.scale:
             state.ended = True
             return
-        is_better = merit < INTERIOR.better * state.least_merit or (not feasible and risen)
-        if is_better:  # many small gains are one
-            state.least_merit = min(merit, state.least_merit)
-        if feasible and gap < INTERIOR.better * state.least_gap:
-            is_better, state.least_gap = True, gap
-        state.waited = 0 if is_better else state.waited + 1
+        state.pace.is_better(lack, gap if feasible else math.inf, not feasible and risen)
         is_zero = at.products <= INTERIOR.negligible_products * abs(value)
         done = feasible and is_zero and bool(np.any(program.below | program.above))
-        if done or state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps:
+        if done or state.pace.is_over:
             self._give_up(state)
 
     def _early(self, model: Model, state: InteriorState) -> bool:
         """Whether to look for more dense rows before the round has reached its goal."""
-        enough = state.steps >= model.arithmetic.dense_steps
+        enough = state.pace.steps >= model.arithmetic.dense_steps
         is_near = state.near is not None and model.is_quadratic
         return state.searching and enough and is_near and model.rows.any_dense
 
@@ -244,8 +239,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         keeps the rows of the working set.
         """
         enough, searching = state.last_goal, state.searching
-        state.steps, state.waited = 0, 0
-        state.least_merit = state.least_gap = math.inf
+        state.pace = Pace()
         beyond = model.rows.broken(at.x)
         broken = np.setdiff1d(beyond, state.rows)
         cuts = cuts_at(model.curved, at.x, INTERIOR.cuts_per_round)
@@ -340,8 +334,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state.attempt += 1 if small else 2
         state.point, state.near, state.earlier = None, None, None
         state.repaired_at = math.inf
-        state.steps, state.waited = 0, 0
-        state.least_merit = state.least_gap = math.inf
+        state.pace = Pace()
 
     def finished(self, state: InteriorState) -> Status | None:
         if not state.ended:

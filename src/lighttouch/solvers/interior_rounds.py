@@ -20,6 +20,7 @@ from lighttouch.arrays import Floats, Indices, Matrix, Vector
 from lighttouch.domains import Simplex
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.path import (
+    Pace,
     Point,
     dual_bounds,
     falling_lift,
@@ -27,7 +28,7 @@ from lighttouch.interior.path import (
     point_again,
     point_near,
     repaired,
-    step_with_factor,
+    step,
 )
 from lighttouch.interior.program import (
     Program,
@@ -74,12 +75,9 @@ class InteriorState(SolverState):
     repaired_at: float = math.inf  # the complementarity at which a bound was last repaired
     last_rounds: int = 0  # that began with rows still broken, at the last goal
     attempt: int = 0
-    steps: int = 0  # of this round
-    waited: int = 0
+    pace: Pace = field(default_factory=Pace)  # of this round
     goal: float = 1.0  # relative gap of this round, before more rows are looked for
     last_goal: float = 0.0
-    least_merit: float = math.inf  # of this round
-    least_gap: float = math.inf  # of a point that is feasible in it
     bound: float = -math.inf  # likely: it says when to stop
     proven: float = -math.inf
     best: Vector | None = None
@@ -301,11 +299,14 @@ class Round:
         began = time.perf_counter()
         try:
             at = state.point or self._first(state)
-            found, self.factor = step_with_factor(self.system, at, falling_lift(at))
-        except RuntimeError:  # the factor is singular: as far as doubles go
+        except RuntimeError:  # singular
             return None
+        found = step(self.system, at, falling_lift(at))
         self.took = time.perf_counter() - began
-        return found if found.finite else None
+        if found is None:
+            return None
+        point, self.factor = found
+        return point
 
     def _first(self, state: InteriorState) -> Point:
         if state.earlier is not None and state.earlier.point.products > 0.0:  # else it had no rows

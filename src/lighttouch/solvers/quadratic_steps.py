@@ -369,7 +369,7 @@ def _at_once(
         near = state.w if state.iteration else None
         found = pivoted_minimum(known, model.c, rows.b, free, gap, check_deadline, near)
     if found is None:
-        found = quadratic_minimum(matrix, model.c, A, rows.b, free, gap, check_deadline)
+        found = quadratic_minimum(matrix, model.c, A, rows.b, free, gap)
     if found is None:
         return None
     at = state.splitting
