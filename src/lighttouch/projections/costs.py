@@ -64,9 +64,6 @@ class ProjectionCosts:
     dense_line: float = 10.0
     """Entries of a line, in roots of the size of the system, from which it counts as dense."""
 
-    largest_dense: float = 1e7
-    """Entries of dense rows that may be copied to a sparse matrix to ask what its factor costs."""
-
     largest_gram: int = 6000
     """Active rows whose Gram matrix is still formed (288 MB)."""
 

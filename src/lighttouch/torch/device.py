@@ -195,10 +195,6 @@ class DeviceInteriorPoint(InteriorPoint):
         if state.goal == before:
             state.goal = max(state.goal * INTERIOR.goal_shrink, state.last_goal)
 
-    def _nearest_will_do(self, *_: Any) -> bool:
-        """A projection is work for the CPU."""
-        return False
-
     def notes(self, state: InteriorState) -> list[str]:
         return [*super().notes(state), f"matrices and rows on {self.device}"]
 
