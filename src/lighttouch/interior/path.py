@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lighttouch.arrays import Booleans, Indices, Vector
-from lighttouch.interior.balance import EPSILON, Balance, balanced_value, balancing_moves
+from lighttouch.arrays import EPSILON, Booleans, Indices, Vector
+from lighttouch.interior.balance import Balance, balanced_value, balancing_moves
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program, Units
 from lighttouch.interior.systems import Factor, System, refined

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-EPSILON = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)  # keeps quotients of lengths finite; never decides anything
 
 

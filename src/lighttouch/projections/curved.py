@@ -12,11 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import linalg, sparse
 
-from lighttouch.arrays import Floats, Indices, Matrix, Vector
+from lighttouch.arrays import EPSILON, Floats, Indices, Matrix, Vector
 from lighttouch.constraints.base import Balls
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.kernels.numerics.dual_balls import sweep_balls
-from lighttouch.projections.costs import COSTS, EPSILON
+from lighttouch.projections.costs import COSTS
 from lighttouch.projections.cutting_planes import CuttingPlanes, Part
 from lighttouch.projections.rows.kinds import UnitRows
 from lighttouch.result import Nearest, certified, not_certified

@@ -17,10 +17,10 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Floats, Indices, Matrix, Vector, dense
+from lighttouch.arrays import EPSILON, Floats, Indices, Matrix, Vector, dense
 from lighttouch.constraints.base import Balls, RecordConstraints
 from lighttouch.errors import InfeasibleConstraintsError, ProjectionError
-from lighttouch.projections.costs import COSTS, EPSILON, TINY
+from lighttouch.projections.costs import COSTS, TINY
 from lighttouch.projections.rows.kinds import Centred, LinearSet, UnitRows
 from lighttouch.projections.rows.portfolio import GeneralRows, WarmRows, approach
 from lighttouch.result import Nearest, certified, not_certified

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-EPSILON = 2.0**-52  # of double precision
-
 
 @dataclass(frozen=True)
 class SolverCosts:

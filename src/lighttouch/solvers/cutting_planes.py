@@ -15,7 +15,6 @@ takes every convex function; the work grows with the number of parameters.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Indices, Matrix, Vector
+from lighttouch.arrays import EPSILON, Indices, Matrix, Vector
 from lighttouch.domains import Simplex
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import (
@@ -52,17 +51,16 @@ from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.projections.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
-from lighttouch.result import Status
 from lighttouch.running import check_deadline, one_blas_thread, prepared
-from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit
-from lighttouch.solvers.costs import COSTS, EPSILON
+from lighttouch.solvers.base import EndingSolver, EndingState, claim_unit
+from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import TINY
 from lighttouch.solvers.working_set import Cuts, Rows, cuts_at
 from lighttouch.validation import positive
 
 
 @dataclass
-class CuttingPlanesState(SolverState):
+class CuttingPlanesState(EndingState):
     """The tangents, the rows in use, and the best point and bound so far."""
 
     best: Vector
@@ -76,7 +74,6 @@ class CuttingPlanesState(SolverState):
     likely_bound: float = -math.inf  # the least value of the model within the box
     rounding: float = 0.0  # of the objective, at the best point
     waited: int = 0
-    ended: bool = False
 
     @property
     def w(self) -> Vector:
@@ -93,7 +90,7 @@ class CuttingPlanesState(SolverState):
 
 
 @dataclass(frozen=True)
-class CuttingPlanes(BaseSolver[CuttingPlanesState]):
+class CuttingPlanes(EndingSolver[CuttingPlanesState]):
     """Cutting planes of the objective (Kelley), made stable by levels: a bundle method.
 
     For convex functions without structure, above all with kinks, of up to about a hundred
@@ -121,7 +118,6 @@ class CuttingPlanes(BaseSolver[CuttingPlanesState]):
     """
 
     tolerance: float = 1e-3
-    stops_itself = True
 
     def __post_init__(self) -> None:
         positive(self.tolerance, "tolerance")
@@ -136,15 +132,10 @@ class CuttingPlanes(BaseSolver[CuttingPlanesState]):
         self, problem: Problem, state: CuttingPlanesState, steps: int, rng: np.random.Generator
     ) -> None:
         """At most `steps` rounds; it returns early after a slice of time, which changes nothing."""
-        until = time.perf_counter() + COSTS.chunk_seconds
         with one_blas_thread(), np.errstate(all="ignore"):
-            for _ in range(steps):
-                if state.ended:
-                    return
+            for _ in state.slice(steps):
                 check_deadline()
                 self._round(problem, state)
-                if time.perf_counter() > until:
-                    return
 
     def _round(self, problem: Problem, state: CuttingPlanesState) -> None:
         model = _model(problem)
@@ -154,7 +145,7 @@ class CuttingPlanes(BaseSolver[CuttingPlanesState]):
         lowest = _lowest(model, state, self.tolerance)
         if lowest is not None:
             _visit(problem, model, state, lowest)
-        if not self._proven(state):
+        if not self.is_proven(state):
             nearest = _nearest_at_level(model, state)
             if nearest is not None:
                 _visit(problem, model, state, nearest)
@@ -171,16 +162,11 @@ class CuttingPlanes(BaseSolver[CuttingPlanesState]):
             gained = now[1] - before[1] > COSTS.cutting_rise * (now[0] - now[1])
         state.waited = 0 if gained else state.waited + 1
         out = state.waited >= COSTS.cutting_patience or state.iteration >= COSTS.cutting_rounds
-        state.ended = self._proven(state) or out
+        state.ended = self.is_proven(state) or out
 
-    def _proven(self, state: CuttingPlanesState) -> bool:
+    def is_proven(self, state: CuttingPlanesState) -> bool:
         """A bound clearly above the objective contradicts itself: it proves nothing."""
         return abs(state.gap) <= self.tolerance * state.unit
-
-    def finished(self, state: CuttingPlanesState) -> Status | None:
-        if not state.ended:
-            return None
-        return Status.CONVERGED if self._proven(state) else Status.STALLED
 
     def solution(self, state: CuttingPlanesState) -> Vector:
         return state.best

@@ -9,7 +9,6 @@ optimum, so every dual value is a bound for the whole problem.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -28,9 +27,8 @@ from lighttouch.problem import Problem
 from lighttouch.projections.costs import COSTS as PROJECTIONS
 from lighttouch.projections.rows.active_set import WorkingSet
 from lighttouch.projections.sets import feasible_set
-from lighttouch.result import Status
 from lighttouch.running import check_deadline, one_blas_thread, seconds_left
-from lighttouch.solvers.base import BaseSolver
+from lighttouch.solvers.base import EndingSolver
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.interior_rounds import (
     InteriorState,
@@ -46,7 +44,7 @@ from lighttouch.validation import positive
 
 
 @dataclass(frozen=True)
-class InteriorPoint(BaseSolver[InteriorState]):
+class InteriorPoint(EndingSolver[InteriorState]):
     """Mehrotra's interior point for every loss of `EmpiricalRisk` and quadratics, under linear
     rows and bounds.
 
@@ -75,7 +73,6 @@ class InteriorPoint(BaseSolver[InteriorState]):
 
     tolerance: float = COSTS.interior_claim
     near: bool = False
-    stops_itself = True
 
     def __post_init__(self) -> None:
         positive(self.tolerance, "tolerance")
@@ -123,16 +120,11 @@ class InteriorPoint(BaseSolver[InteriorState]):
         self, problem: Problem, state: InteriorState, steps: int, rng: np.random.Generator
     ) -> None:
         """At most `steps` steps; it returns early after a slice of time, which changes nothing."""
-        until = time.perf_counter() + COSTS.chunk_seconds
         with one_blas_thread(), np.errstate(all="ignore"):  # `finite` looks
-            for _ in range(steps):
-                if state.ended:
-                    return
+            for _ in state.slice(steps):
                 check_deadline()
                 self._step(problem, state)
                 state.counters[[ITERATION, CHECKS, SAMPLES]] += 1, problem.constraints.members, 1
-                if time.perf_counter() > until:
-                    return
 
     def _step(self, problem: Problem, state: InteriorState) -> None:
         model = self.model(problem)
@@ -336,12 +328,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state.repaired_at = math.inf
         state.pace = Pace()
 
-    def finished(self, state: InteriorState) -> Status | None:
-        if not state.ended:
-            return None
+    def is_proven(self, state: InteriorState) -> bool:
         gap = state.best_objective - state.proven
-        proven = state.best is not None and gap <= self.tolerance * state.scale
-        return Status.CONVERGED if proven else Status.STALLED
+        return state.best is not None and gap <= self.tolerance * state.scale
 
     def is_content(self, state: InteriorState) -> bool:
         """Whether no other solver need go on: the point is near the optimum, proven or not, and

@@ -47,7 +47,7 @@ from lighttouch.problem import Problem
 from lighttouch.projections.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
 from lighttouch.running import OutOfTimeError, prepared, seconds_left
-from lighttouch.solvers.base import SolverState, claim_unit
+from lighttouch.solvers.base import EndingState, claim_unit
 from lighttouch.solvers.working_set import Cuts, Rows, Taken, with_opposites_merged
 
 
@@ -61,7 +61,7 @@ class Earlier:
 
 
 @dataclass
-class InteriorState(SolverState):
+class InteriorState(EndingState):
     """The rows in use, where the path stands, and the best point and bound so far."""
 
     start: Vector
@@ -85,7 +85,6 @@ class InteriorState(SolverState):
     slopes: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows, at the best point
     slope_rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     is_coupled: bool = False  # what the rows do to the parameters
-    ended: bool = False
 
     @property
     def w(self) -> Vector:

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from lighttouch.arrays import Floats, Indices, Matrix, Vector, dense
+from lighttouch.arrays import EPSILON, Floats, Indices, Matrix, Vector, dense
 from lighttouch.errors import ProjectionError
 from lighttouch.kernels.numerics.dual_active_set import CONTRADICTION, SOLVED
-from lighttouch.projections.costs import COSTS, EPSILON
+from lighttouch.projections.costs import COSTS
 from lighttouch.projections.rows.active_set import WorkingSet, find_conflict, prove, refuse
 from lighttouch.projections.rows.kinds import (
     Centred,
