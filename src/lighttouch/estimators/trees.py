@@ -158,7 +158,7 @@ class WithoutTrees:
         codes, signs = bins.codes(part.table), self._signs()
         check_deadline()
         score = (self.model.evaluate(part.table, self.w) - part.shift) / part.scale
-        rows = Rows(codes, score, part.y, part.weights, part.offset).part(counted)
+        rows = TreeRows(codes, score, part.y, part.weights, part.offset).part(counted)
         eased, kept = self._eased(rows.centre * part.scale + part.shift)
         if asked is None and counted.size >= COSTS.least:
             asked = wanted_count(self._trials(part, codes, row, rng), kept, bins, signs, row)
@@ -220,7 +220,7 @@ class WithoutTrees:
             used = (folds != fold) & (part.weights > 0.0)
             check_deadline()
             score = np.asarray(features @ smoothing.fit_without(seen, fitted, held, known))
-            rows = Rows(codes, score, part.y, part.weights, offset)
+            rows = TreeRows(codes, score, part.y, part.weights, offset)
             yield rows.part(used), rows.part(held)
 
 
@@ -400,7 +400,7 @@ def _finite(array: object, dimensions: int) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TreeRows:
     """Examples that trees are grown on: bins, the model's score so far, targets, weights, and what
     is added to every score.
     """
@@ -411,10 +411,10 @@ class Rows:
     weights: Floats
     offset: Floats | None = None
 
-    def part(self, chosen: Any) -> Rows:
+    def part(self, chosen: Any) -> TreeRows:
         weights = self.weights[chosen]
         offset = None if self.offset is None else self.offset[chosen]
-        return Rows(
+        return TreeRows(
             self.codes[chosen], self.score[chosen], self.y[chosen], weights / weights.sum(), offset
         )
 
@@ -428,14 +428,14 @@ class Rows:
         """What the loss is of."""
         return self.score.copy() if self.offset is None else self.score + self.offset
 
-    def eased(self, kept: float, centre: float | None = None) -> Rows:
+    def eased(self, kept: float, centre: float | None = None) -> TreeRows:
         """With a share of the score's distance from the mean score, or from another `centre`."""
         middle = self.centre if centre is None else centre
         return replace(self, score=kept * self.score + (1.0 - kept) * middle)
 
 
 def boosted(
-    rows: Rows, score: Floats, bins: Bins, signs: Any, row: LossRow
+    rows: TreeRows, score: Floats, bins: Bins, signs: Any, row: LossRow
 ) -> Iterator[tuple[Any, Any, Floats]]:
     """One tree after the other: the columns, cuts and leaves that lower the loss most beside these
     predictions of the rows, to which each is added.
@@ -480,7 +480,7 @@ def boosted(
         yield columns, cuts, values
 
 
-def grown(rows: Rows, bins: Bins, signs: Any, row: LossRow, count: int) -> Trees:
+def grown(rows: TreeRows, bins: Bins, signs: Any, row: LossRow, count: int) -> Trees:
     """So many trees."""
     before, after = rows.predictions, rows.predictions
     found = list(itertools.islice(boosted(rows, after, bins, signs, row), count))
@@ -496,7 +496,7 @@ def with_as_many(unfitted: Any, fitted: Any) -> Any:
     return unfitted
 
 
-Trial = tuple[Rows, Rows]  # to grow trees on, and held out
+Trial = tuple[TreeRows, TreeRows]  # to grow trees on, and held out
 
 
 class Course:

@@ -55,7 +55,7 @@ from lighttouch.running import check_deadline, one_blas_thread, prepared
 from lighttouch.solvers.base import EndingSolver, EndingState, claim_unit
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import TINY
-from lighttouch.solvers.working_set import Cuts, Rows, cuts_at
+from lighttouch.solvers.working_set import Cuts, ProblemRows, cuts_at
 from lighttouch.validation import positive
 
 
@@ -187,7 +187,7 @@ class _Model:
 
     program: Program  # the parts with a statement
     others: tuple[tuple[float, Any], ...]  # weights and parts without one
-    rows: Rows
+    rows: ProblemRows
     curved: Sequence[Part]
     lower: Vector
     upper: Vector
@@ -235,7 +235,7 @@ def _new_model(problem: Problem) -> _Model:
     return _Model(
         program_of(known),
         others,
-        Rows(problem.constraints.parts, d),
+        ProblemRows(problem.constraints.parts, d),
         feasible_set(problem.constraints, domain).curved,
         np.where(lower < -INTERIOR.no_bound, -np.inf, lower),
         np.where(upper > INTERIOR.no_bound, np.inf, upper),

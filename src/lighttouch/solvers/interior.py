@@ -32,8 +32,8 @@ from lighttouch.solvers.base import EndingSolver
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.interior_rounds import (
     InteriorState,
-    Model,
     Round,
+    RoundModel,
     model_of,
     round_of,
     uses_working_set,
@@ -99,14 +99,14 @@ class InteriorPoint(EndingSolver[InteriorState]):
         model.renew_bound(model.program, state, np.zeros(start.size), none)
         return state
 
-    def model(self, problem: Problem) -> Model:
+    def model(self, problem: Problem) -> RoundModel:
         """What the rounds have in common; on a device another one (`lighttouch.torch`)."""
         return model_of(problem)
 
     def uses_working_set(self, problem: Problem) -> bool:
         return uses_working_set(problem)
 
-    def _begin_free(self, problem: Problem, model: Model, state: InteriorState) -> None:
+    def _begin_free(self, problem: Problem, model: RoundModel, state: InteriorState) -> None:
         """Dense rows are too expensive to begin with any: those count that the best point without
         rows breaks, and the path begins there.
         """
@@ -141,7 +141,7 @@ class InteriorPoint(EndingSolver[InteriorState]):
             self._repair(model, current, state, enough)  # near the optimum, but not proven
 
     def _look(
-        self, problem: Problem, model: Model, current: Round, state: InteriorState, at: Point
+        self, problem: Problem, model: RoundModel, current: Round, state: InteriorState, at: Point
     ) -> None:
         """What the point is worth: a candidate, a reason for more rows, or the end."""
         program = current.program
@@ -177,7 +177,7 @@ class InteriorPoint(EndingSolver[InteriorState]):
         if done or state.pace.is_over:
             self._give_up(state)
 
-    def _early(self, model: Model, state: InteriorState) -> bool:
+    def _early(self, model: RoundModel, state: InteriorState) -> bool:
         """Whether to look for more dense rows before the round has reached its goal."""
         enough = state.pace.steps >= model.arithmetic.dense_steps
         is_near = state.near is not None and model.is_quadratic
@@ -199,7 +199,9 @@ class InteriorPoint(EndingSolver[InteriorState]):
         state.repaired_at = at.products
         return True
 
-    def _repair(self, model: Model, current: Round, state: InteriorState, enough: float) -> None:
+    def _repair(
+        self, model: RoundModel, current: Round, state: InteriorState, enough: float
+    ) -> None:
         """A better bound from slopes that balance; each takes about as long as a step."""
         assert state.point is not None
         repaired = current.repaired(state.point)
@@ -210,7 +212,7 @@ class InteriorPoint(EndingSolver[InteriorState]):
             model.renew_bound(current.program, state, better.x, better.s)
 
     def _keep(
-        self, model: Model, current: Round, state: InteriorState, at: Point, value: float
+        self, model: RoundModel, current: Round, state: InteriorState, at: Point, value: float
     ) -> None:
         state.best, state.best_objective = at.x, value
         taken, first = current.taken, model.program.count
@@ -220,7 +222,7 @@ class InteriorPoint(EndingSolver[InteriorState]):
     def _grow(
         self,
         problem: Problem,
-        model: Model,
+        model: RoundModel,
         current: Round,
         state: InteriorState,
         at: Point,
@@ -258,7 +260,7 @@ class InteriorPoint(EndingSolver[InteriorState]):
     def _feasible_will_do(
         self,
         problem: Problem,
-        model: Model,
+        model: RoundModel,
         current: Round,
         state: InteriorState,
         at: Point,
@@ -283,7 +285,7 @@ class InteriorPoint(EndingSolver[InteriorState]):
         return False
 
     def _feasible_near(
-        self, problem: Problem, model: Model, state: InteriorState, x: Vector, broken: Indices
+        self, problem: Problem, model: RoundModel, state: InteriorState, x: Vector, broken: Indices
     ) -> Iterator[Vector]:
         """Between the point and the start, where few rows are broken; and the nearest one after
         many rounds (rows are broken along directions in which the objective is flat).
@@ -367,7 +369,7 @@ class InteriorPoint(EndingSolver[InteriorState]):
 # it are far away (Dikin's ellipsoid): it breaks few others, and they join until none is left.
 
 
-def restored(model: Model, current: Round, x: Vector, broken: Indices) -> Vector | None:
+def restored(model: RoundModel, current: Round, x: Vector, broken: Indices) -> Vector | None:
     """A point near x, which breaks these rows, that breaks none; None where no metric is at hand,
     rows are many, or the moves do not get there.
     """
@@ -394,7 +396,7 @@ def restored(model: Model, current: Round, x: Vector, broken: Indices) -> Vector
     return None
 
 
-def _is_metric(model: Model, current: Round, factor: DenseFactor) -> bool:
+def _is_metric(model: RoundModel, current: Round, factor: DenseFactor) -> bool:
     """Whether the factor, in this computer's memory, knows all that holds x but rows."""
     plain = current.units.basis is None and not model.curved and not factor.system.equal.size
     return plain and isinstance(factor.lower, np.ndarray)

@@ -48,7 +48,7 @@ from lighttouch.projections.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
 from lighttouch.running import OutOfTimeError, prepared, seconds_left
 from lighttouch.solvers.base import EndingState, claim_unit
-from lighttouch.solvers.working_set import Cuts, Rows, Taken, with_opposites_merged
+from lighttouch.solvers.working_set import Cuts, ProblemRows, Taken, with_opposites_merged
 
 
 @dataclass
@@ -150,11 +150,11 @@ HERE = Arithmetic()
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class RoundModel:
     """What does not change from round to round."""
 
     program: Program  # the objective and the domain's bounds
-    rows: Rows
+    rows: ProblemRows
     curved: Sequence[Part]
     lower: Vector
     upper: Vector
@@ -223,11 +223,11 @@ class Model:
         return None if singular else np.asarray(factor)
 
 
-def model_of(problem: Problem) -> Model:
+def model_of(problem: Problem) -> RoundModel:
     return prepared(problem, "interior point", lambda: _new_model(problem))
 
 
-def _new_model(problem: Problem) -> Model:
+def _new_model(problem: Problem) -> RoundModel:
     lower, upper = problem.domain.bounds(problem.dimension)
     lower = np.where(lower < -COSTS.no_bound, -np.inf, lower)
     upper = np.where(upper > COSTS.no_bound, np.inf, upper)
@@ -237,9 +237,9 @@ def _new_model(problem: Problem) -> Model:
     if isinstance(problem.domain, Simplex):
         total, ones = np.array([problem.domain.total]), np.ones((1, problem.dimension))
         program = with_rows(program, (ones,), total, np.ones(1, dtype=bool))
-    rows = Rows(problem.constraints.parts, problem.dimension)
+    rows = ProblemRows(problem.constraints.parts, problem.dimension)
     curved = feasible_set(problem.constraints, problem.domain).curved
-    return Model(program, rows, curved, lower, upper, least_bends(problem.objective))
+    return RoundModel(program, rows, curved, lower, upper, least_bends(problem.objective))
 
 
 def uses_working_set(problem: Problem) -> bool:
@@ -267,7 +267,7 @@ class Round:
     took: float = 0.0  # seconds of the last step
 
     @classmethod
-    def of(cls, model: Model, state: InteriorState) -> Round:
+    def of(cls, model: RoundModel, state: InteriorState) -> Round:
         taken, by = model.rows.take(state.rows), model.arithmetic
         if state.rows.size == model.rows.count:
             taken = by.merged(taken)
@@ -337,7 +337,7 @@ class Round:
         rest = np.abs(inner.P @ x + inner.q + inner.backward(at.s))
         return float(rest.max() * max(1.0, np.abs(x).max())) / self.units.objective
 
-    def held(self, model: Model, at: Point) -> Indices:
+    def held(self, model: RoundModel, at: Point) -> Indices:
         """The rows of the working set without dense ones that hold the point least: by slope per
         slack.
         """
@@ -364,7 +364,7 @@ def tightened(program: Program, margin: float) -> Program:
     return replace(program, centre=program.centre - np.where(rules, room, 0.0))
 
 
-def round_of(problem: Problem, model: Model, state: InteriorState) -> Round:
+def round_of(problem: Problem, model: RoundModel, state: InteriorState) -> Round:
     """The round that the state is in. Only the latest is kept, with the problem: a state is arrays
     and numbers, and whoever resumes it makes the round again.
     """
