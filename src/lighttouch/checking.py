@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse
 from numba.core.errors import NumbaError
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import EPSILON, Vector
 from lighttouch.constraints import ConvexConstraints
 from lighttouch.constraints.base import RecordConstraints
 from lighttouch.errors import ConstraintError, DataError
@@ -33,7 +33,6 @@ from lighttouch.problem import Problem
 from lighttouch.running import Stopwatch, prepared
 from lighttouch.validation import positive_int, told
 
-EPSILON = float(np.finfo(np.float64).eps)
 NOT_CONVEX = 1e-7  # of the values: how far above the mean is not rounding; float32 stays below it
 STEP = 1e-5  # of the distance of the two points: near enough for slopes, far enough for rounding
 SLOPE_OFF = 1e-3  # of the slopes: curvature within a step makes less of a difference

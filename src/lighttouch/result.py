@@ -179,6 +179,10 @@ class Result:
         What the solver chose and found, in sentences.
     lower_bound : float
         What no feasible point's objective is below; -inf where nothing is proven.
+    gap : float
+        How far the objective of `w` is above the optimum at most: the objective minus
+        `lower_bound`. Infinite where nothing is proven, and where `w` breaks a constraint by more
+        than rounding: its objective may lie below the optimum.
     multipliers : ndarray of shape (m,) or None
         One per constraint (Lagrange), at least 0 for inequalities: how fast the optimum would fall
         if the constraint were relaxed. None where the solver has none.
@@ -211,12 +215,8 @@ class Result:
     preparation_seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
     lower_bound: float = float("-inf")
+    gap: float = float("inf")
     multipliers: Vector | None = None
-
-    @property
-    def gap(self) -> float:
-        """How far the objective is above the optimum at most; infinite where nothing is proven."""
-        return self.objective - self.lower_bound
 
     def __str__(self) -> str:
         lines = [

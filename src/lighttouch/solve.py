@@ -537,7 +537,8 @@ class _Run:
             status = self._cut_short()
         last, average = self.finite
         bound = self._bound(answer)
-        if status is Status.CONVERGED and answer.objective - bound > self._claim():
+        gap = math.inf if answer.broken else answer.objective - bound
+        if status is Status.CONVERGED and gap > self._claim():
             status = Status.STALLED
         return Result(
             w=answer.w,
@@ -560,8 +561,9 @@ class _Run:
             objective_before_projection=answer.objective_before,
             preparation_seconds=self.budget.clock.compiling,
             lower_bound=bound,
+            gap=gap,
             multipliers=self.solver.multipliers(self.problem, self.state),
-            notes=self._notes(answer, project and status is not Status.NOT_PROJECTED),
+            notes=self._notes(answer, gap, project and status is not Status.NOT_PROJECTED),
         )
 
     def _bound(self, answer: Answer) -> float:
@@ -578,11 +580,10 @@ class _Run:
         """The gap within which CONVERGED may be said, with room for rounding."""
         return self.solver.accuracy(self.state) * (1.0 + COSTS.claim_rounding)
 
-    def _notes(self, answer: Answer, projected: bool) -> tuple[str, ...]:
+    def _notes(self, answer: Answer, gap: float, projected: bool) -> tuple[str, ...]:
         compiling = self.budget.clock.compiling
-        gap = answer.objective - self._bound(answer)
         proven = (
-            [f"the objective is proven within {max(0.0, gap):.3g} of the optimum"]
+            [f"the objective is proven within {gap:.3g} of the optimum"]
             if math.isfinite(gap)
             else []
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import math
 import os
 import pickle
@@ -41,14 +42,15 @@ def often(solver: int, problem: int, name: str) -> bool:
 def pytest_generate_tests(metafunc):
     """Every solver meets every problem that the catalogue says it takes; see `often`.
 
-    `entry` is any solver, `lasting` one that runs until it is told to stop.
+    `entry` is any solver, `lasting` one that runs until it is told to stop, `ending` one that stops
+    by itself.
     """
     names = set(metafunc.fixturenames)
-    which = names & {"entry", "lasting"}
+    which = names & {"entry", "lasting", "ending"}
     if not which:
         return
     (solver,) = which
-    chosen = [name for name, e in SOLVERS.items() if solver == "entry" or not e.ends]
+    chosen = [n for n, e in SOLVERS.items() if solver == "entry" or e.ends == (solver == "ending")]
     if "case" in names or "simple" in names:
         problem = "case" if "case" in names else "simple"
         pairs = [
@@ -317,6 +319,26 @@ def test_the_projected_result_is_feasible(case, entry):
             case.piece.objective(result.w_average), rel=1e-10
         )
     assert str(result.status.value) in str(result)
+
+
+@functools.cache
+def trusted(problem) -> lt.Result:
+    """Proven by the interior point, whose bounds are theorems, where it takes the problem."""
+    exact = lt.InteriorPoint(1e-8)
+    solver = exact if exact.objection_to(problem) is None else lt.Automatic(1e-8)
+    return lt.solve(problem, solver, time_limit=20.0)
+
+
+def test_a_solver_that_stops_has_found_the_optimum(case, ending):
+    """Within its tolerance where it says so; elsewhere at least half of the way from the start."""
+    problem, solver = case.problem, ending.build(case.problem)
+    best, result = trusted(problem), lt.solve(problem, solver, seed=3, time_limit=20.0)
+    begun = lt.project(problem.start(), problem.constraints, problem.domain).w
+    claimed = getattr(solver, "tolerance", 1e-3) * max(abs(best.objective), 1e-6)
+    if result.status is not Status.CONVERGED:
+        claimed += 0.5 * (problem.objective.value(begun) - best.objective)
+    assert result.violation <= 1e-7
+    assert best.lower_bound - 1e-9 <= result.objective <= best.objective + claimed
 
 
 # --------------------------------------------------------------------------------------------------

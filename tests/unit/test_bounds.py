@@ -310,3 +310,18 @@ def test_the_curvature_of_single_parameters_counts(l1, width):
         at = Tangent(w, value, gradient, w - length * gradient, length, np.ones(d))
         assert -math.inf < lower_bound(problem, at) <= least + 1e-12
         assert l1 > 0.0 or lower_bound(problem, at) > least - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_cutting_planes_leave_the_start_under_plain_rows(seed):
+    """A path that gave up early was taken for the least value of the model: above the best
+    objective, so that nothing moved.
+    """
+    rng = np.random.default_rng(seed)
+    X, A = rng.normal(size=(200, 8)), rng.normal(size=(40, 8))
+    y = np.where(X @ rng.normal(size=8) + rng.normal(size=200) > 0.0, 1.0, -1.0)
+    rows = lt.LinearConstraints(A, rng.uniform(0.1, 1.0, size=40))
+    problem = lt.Problem(lt.EmpiricalRisk(X, y, "logistic"), rows)
+    found, best = (lt.solve(problem, by) for by in (lt.CuttingPlanes(), lt.InteriorPoint(1e-8)))
+    assert found.status is lt.Status.CONVERGED
+    assert found.objective <= best.objective * (1.0 + 1e-3)

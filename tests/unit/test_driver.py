@@ -154,6 +154,22 @@ def test_a_larger_penalty_brings_the_average_closer_to_feasible():
     assert "a larger penalty brings it closer" in note
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_is_proven_of_a_point_that_breaks_constraints(seed):
+    """Its objective may lie below the optimum."""
+    rng = np.random.default_rng(seed)
+    X, A = rng.normal(size=(60, 6)), rng.normal(size=(30, 6))
+    objective = lt.EmpiricalRisk(X, 3.0 * X @ rng.normal(size=6), "huber")
+    rows = lt.LinearConstraints(A, rng.uniform(0.1, 0.5, size=30))
+    problem = lt.Problem(objective, rows, lt.Box(-10.0, 10.0))
+    outside = lt.solve(problem, iterations=1, project=False)
+    best = lt.solve(problem)
+    assert outside.violation > 0.01 and outside.objective < best.objective
+    assert outside.gap == np.inf and "proven within" not in str(outside)
+    assert outside.lower_bound <= best.objective and math.isfinite(outside.lower_bound)
+    assert best.gap == best.objective - best.lower_bound and "proven within" in str(best)
+
+
 def test_results_print_what_matters():
     result = lt.solve(CASE.problem, lt.LightTouch(1.0, 0.1, 2), iterations=50)
     text = str(result)

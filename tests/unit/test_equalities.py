@@ -125,7 +125,6 @@ def test_stacked_ones_are_one_family_and_know_what_they_are():
     assert mixed.is_equality.tolist() == [True, False]
     feasible = feasible_set(mixed, lt.Everywhere())
     assert feasible.constraint_of_row.tolist() == [0, 0, 1]
-    assert feasible.equality_halves.tolist() == [True, True, False]
 
 
 def test_an_answer_of_solve_keeps_them():

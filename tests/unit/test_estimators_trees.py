@@ -15,7 +15,7 @@ from lighttouch import losses
 from lighttouch.errors import ModelFileError
 from lighttouch.estimators import smoothing, trees
 from lighttouch.estimators.penalties import roughness_of
-from lighttouch.estimators.trees import COSTS, Bins, Rows, Trees, boosted, grown
+from lighttouch.estimators.trees import COSTS, Bins, TreeRows, Trees, boosted, grown
 from lighttouch.losses import loss_of
 from lighttouch.running import OutOfTimeError
 
@@ -241,7 +241,7 @@ def test_the_first_split_is_the_best_of_all():
     X, y = rng.random((400, 3)), rng.normal(size=400)
     y += 2.0 * (X[:, 1] > 0.6)
     bins, codes = binned(X)
-    rows = Rows(codes, np.zeros(400), y, np.full(400, 1.0 / 400))
+    rows = TreeRows(codes, np.zeros(400), y, np.full(400, 1.0 / 400))
     signs = np.zeros(3, dtype=np.int64)
     columns, cuts, _ = next(boosted(rows, np.zeros(400), bins, signs, loss_of("squared")))
 
@@ -265,7 +265,7 @@ def test_every_tree_lowers_the_training_loss(loss):
     X, y = local(800)
     y = np.where(y > np.median(y), 1.0, -1.0) if loss == "logistic" else y
     bins, codes = binned(X)
-    rows = Rows(codes, np.zeros(800), y, np.full(800, 1.0 / 800))
+    rows = TreeRows(codes, np.zeros(800), y, np.full(800, 1.0 / 800))
     row, score, added = loss_of(loss), np.zeros(800), np.zeros(800)
     before = losses.values(row, score, y).mean()
     signs = np.array([1, 0, -1, 0])

@@ -302,18 +302,20 @@ def test_quadratic_steps_begin_no_step_when_the_time_is_over():
     np.testing.assert_array_equal(result.w, start)
 
 
-def test_the_interior_point_of_a_quadratic_asks_before_every_step():
+def test_the_path_of_an_interior_point_asks_before_every_step(monkeypatch):
     asked: list[int] = []
     H, c, A = np.eye(3), np.array([3.0, 2.0, 1.0]), lt.ordering(3).A
-    found = quadratic_minimum(H, c, A, np.zeros(2), c, 1e-12, lambda: asked.append(1))
+    monkeypatch.setattr("lighttouch.interior.path.check_deadline", lambda: asked.append(1))
+    found = quadratic_minimum(H, c, A, np.zeros(2), c, 1e-12)
     assert found is not None and len(asked) > 2
     np.testing.assert_allclose(found.w, 2.0, atol=1e-5)
 
     def stop() -> None:
         raise OutOfTimeError
 
+    monkeypatch.setattr("lighttouch.interior.path.check_deadline", stop)
     with pytest.raises(OutOfTimeError):
-        quadratic_minimum(H, c, A, np.zeros(2), c, 1e-12, stop)
+        quadratic_minimum(H, c, A, np.zeros(2), c, 1e-12)
 
 
 @pytest.mark.parametrize("limit", [0.1, 0.3, 1.0])

@@ -1,14 +1,14 @@
 """The simple set W the parameters live in: a box, a ball, a simplex, or all of R^d.
 
-The type is closed. Projections treat each of the four in its own way, so that another class could
-only be ignored; `checked_domain` refuses it instead.
+The type is closed. Projections treat each of the four in its own way, so that another class, or
+what a subclass changes, could only be ignored; `checked_domain` refuses it instead.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast, final, get_args
 
 import numpy as np
 
@@ -30,6 +30,7 @@ _NONE = np.zeros(1)
 _LOWEST, _HIGHEST = np.array([-math.inf]), np.array([math.inf])
 
 
+@final
 @dataclass(frozen=True)
 class Everywhere:
     """All of R^d.
@@ -59,6 +60,7 @@ class Everywhere:
         return math.inf
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Box:
     """lower <= w <= upper.
@@ -143,6 +145,7 @@ class Box:
         )
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Ball:
     """||w - center|| <= radius.
@@ -206,6 +209,7 @@ class Ball:
         return 2.0 * self.radius
 
 
+@final
 @dataclass(frozen=True)
 class Simplex:
     """w >= 0 with the sum of w equal to a total: shares, probabilities, a portfolio.
@@ -273,16 +277,17 @@ def checked_domain(domain: object, dimension: int) -> Domain:
     Raises
     ------
     DataError
-        Where it is of another class, or its arrays have another length.
+        Where it is of another class, subclasses included, or its arrays have another length.
     """
-    if not isinstance(domain, Box | Ball | Simplex | Everywhere):
+    if type(domain) not in get_args(Domain):
         kind = (
             f"the class {domain.__name__} instead of an instance of it"
             if isinstance(domain, type)
-            else type(domain).__name__
+            else f"{type(domain).__name__}; a subclass or another class would not be projected onto"
         )
         raise DataError(f"domain must be Box, Ball, Simplex or Everywhere, got {kind}")
-    objection = domain.objection_to(dimension)
+    known = cast(Domain, domain)
+    objection = known.objection_to(dimension)
     if objection:
         raise DataError(objection)
-    return domain
+    return known

@@ -161,7 +161,7 @@ class WithoutTrees:
         codes = bins.codes(part.table)
         check_deadline()
         score = (self.model.evaluate(part.table, self.w) - part.shift) / part.scale
-        rows = Rows(codes, score, part.y, part.weights, part.offset)
+        rows = TreeRows(codes, score, part.y, part.weights, part.offset)
         eased, kept = self._eased(rows.centre * part.scale + part.shift)
         if asked is None and part.size >= COSTS.least:
             asked = wanted_count(self._trials(part, bins, codes, row, rng), kept, signs, row)
@@ -241,7 +241,7 @@ class WithoutTrees:
             if bins.orders_categories:
                 bins = self._bins(part.table, w)
                 codes = bins.codes(part.table)
-            rows = Rows(codes, np.asarray(features @ w), part.y, part.weights, offset)
+            rows = TreeRows(codes, np.asarray(features @ w), part.y, part.weights, offset)
             yield Trial(bins, rows.part(~held), rows.part(held))
 
 
@@ -425,7 +425,7 @@ def _finite(array: object, dimensions: int) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TreeRows:
     """Examples that trees are grown on: bins, the model's score so far, targets, weights, and what
     is added to every score.
     """
@@ -436,10 +436,10 @@ class Rows:
     weights: Floats
     offset: Floats | None = None
 
-    def part(self, chosen: Any) -> Rows:
+    def part(self, chosen: Any) -> TreeRows:
         weights = self.weights[chosen]
         offset = None if self.offset is None else self.offset[chosen]
-        return Rows(
+        return TreeRows(
             self.codes[chosen], self.score[chosen], self.y[chosen], weights / weights.sum(), offset
         )
 
@@ -453,14 +453,14 @@ class Rows:
         """What the loss is of."""
         return self.score.copy() if self.offset is None else self.score + self.offset
 
-    def eased(self, kept: float, centre: float | None = None) -> Rows:
+    def eased(self, kept: float, centre: float | None = None) -> TreeRows:
         """With a share of the score's distance from the mean score, or from another `centre`."""
         middle = self.centre if centre is None else centre
         return replace(self, score=kept * self.score + (1.0 - kept) * middle)
 
 
 def boosted(
-    rows: Rows, score: Floats, bins: Bins, signs: Any, row: LossRow
+    rows: TreeRows, score: Floats, bins: Bins, signs: Any, row: LossRow
 ) -> Iterator[tuple[Any, Any, Floats]]:
     """One tree after the other: the columns, cuts and leaves that lower the loss most beside these
     predictions of the rows, to which each is added.
@@ -505,7 +505,7 @@ def boosted(
         yield columns, cuts, values
 
 
-def grown(rows: Rows, bins: Bins, signs: Any, row: LossRow, count: int) -> Trees:
+def grown(rows: TreeRows, bins: Bins, signs: Any, row: LossRow, count: int) -> Trees:
     """So many trees."""
     before, after = rows.predictions, rows.predictions
     found = list(itertools.islice(boosted(rows, after, bins, signs, row), count))
@@ -526,8 +526,8 @@ class Trial:
     """Rows to grow trees on, rows that are held out, and the bins of both."""
 
     bins: Bins
-    rows: Rows
-    held: Rows
+    rows: TreeRows
+    held: TreeRows
 
 
 class Course:

@@ -19,13 +19,12 @@ import scipy.linalg
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector, dense
+from lighttouch.arrays import EPSILON, Booleans, Floats, Indices, Matrix, Vector, dense
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program
 from lighttouch.losses import conjugate_values
 from lighttouch.running import seconds_left
 
-EPSILON = 2.0**-52
 TINY = 1e-300  # keeps quotients of zeros finite
 
 

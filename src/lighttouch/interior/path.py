@@ -12,13 +12,14 @@ No step is trusted: `dual_bounds` bounds the optimum from any x and any slopes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from lighttouch.arrays import Booleans, Indices, Vector
-from lighttouch.interior.balance import EPSILON, Balance, balanced_value, balancing_moves
+from lighttouch.arrays import EPSILON, Booleans, Indices, Vector
+from lighttouch.interior.balance import Balance, balanced_value, balancing_moves
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program, Units
 from lighttouch.interior.systems import Factor, System, refined
@@ -28,6 +29,7 @@ from lighttouch.kernels.numerics.slacks import (
     products_after,
     slack_changes,
 )
+from lighttouch.running import check_deadline
 
 
 @dataclass
@@ -222,18 +224,23 @@ class _Moves:
 
 
 def step(
-    system: System, at: Point, lift: float = COSTS.lift, refinements: int = COSTS.refinements
-) -> Point:
-    """One step; a predictor towards zero complementarity, then a corrector that aims where the
-    predictor says is reachable (the cube is Mehrotra's).
+    system: System, at: Point, lift: float, refinements: int = COSTS.refinements
+) -> tuple[Point, Factor] | None:
+    """The next point, and the factor that it was made with; None where the path cannot go on: the
+    factor is singular, or numbers are too large for doubles.
     """
-    return step_with_factor(system, at, lift, refinements)[0]
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # `finite` looks
+            new, factor = _step(system, at, lift, refinements)
+    except RuntimeError:
+        return None
+    return (new, factor) if new.finite else None
 
 
-def step_with_factor(
-    system: System, at: Point, lift: float = COSTS.lift, refinements: int = COSTS.refinements
-) -> tuple[Point, Factor]:
-    """The step, and the factor that it was made with."""
+def _step(system: System, at: Point, lift: float, refinements: int) -> tuple[Point, Factor]:
+    """A predictor towards zero complementarity, then a corrector that aims where the predictor says
+    is reachable (the cube is Mehrotra's).
+    """
     program, moves = system.program, _Moves.of(system, at, lift, refinements)
     lower, upper = -at.n * at.low, -at.p * at.high
     count = int(np.count_nonzero(program.below) + np.count_nonzero(program.above))
@@ -259,6 +266,69 @@ def falling_lift(at: Point) -> float:
     not held back at the end.
     """
     return min(COSTS.lift, max(at.products, COSTS.least_lift))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a point is worth to whoever follows the path.
+
+    `lack` is what the conditions of optimality lack, in units of the judge's; `gap` the distance
+    from the optimum of a point that is feasible, infinite elsewhere. With `enough` the path ends.
+    """
+
+    lack: float
+    gap: float = math.inf
+    enough: bool = False
+
+
+@dataclass
+class Pace:
+    """The steps of a path, those since a point was better, and what the best have reached."""
+
+    steps: int = 0
+    waited: int = 0
+    least_lack: float = math.inf
+    least_gap: float = math.inf
+
+    def is_better(self, lack: float, gap: float = math.inf, gained: bool = False) -> bool:
+        """Whether a point lacks clearly less than those before, its gap is clearly smaller, or
+        something else was gained. Many small gains are one.
+        """
+        less, nearer = lack < COSTS.better * self.least_lack, gap < COSTS.better * self.least_gap
+        self.least_lack = lack if less else self.least_lack
+        self.least_gap = gap if nearer else self.least_gap
+        better = less or nearer or gained
+        self.waited = 0 if better else self.waited + 1
+        return better
+
+    @property
+    def is_over(self) -> bool:
+        return self.waited > COSTS.patience or self.steps >= COSTS.steps
+
+
+def follow(
+    system: System,
+    at: Point,
+    judge: Callable[[Point], Judged],
+    lift: Callable[[Point], float] = falling_lift,
+    refinements: int = COSTS.refinements,
+) -> tuple[Point, Judged] | None:
+    """The path from a point: until one is enough, none has been better for a while, or it cannot
+    go on. The best point, and what it is worth; None where there is none.
+    """
+    best, pace = None, Pace()
+    while not pace.is_over:
+        check_deadline()
+        found = step(system, at, lift(at), refinements)
+        if found is None:
+            break
+        at, pace.steps = found[0], pace.steps + 1
+        judged = judge(at)
+        if judged.enough:
+            return at, judged
+        if pace.is_better(judged.lack, judged.gap):
+            best = at, judged
+    return best
 
 
 def _corrected(moves: _Moves, centre: float, lower: Vector, upper: Vector) -> tuple[Point, float]:

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.interior.costs import COSTS
-from lighttouch.interior.path import falling_lift, point_near, step, worst_excess
+from lighttouch.interior.path import Judged, Point, follow, point_near, worst_excess
 from lighttouch.interior.program import scaled, with_rows
 from lighttouch.interior.statement import quadratic_program
 from lighttouch.interior.systems import DenseSystem
@@ -273,11 +273,9 @@ def quadratic_minimum(
     b: Vector,
     start: Vector,
     tolerance: float,
-    before_step: Callable[[], None] = lambda: None,
 ) -> QuadraticMinimum | None:
     """The minimum of w'Hw / 2 - c.w where A w <= b, from the unconstrained one; None where the
-    steps do not get there, as where rows leave no room between them. What `before_step` raises ends
-    it.
+    steps do not get there, as where rows leave no room between them.
     """
     program = with_rows(quadratic_program(H, -c), (A,), b, np.zeros(b.size, dtype=bool))
     inner, units = scaled(program, COSTS.scaling_sweeps)
@@ -286,21 +284,18 @@ def quadratic_minimum(
     def size_of(w: Vector) -> float:
         return max(abs(float(w @ (0.5 * (H @ w) - c))), TINY)
 
-    product = COSTS.free_gap * size_of(start) * units.objective / max(1, b.size)
-    at = point_near(system, units.inner(start), product)
-    for _ in range(COSTS.steps):
-        before_step()
-        try:
-            at = step(system, at, falling_lift(at))
-        except RuntimeError:  # singular
-            return None
-        if not at.finite:
-            return None
+    def judge(at: Point) -> Judged:
         here = at.times(units)
         rest = inner.P @ at.x + inner.q + inner.backward(at.s)
         excess = worst_excess(inner, inner.forward(at.x) - inner.centre)
         size = max(1.0, float(np.abs(at.x).max(initial=0.0)))
-        exact = max(float(np.abs(rest).max(initial=0.0)), excess) <= COSTS.residual * size
-        if exact and here.products <= tolerance * size_of(here.x):
-            return QuadraticMinimum(here.x, here.s, here.products)
-    return None
+        lack = max(float(np.abs(rest).max(initial=0.0)), excess) / size
+        gap = here.products / size_of(here.x)
+        return Judged(lack, gap, lack <= COSTS.residual and gap <= tolerance)
+
+    product = COSTS.free_gap * size_of(start) * units.objective / max(1, b.size)
+    found = follow(system, point_near(system, units.inner(start), product), judge)
+    if found is None or not found[1].enough:
+        return None
+    here = found[0].times(units)
+    return QuadraticMinimum(here.x, here.s, here.products)

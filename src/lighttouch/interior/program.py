@@ -12,7 +12,7 @@ these (logistic, Poisson) have s = a phi'(u) instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -21,7 +21,7 @@ import numpy as np
 import scipy.linalg
 from scipy import sparse
 
-from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector, dense
+from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector, dense, in_parts
 from lighttouch.interior.costs import COSTS
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import conjugate_values, derivatives
@@ -364,18 +364,11 @@ def entries(matrix: Matrix) -> int:
     return int(matrix.nnz if sparse.issparse(matrix) else matrix.size)
 
 
-def in_parts(matrix: Floats) -> Iterator[slice]:
-    """Rows that the processor's cache holds, for several passes over them."""
-    rows = max(1, COSTS.entries_at_once // max(1, matrix.shape[1]))
-    for first in range(0, matrix.shape[0], rows):
-        yield slice(first, first + rows)
-
-
 def row_maxima(matrix: Matrix, rows: Vector, columns: Vector) -> Floats:
     """max_j rows_i |m_ij| columns_j, for entries that are not negative or in an array."""
     if isinstance(matrix, np.ndarray):
         found = np.empty(matrix.shape[0])
-        for part in in_parts(matrix):
+        for part in in_parts(matrix, COSTS.entries_at_once):
             found[part] = np.abs(matrix[part] * columns).max(axis=1, initial=0.0)
         return rows * found
     if not sparse.issparse(matrix):  # on a device

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-EPSILON = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)  # keeps quotients of lengths finite; never decides anything
 
 
@@ -63,9 +62,6 @@ class ProjectionCosts:
 
     dense_line: float = 10.0
     """Entries of a line, in roots of the size of the system, from which it counts as dense."""
-
-    largest_dense: float = 1e7
-    """Entries of dense rows that may be copied to a sparse matrix to ask what its factor costs."""
 
     largest_gram: int = 6000
     """Active rows whose Gram matrix is still formed (288 MB)."""
@@ -235,12 +231,6 @@ class ProjectionCosts:
 
     # -- the interior point (rows/nearest_interior.py); its steps have costs of their own --
 
-    interior_steps: int = 150
-    """Steps of the path; ill-conditioned rows need up to 80."""
-
-    interior_patience: int = 3
-    """Steps without a better point once there is a feasible one."""
-
     interior_enough: float = 1e-13
     """Gap, relative to the squared distance, at which no further step is taken."""
 
@@ -258,9 +248,6 @@ class ProjectionCosts:
 
     negligible_weight: float = 1e-13
     """Multipliers, relative to the largest, that count as zero."""
-
-    less_by: float = 0.9
-    """A number this many times smaller counts as better."""
 
     # -- contradictions (rows/active_set.py) --
 

@@ -12,12 +12,12 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import linalg, sparse
 
-from lighttouch.arrays import Floats, Indices, Matrix, Vector
+from lighttouch.arrays import EPSILON, Floats, Indices, Matrix, Vector
 from lighttouch.constraints.base import Balls
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.kernels.numerics.dual_balls import sweep_balls
-from lighttouch.projections.costs import COSTS, EPSILON
-from lighttouch.projections.cutting_planes import CuttingPlanes, Part
+from lighttouch.projections.costs import COSTS
+from lighttouch.projections.cutting_planes import NearestByCuts, Part
 from lighttouch.projections.rows.kinds import UnitRows
 from lighttouch.result import Nearest, certified, not_certified
 from lighttouch.running import check_deadline, one_blas_thread, seconds_left
@@ -29,7 +29,7 @@ class Curved:
     do not end.
     """
 
-    cuts: CuttingPlanes
+    cuts: NearestByCuts
     balls: InAllBalls | None
 
     def nearest(self, v: Vector, warm: object = None) -> Nearest:
@@ -84,7 +84,7 @@ def rows_with_box(base: UnitRows) -> tuple[Matrix, Vector]:
     return rows, np.concatenate([base.right, base.upper[high], -base.lower[low]])
 
 
-def curved_method(cuts: CuttingPlanes) -> Curved:
+def curved_method(cuts: NearestByCuts) -> Curved:
     balls = join_balls(cuts.parts)
     return Curved(cuts, None if balls is None else InAllBalls(balls))
 

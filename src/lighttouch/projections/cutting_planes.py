@@ -17,10 +17,10 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Floats, Indices, Matrix, Vector, dense
+from lighttouch.arrays import EPSILON, Floats, Indices, Matrix, Vector, dense
 from lighttouch.constraints.base import Balls, RecordConstraints
 from lighttouch.errors import InfeasibleConstraintsError, ProjectionError
-from lighttouch.projections.costs import COSTS, EPSILON, TINY
+from lighttouch.projections.costs import COSTS, TINY
 from lighttouch.projections.rows.kinds import Centred, LinearSet, UnitRows
 from lighttouch.projections.rows.portfolio import GeneralRows, WarmRows, approach
 from lighttouch.result import Nearest, certified, not_certified
@@ -88,7 +88,7 @@ CUT = 2**60  # numbers from here on are cuts, not rows
 
 
 @dataclass
-class Cuts:
+class UnitCuts:
     """Rows of length one that hold on the whole set: slopes @ w <= right, each from the constraint
     `number` (-1: the domain), `length` times shorter than it.
     """
@@ -169,7 +169,7 @@ def joined(above: Matrix, below: Matrix) -> Matrix:
 
 
 @dataclass(frozen=True)
-class CuttingPlanes:
+class NearestByCuts:
     """Linear rows, a box, curved families, and rows to find; `number` is the constraint of each
     linear row.
     """
@@ -183,7 +183,7 @@ class CuttingPlanes:
     unstored: list[RowsToFind]
 
     def nearest(self, v: Vector, warm: object = None) -> Nearest:
-        cuts = Cuts(np.zeros((0, v.size)))
+        cuts = UnitCuts(np.zeros((0, v.size)))
         if isinstance(warm, np.ndarray) and warm.shape == v.shape:
             self._cut(cuts, warm, at_least=-np.inf)
             self._find(cuts, warm)
@@ -213,7 +213,7 @@ class CuttingPlanes:
         how = "cutting planes" if self.parts else f"{found.method}, on a growing set of rows"
         return Nearest(found.w, f"{how}, {rounds} rounds", sure, found.multipliers, found.w)
 
-    def _nearest_to_polyhedron(self, v: Vector, cuts: Cuts, fresh: int) -> Nearest:
+    def _nearest_to_polyhedron(self, v: Vector, cuts: UnitCuts, fresh: int) -> Nearest:
         rows = self.base.right.size
         polyhedron = cuts.polyhedron(self.base)
         try:
@@ -235,7 +235,7 @@ class CuttingPlanes:
         return replace(found, multipliers=multipliers)
 
     def _translated(
-        self, error: InfeasibleConstraintsError, cuts: Cuts
+        self, error: InfeasibleConstraintsError, cuts: UnitCuts
     ) -> InfeasibleConstraintsError:
         """A conflict of cuts is one of the constraints they come from."""
         guilty = {
@@ -247,7 +247,7 @@ class CuttingPlanes:
         message = f"no point satisfies constraints {named}: {implied} contradict each other"
         return InfeasibleConstraintsError(message, sorted(guilty))
 
-    def _cut(self, cuts: Cuts, w: Vector, at_least: float) -> float:
+    def _cut(self, cuts: UnitCuts, w: Vector, at_least: float) -> float:
         """Linearise the most violated constraints at w; returns the largest excess over the length
         of its gradient.
         """
@@ -279,7 +279,7 @@ class CuttingPlanes:
         dimension = self.base.lower.size
         return bool(self.unstored) and dimension**3 / 3.0 <= COSTS.interior_for_found_rows
 
-    def _explore(self, cuts: Cuts, v: Vector) -> None:
+    def _explore(self, cuts: UnitCuts, v: Vector) -> None:
         """Find rows with approximate points of the augmented Lagrangian first: each costs a tenth
         of an exact one, and the rows that matter are nearly the same.
         """
@@ -306,7 +306,7 @@ class CuttingPlanes:
             cuts.idle[used] = 0
         cuts.keep(np.flatnonzero(cuts.idle <= COSTS.exploring_idle))
 
-    def _find(self, cuts: Cuts, w: Vector) -> float:
+    def _find(self, cuts: UnitCuts, w: Vector) -> float:
         """Make the rows that w breaks by more than rounding, those that are known left out; returns
         the largest excess in lengths of its row.
         """

@@ -19,7 +19,7 @@ from lighttouch.arrays import Floats, Matrix, Vector
 from lighttouch.domains import Simplex
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.curved import InBall, curved_method
-from lighttouch.projections.cutting_planes import CuttingPlanes
+from lighttouch.projections.cutting_planes import NearestByCuts
 from lighttouch.projections.exchange.rounds import ByBlocks
 from lighttouch.projections.rows.kinds import Bounds, row_scale, unit_rows
 from lighttouch.projections.rows.portfolio import GeneralRows
@@ -97,7 +97,7 @@ def _by_blocks(feasible: FeasibleSet) -> ByBlocks:
 
 
 def _curved(feasible: FeasibleSet) -> Method:
-    cuts = CuttingPlanes(
+    cuts = NearestByCuts(
         feasible.rows,
         feasible.unit,
         feasible.constraint_of_row,

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from lighttouch.arrays import Floats, Indices, Vector
+from lighttouch.arrays import EPSILON, Floats, Indices, Vector
 from lighttouch.constraints.base import LatticeAxes
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.kernels.orders.graph import (
@@ -41,7 +41,7 @@ from lighttouch.kernels.orders.project import (
     sweep_to,
     vector_runs,
 )
-from lighttouch.projections.costs import COSTS, EPSILON
+from lighttouch.projections.costs import COSTS
 from lighttouch.projections.rows.kinds import LinearSet, Side
 from lighttouch.result import EXACT, Certificate, Nearest, certified
 from lighttouch.running import OutOfTimeError, seconds_left

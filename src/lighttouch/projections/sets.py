@@ -34,7 +34,6 @@ from lighttouch.projections.rows.kinds import (
     Side,
     UnitRows,
     all_unit_rows,
-    factor_cost,
     read_rows,
 )
 from lighttouch.projections.rows.nested import SplitRows, split_by_kind, split_rows, without_nested
@@ -178,17 +177,6 @@ class FeasibleSet:
         """-1 for rows that are equalities with their signs turned, else 1."""
         signs = [self.families[k].row_signs() for k in self._linear]
         return np.concatenate([*signs, np.ones(self._domain_rows)])
-
-    @cached_property
-    def equality_halves(self) -> Booleans:
-        """Which of these rows are halves of equalities, of the constraints or of the domain: each
-        has an opposite row with the opposite right side.
-        """
-        halves = [
-            np.broadcast_to(bool(np.all(family.is_equality)), family.row_count)
-            for family in (self.families[k] for k in self._linear)
-        ]
-        return np.concatenate([*halves, np.ones(self._domain_rows, dtype=bool)])
 
     @property
     def _rows_are_constraints(self) -> bool:
@@ -410,13 +398,6 @@ class FeasibleSet:
         better methods.
         """
         return self.unit.factor_cost
-
-    def factor_cost_with(self, P: Matrix) -> float:
-        """The same with P in place of I; dense rows count as sparse ones unless they are many."""
-        matrix = self.unit.matrix
-        if not sparse.issparse(matrix) and np.prod(matrix.shape) > COSTS.largest_dense:
-            return np.inf  # even to ask would cost a copy
-        return factor_cost(sparse.csr_matrix(P), sparse.csr_matrix(matrix))
 
     # -- its parts for the single methods -----------------------------------------------------
 

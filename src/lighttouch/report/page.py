@@ -32,7 +32,7 @@ from lighttouch.report.sections import (
     rules_in_words,
     verdict,
 )
-from lighttouch.report.slices import Rows, interactions, slices, surfaces
+from lighttouch.report.slices import SlicedRows, interactions, slices, surfaces
 from lighttouch.report.words import rules_asked
 
 PAGE = """\
@@ -124,7 +124,7 @@ def page(
     """The report with as many columns drawn as fit into a megabyte."""
     rules = rules_asked(model)
     drawn = slices(model, data.X, rules)
-    rows = Rows(model, data.X)
+    rows = SlicedRows(model, data.X)
     sizes = interactions(model, rows)
     pictured = surfaces(model, rows, rules, sizes)
     probe = rows.some(LIMITS.probed_rows)

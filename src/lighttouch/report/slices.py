@@ -87,7 +87,7 @@ def columns_of(model: Any) -> list[Column]:
     ]
 
 
-class Rows:
+class SlicedRows:
     """The user's table: its rows as they are, and as numbers (categories as codes)."""
 
     def __init__(self, model: Any, X: object) -> None:
@@ -147,7 +147,7 @@ class Rows:
 
 def slices(model: Model, X: object, rules: list[Rule] | None = None) -> list[Slice]:
     """Columns with rules first, then by how much they matter."""
-    rows = Rows(model, X)
+    rows = SlicedRows(model, X)
     chosen = rows.some(LIMITS.sample)
     asked = rules_asked(model) if rules is None else rules
     found = [_slice(rows, place, chosen, asked) for place in range(len(rows.columns))]
@@ -164,7 +164,7 @@ def _typical(values: Floats, categorical: bool) -> float:
     return float(np.quantile(present, 0.5, method="lower"))
 
 
-def _slice(rows: Rows, place: int, chosen: Indices, asked: list[Rule]) -> Slice:
+def _slice(rows: SlicedRows, place: int, chosen: Indices, asked: list[Rule]) -> Slice:
     column, cells = rows.columns[place], rows.numbers[:, place]
     rules = [rule for rule in asked if place in rule.columns]
     shown = None if column.categories is None else [str(each) for each in column.categories]
@@ -190,7 +190,7 @@ def _slice(rows: Rows, place: int, chosen: Indices, asked: list[Rule]) -> Slice:
     )
 
 
-def _view(rows: Rows, place: int, values: Floats, chosen: Indices, scale: Scale) -> View:
+def _view(rows: SlicedRows, place: int, values: Floats, chosen: Indices, scale: Scale) -> View:
     one = rows.typical(values.size)
     rows.put(one, place, values)
     missing = None
@@ -200,7 +200,7 @@ def _view(rows: Rows, place: int, values: Floats, chosen: Indices, scale: Scale)
     return View(scale, average, scale.values(one).T, missing)
 
 
-def _grid(rows: Rows, place: int) -> Floats:
+def _grid(rows: SlicedRows, place: int) -> Floats:
     cells = rows.numbers[:, place]
     present = cells[~np.isnan(cells)]
     if present.size == 0:
@@ -259,7 +259,7 @@ class Surface:
 
 
 def surfaces(
-    model: Model, rows: Rows, rules: list[Rule], sizes: dict[tuple[int, ...], float]
+    model: Model, rows: SlicedRows, rules: list[Rule], sizes: dict[tuple[int, ...], float]
 ) -> list[Surface]:
     """Rules about two columns first, then the largest interactions; `sizes` are those of all
     interactions, the largest first.
@@ -277,7 +277,7 @@ def _about(rule: Rule, pair: tuple[int, ...]) -> bool:
     return rule.about_two and tuple(sorted(rule.columns)) == pair
 
 
-def interactions(model: Any, rows: Rows) -> dict[tuple[int, ...], float]:
+def interactions(model: Any, rows: SlicedRows) -> dict[tuple[int, ...], float]:
     """Columns that interact, by the mean size of their effect on the score, the largest first."""
     if not hasattr(model, "explain") or not hasattr(model, "model_"):
         return {}
@@ -291,7 +291,7 @@ def interactions(model: Any, rows: Rows) -> dict[tuple[int, ...], float]:
 
 
 def _surface(
-    rows: Rows, pair: tuple[int, ...], chosen: Indices, rules: list[Rule], size: float | None
+    rows: SlicedRows, pair: tuple[int, ...], chosen: Indices, rules: list[Rule], size: float | None
 ) -> Surface:
     across, up = (_axis(rows, place) for place in pair)
     scores = rules_on_scores(rows.model)
@@ -316,7 +316,7 @@ def _surface(
     )
 
 
-def _axis(rows: Rows, place: int) -> Axis:
+def _axis(rows: SlicedRows, place: int) -> Axis:
     column, cells = rows.columns[place], rows.numbers[:, place]
     known = ~np.isnan(cells)
     if column.categories is not None:

@@ -9,7 +9,6 @@ steps the objective is compared with a lower bound (`bounds.py`); only that prov
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,15 +17,15 @@ import numpy as np
 
 from lighttouch.arrays import Vector
 from lighttouch.kernels.compiler.compiled import interpreted
+from lighttouch.kernels.numerics.momentum import next_momentum
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.kernels.verbs.objectives import smooth_value, smooth_value_and_gradient
 from lighttouch.objectives import ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import OutOfTimeError, Projected, project
 from lighttouch.projections.sets import feasible_set
-from lighttouch.result import Status
 from lighttouch.running import check_deadline
-from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit
+from lighttouch.solvers.base import EndingSolver, EndingState, claim_unit
 from lighttouch.solvers.bounds import (
     Tangent,
     bound_by_slopes,
@@ -46,7 +45,7 @@ from lighttouch.validation import positive, positive_int
 
 
 @dataclass
-class AcceleratedState(SolverState):
+class AcceleratedState(EndingState):
     """Feasible point x, search point y, curvature, width of the kinks, and the best so far."""
 
     x: Vector  # x, y and start are in units of `scale`: w = scale * x
@@ -65,7 +64,6 @@ class AcceleratedState(SolverState):
     travelled: float = 0.0  # from the start, at the last look: while it grows, so may the reach
     checkpoint: float = math.inf  # the rounded objective at the last look
     stalled: int = 0
-    ended: bool = False
     warm: object = None
 
     @property
@@ -84,7 +82,7 @@ class AcceleratedState(SolverState):
 
 
 @dataclass(frozen=True)
-class Accelerated(BaseSolver[AcceleratedState]):
+class Accelerated(EndingSolver[AcceleratedState]):
     """Accelerated projected gradient steps (FISTA) on all examples.
 
     For problems whose full gradients and projections are cheap. Losses with kinks are rounded, ever
@@ -115,7 +113,6 @@ class Accelerated(BaseSolver[AcceleratedState]):
     tolerance: float = 1e-3
     near: bool = False
     passes: int | None = None
-    stops_itself = True
     takes_shards = True
 
     def __post_init__(self) -> None:
@@ -138,18 +135,13 @@ class Accelerated(BaseSolver[AcceleratedState]):
         self, problem: Problem, state: AcceleratedState, steps: int, rng: np.random.Generator
     ) -> None:
         """At most `steps` steps; it returns early after a slice of time, which changes nothing."""
-        until = time.perf_counter() + COSTS.chunk_seconds
-        for _ in range(steps):
-            if state.ended:
-                return
+        for _ in state.slice(steps):
             before = replace(state, counters=state.counters.copy())  # a step makes new arrays
             try:
                 self._step(problem, state)
             except OutOfTimeError:
                 vars(state).update(vars(before))
                 raise
-            if time.perf_counter() > until:
-                return
 
     def _step(self, problem: Problem, state: AcceleratedState) -> None:
         if state.curvature == 0.0:
@@ -158,9 +150,8 @@ class Accelerated(BaseSolver[AcceleratedState]):
         x = _backtrack(problem, state, value, gradient)
         if float((state.y - x) @ (x - state.x)) > 0.0:  # the momentum points uphill: restart
             state.momentum = 1.0
-        following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * state.momentum**2))  # Nesterov's sequence
-        state.y = x + (state.momentum - 1.0) / following * (x - state.x)
-        state.x, state.momentum = x, following
+        state.momentum, speed = next_momentum(state.momentum)
+        state.x, state.y = x, x + speed * (x - state.x)
         state.counters[ITERATION] += 1
         if state.iteration % COSTS.check_every == 0:
             self._look(problem, state)
@@ -197,7 +188,7 @@ class Accelerated(BaseSolver[AcceleratedState]):
         value, gradient = _minorant(problem, state, rounded, gradient)
         _renew_bounds(problem, state, value, gradient)
         enough = self.tolerance * state.unit
-        if self._proven(state):
+        if self.is_proven(state):
             state.ended = True
             return
         if self._likely(state):
@@ -227,7 +218,7 @@ class Accelerated(BaseSolver[AcceleratedState]):
         state.bound = max(state.bound, bound_by_slopes(problem, tangent, state.width))
         state.ended = True
 
-    def _proven(self, state: AcceleratedState) -> bool:
+    def is_proven(self, state: AcceleratedState) -> bool:
         """A bound clearly above the objective contradicts itself: it proves nothing."""
         return abs(state.gap) <= self.tolerance * state.unit
 
@@ -238,11 +229,6 @@ class Accelerated(BaseSolver[AcceleratedState]):
         settled = state.travelled <= COSTS.settled * before
         left = state.best_objective - state.likely_bound
         return settled and abs(left) <= self.tolerance * state.unit
-
-    def finished(self, state: AcceleratedState) -> Status | None:
-        if not state.ended:
-            return None
-        return Status.CONVERGED if self._proven(state) else Status.STALLED
 
     def solution(self, state: AcceleratedState) -> Vector:
         return self.candidates(state)[0]

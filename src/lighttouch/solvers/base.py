@@ -9,7 +9,8 @@ the run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -107,6 +108,40 @@ class SolverState:
 
     def copy(self) -> Self:
         return copied(self)  # type: ignore[no-any-return]
+
+
+@dataclass
+class EndingState(SolverState):
+    """Of a solver that stops by itself."""
+
+    ended: bool = field(default=False, kw_only=True)
+
+    def slice(self, steps: int) -> Iterator[None]:
+        """At most so many steps: fewer once the solver has ended, or after a slice of time, which
+        changes nothing.
+        """
+        until = time.perf_counter() + COSTS.chunk_seconds
+        for _ in range(steps):
+            if self.ended or time.perf_counter() > until:
+                return
+            yield
+
+
+SomeEnding = TypeVar("SomeEnding", bound=EndingState)
+
+
+class EndingSolver(BaseSolver[SomeEnding]):  # type: ignore[type-var]  # states add `w`
+    """Solvers that stop by themselves, with a proof or without."""
+
+    stops_itself = True
+
+    def is_proven(self, state: SomeEnding) -> bool:
+        raise NotImplementedError
+
+    def finished(self, state: SomeEnding) -> Status | None:
+        if not state.ended:
+            return None
+        return Status.CONVERGED if self.is_proven(state) else Status.STALLED
 
 
 @dataclass

@@ -27,7 +27,7 @@ import scipy.linalg
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from lighttouch.arrays import Floats, Vector, dense
+from lighttouch.arrays import EPSILON, Floats, Vector, dense
 from lighttouch.domains import Ball, Everywhere, Simplex
 from lighttouch.interfaces import Objective
 from lighttouch.interior.balance import balanced_value, balancing_moves
@@ -39,7 +39,7 @@ from lighttouch.objectives import EmpiricalRisk, Quadratic, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.result import EXACT, Certificate
 from lighttouch.running import is_prepared, prepared, seconds_left
-from lighttouch.solvers.costs import COSTS, EPSILON
+from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import TINY
 
 Factor = tuple[Floats, bool]  # as scipy.linalg.cho_factor gives it

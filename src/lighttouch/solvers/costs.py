@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-EPSILON = 2.0**-52  # of double precision
-
 
 @dataclass(frozen=True)
 class SolverCosts:
@@ -285,8 +283,6 @@ class SolverCosts:
     """Of the way from the best point down to the bound at which the next point is looked for."""
     level_accuracy: float = 1e-12
     """Of the point that is found there, in scaled units."""
-    level_patience: int = 5
-    """Steps of an interior point without a better point, where its end is not known. Budget."""
 
     # -- quadratic steps --------------------------------------------------------------------------
     shard_passes: float = 4.0

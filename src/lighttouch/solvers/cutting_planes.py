@@ -15,7 +15,6 @@ takes every convex function; the work grows with the number of parameters.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,16 +22,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Indices, Matrix, Vector
+from lighttouch.arrays import EPSILON, Indices, Matrix, Vector
 from lighttouch.domains import Simplex
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import (
+    Judged,
     Point,
     dual_bounds,
-    falling_lift,
     first_point,
+    follow,
     repaired,
-    step,
     worst_excess,
 )
 from lighttouch.interior.program import (
@@ -52,17 +51,16 @@ from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.projections.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
-from lighttouch.result import Status
 from lighttouch.running import check_deadline, one_blas_thread, prepared
-from lighttouch.solvers.base import BaseSolver, SolverState, claim_unit
-from lighttouch.solvers.costs import COSTS, EPSILON
+from lighttouch.solvers.base import EndingSolver, EndingState, claim_unit
+from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import TINY
-from lighttouch.solvers.working_set import Cuts, Rows, cuts_at
+from lighttouch.solvers.working_set import Cuts, ProblemRows, cuts_at
 from lighttouch.validation import positive
 
 
 @dataclass
-class CuttingPlanesState(SolverState):
+class CuttingPlanesState(EndingState):
     """The tangents, the rows in use, and the best point and bound so far."""
 
     best: Vector
@@ -76,7 +74,6 @@ class CuttingPlanesState(SolverState):
     likely_bound: float = -math.inf  # the least value of the model within the box
     rounding: float = 0.0  # of the objective, at the best point
     waited: int = 0
-    ended: bool = False
 
     @property
     def w(self) -> Vector:
@@ -93,7 +90,7 @@ class CuttingPlanesState(SolverState):
 
 
 @dataclass(frozen=True)
-class CuttingPlanes(BaseSolver[CuttingPlanesState]):
+class CuttingPlanes(EndingSolver[CuttingPlanesState]):
     """Cutting planes of the objective (Kelley), made stable by levels: a bundle method.
 
     For convex functions without structure, above all with kinks, of up to about a hundred
@@ -121,7 +118,6 @@ class CuttingPlanes(BaseSolver[CuttingPlanesState]):
     """
 
     tolerance: float = 1e-3
-    stops_itself = True
 
     def __post_init__(self) -> None:
         positive(self.tolerance, "tolerance")
@@ -136,15 +132,10 @@ class CuttingPlanes(BaseSolver[CuttingPlanesState]):
         self, problem: Problem, state: CuttingPlanesState, steps: int, rng: np.random.Generator
     ) -> None:
         """At most `steps` rounds; it returns early after a slice of time, which changes nothing."""
-        until = time.perf_counter() + COSTS.chunk_seconds
         with one_blas_thread(), np.errstate(all="ignore"):
-            for _ in range(steps):
-                if state.ended:
-                    return
+            for _ in state.slice(steps):
                 check_deadline()
                 self._round(problem, state)
-                if time.perf_counter() > until:
-                    return
 
     def _round(self, problem: Problem, state: CuttingPlanesState) -> None:
         model = _model(problem)
@@ -154,7 +145,7 @@ class CuttingPlanes(BaseSolver[CuttingPlanesState]):
         lowest = _lowest(model, state, self.tolerance)
         if lowest is not None:
             _visit(problem, model, state, lowest)
-        if not self._proven(state):
+        if not self.is_proven(state):
             nearest = _nearest_at_level(model, state)
             if nearest is not None:
                 _visit(problem, model, state, nearest)
@@ -171,16 +162,11 @@ class CuttingPlanes(BaseSolver[CuttingPlanesState]):
             gained = now[1] - before[1] > COSTS.cutting_rise * (now[0] - now[1])
         state.waited = 0 if gained else state.waited + 1
         out = state.waited >= COSTS.cutting_patience or state.iteration >= COSTS.cutting_rounds
-        state.ended = self._proven(state) or out
+        state.ended = self.is_proven(state) or out
 
-    def _proven(self, state: CuttingPlanesState) -> bool:
+    def is_proven(self, state: CuttingPlanesState) -> bool:
         """A bound clearly above the objective contradicts itself: it proves nothing."""
         return abs(state.gap) <= self.tolerance * state.unit
-
-    def finished(self, state: CuttingPlanesState) -> Status | None:
-        if not state.ended:
-            return None
-        return Status.CONVERGED if self._proven(state) else Status.STALLED
 
     def solution(self, state: CuttingPlanesState) -> Vector:
         return state.best
@@ -201,7 +187,7 @@ class _Model:
 
     program: Program  # the parts with a statement
     others: tuple[tuple[float, Any], ...]  # weights and parts without one
-    rows: Rows
+    rows: ProblemRows
     curved: Sequence[Part]
     lower: Vector
     upper: Vector
@@ -249,7 +235,7 @@ def _new_model(problem: Problem) -> _Model:
     return _Model(
         program_of(known),
         others,
-        Rows(problem.constraints.parts, d),
+        ProblemRows(problem.constraints.parts, d),
         feasible_set(problem.constraints, domain).curved,
         np.where(lower < -INTERIOR.no_bound, -np.inf, lower),
         np.where(upper > INTERIOR.no_bound, np.inf, upper),
@@ -348,7 +334,9 @@ def _lowest(model: _Model, state: CuttingPlanesState, tolerance: float) -> Vecto
         state.bound = max(state.bound, bound)
     x = found.x[:d]
     heights = state.tangents.slopes @ x - state.tangents.right
-    state.likely_bound = float(heights.max()) + model.program.value(x)
+    least = float(heights.max()) + model.program.value(x)
+    possible = least <= state.best_objective  # the best point is in the box: else the path failed
+    state.likely_bound = least if possible else state.bound
     _renew_reach(model, state, x)
     return x
 
@@ -367,7 +355,7 @@ def _renew_reach(model: _Model, state: CuttingPlanesState, x: Vector) -> None:
 def _nearest_at_level(model: _Model, state: CuttingPlanesState) -> Vector | None:
     """The point nearest to the best one where the model is halfway down to its least value."""
     least = max(state.bound, state.likely_bound)
-    if not least < state.best_objective:
+    if not -math.inf < least < state.best_objective:
         return None
     level = state.best_objective - COSTS.level * (state.best_objective - least)
     d = state.best.size
@@ -436,24 +424,13 @@ def _minimised(program: Program, centre: Vector, lengths: Vector, enough: float)
     """
     inner, units = _around(program, centre, lengths)
     system = choose_system(inner)[0]
-    best, least = None, math.inf
-    at, waited = first_point(system, INTERIOR.first_slacks[0]), 0
-    for _ in range(INTERIOR.steps):
-        try:
-            at = step(system, at, falling_lift(at))
-        except RuntimeError:  # the factor is singular: as far as doubles go
-            break
-        if not at.finite:
-            break
-        merit = _merit(inner, at)
-        waited = 0 if merit < INTERIOR.better * least else waited + 1
-        if merit < least:
-            best, least = at, merit
-        if merit <= max(enough * units.objective, COSTS.level_accuracy):
-            break
-        if waited > COSTS.level_patience:
-            break
-    return None if best is None else _Found(best, system, units, centre)
+
+    def judge(at: Point) -> Judged:
+        lack = _lack(inner, at)
+        return Judged(lack, enough=lack <= max(enough * units.objective, COSTS.level_accuracy))
+
+    found = follow(system, first_point(system, INTERIOR.first_slacks[0]), judge)
+    return None if found is None else _Found(found[0], system, units, centre)
 
 
 def _around(program: Program, centre: Vector, lengths: Vector) -> tuple[Program, Units]:
@@ -472,7 +449,7 @@ def _around(program: Program, centre: Vector, lengths: Vector) -> tuple[Program,
     return in_units(moved, Units(columns, power_of_two(1.0 / sizes), 1.0))
 
 
-def _merit(inner: Program, at: Point) -> float:
+def _lack(inner: Program, at: Point) -> float:
     """What complementarity, stationarity and rows lack, in scaled units."""
     excess = worst_excess(inner, inner.forward(at.x) - inner.centre)
     rest = float(np.abs(inner.P @ at.x + inner.q + inner.backward(at.s)).max())

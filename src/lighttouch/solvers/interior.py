@@ -9,7 +9,6 @@ optimum, so every dual value is a bound for the whole problem.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -19,7 +18,7 @@ import scipy.linalg
 
 from lighttouch.arrays import Floats, Indices, Vector, dense
 from lighttouch.interior.costs import COSTS as INTERIOR
-from lighttouch.interior.path import Point, worst_excess
+from lighttouch.interior.path import Pace, Point, worst_excess
 from lighttouch.interior.statement import objection_to
 from lighttouch.interior.systems import DenseFactor
 from lighttouch.kernels.numerics.dual_active_set import SOLVED
@@ -28,14 +27,13 @@ from lighttouch.problem import Problem
 from lighttouch.projections.costs import COSTS as PROJECTIONS
 from lighttouch.projections.rows.active_set import WorkingSet
 from lighttouch.projections.sets import feasible_set
-from lighttouch.result import Status
 from lighttouch.running import check_deadline, one_blas_thread, seconds_left
-from lighttouch.solvers.base import BaseSolver
+from lighttouch.solvers.base import EndingSolver
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.interior_rounds import (
     InteriorState,
-    Model,
     Round,
+    RoundModel,
     model_of,
     round_of,
     uses_working_set,
@@ -46,7 +44,7 @@ from lighttouch.validation import positive
 
 
 @dataclass(frozen=True)
-class InteriorPoint(BaseSolver[InteriorState]):
+class InteriorPoint(EndingSolver[InteriorState]):
     """Mehrotra's interior point for every loss of `EmpiricalRisk` and quadratics, under linear
     rows and bounds.
 
@@ -75,7 +73,6 @@ class InteriorPoint(BaseSolver[InteriorState]):
 
     tolerance: float = COSTS.interior_claim
     near: bool = False
-    stops_itself = True
 
     def __post_init__(self) -> None:
         positive(self.tolerance, "tolerance")
@@ -102,14 +99,14 @@ class InteriorPoint(BaseSolver[InteriorState]):
         model.renew_bound(model.program, state, np.zeros(start.size), none)
         return state
 
-    def model(self, problem: Problem) -> Model:
+    def model(self, problem: Problem) -> RoundModel:
         """What the rounds have in common; on a device another one (`lighttouch.torch`)."""
         return model_of(problem)
 
     def uses_working_set(self, problem: Problem) -> bool:
         return uses_working_set(problem)
 
-    def _begin_free(self, problem: Problem, model: Model, state: InteriorState) -> None:
+    def _begin_free(self, problem: Problem, model: RoundModel, state: InteriorState) -> None:
         """Dense rows are too expensive to begin with any: those count that the best point without
         rows breaks, and the path begins there.
         """
@@ -123,22 +120,17 @@ class InteriorPoint(BaseSolver[InteriorState]):
         self, problem: Problem, state: InteriorState, steps: int, rng: np.random.Generator
     ) -> None:
         """At most `steps` steps; it returns early after a slice of time, which changes nothing."""
-        until = time.perf_counter() + COSTS.chunk_seconds
         with one_blas_thread(), np.errstate(all="ignore"):  # `finite` looks
-            for _ in range(steps):
-                if state.ended:
-                    return
+            for _ in state.slice(steps):
                 check_deadline()
                 self._step(problem, state)
                 state.counters[[ITERATION, CHECKS, SAMPLES]] += 1, problem.constraints.members, 1
-                if time.perf_counter() > until:
-                    return
 
     def _step(self, problem: Problem, state: InteriorState) -> None:
         model = self.model(problem)
         current = round_of(problem, model, state)
         state.point = current.next(state)
-        state.steps += 1
+        state.pace.steps += 1
         if state.point is None:
             return self._give_up(state)
         at = state.point.times(current.units)
@@ -149,7 +141,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
             self._repair(model, current, state, enough)  # near the optimum, but not proven
 
     def _look(
-        self, problem: Problem, model: Model, current: Round, state: InteriorState, at: Point
+        self, problem: Problem, model: RoundModel, current: Round, state: InteriorState, at: Point
     ) -> None:
         """What the point is worth: a candidate, a reason for more rows, or the end."""
         program = current.program
@@ -166,9 +158,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if feasible and self._worth_repairing(state, at, value, scale):
             self._repair(model, current, state, value - state.goal * scale)
         gap = value - state.bound
-        if state.steps == 1 or at.products > max(state.goal, INTERIOR.again_gap) * scale:
+        if state.pace.steps == 1 or at.products > max(state.goal, INTERIOR.again_gap) * scale:
             state.earlier = current.earlier(at)
-        merit = left + at.products + scale * excess / size
+        lack = left + at.products + scale * excess / size
         everything = state.rows.size == model.rows.count and not model.curved
         if feasible and everything and value < state.best_objective:
             self._keep(model, current, state, at, value)
@@ -179,20 +171,15 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if state.best is not None and state.gap <= state.last_goal * state.scale:
             state.ended = True
             return
-        is_better = merit < INTERIOR.better * state.least_merit or (not feasible and risen)
-        if is_better:  # many small gains are one
-            state.least_merit = min(merit, state.least_merit)
-        if feasible and gap < INTERIOR.better * state.least_gap:
-            is_better, state.least_gap = True, gap
-        state.waited = 0 if is_better else state.waited + 1
+        state.pace.is_better(lack, gap if feasible else math.inf, not feasible and risen)
         is_zero = at.products <= INTERIOR.negligible_products * abs(value)
         done = feasible and is_zero and bool(np.any(program.below | program.above))
-        if done or state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps:
+        if done or state.pace.is_over:
             self._give_up(state)
 
-    def _early(self, model: Model, state: InteriorState) -> bool:
+    def _early(self, model: RoundModel, state: InteriorState) -> bool:
         """Whether to look for more dense rows before the round has reached its goal."""
-        enough = state.steps >= model.arithmetic.dense_steps
+        enough = state.pace.steps >= model.arithmetic.dense_steps
         is_near = state.near is not None and model.is_quadratic
         return state.searching and enough and is_near and model.rows.any_dense
 
@@ -212,7 +199,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state.repaired_at = at.products
         return True
 
-    def _repair(self, model: Model, current: Round, state: InteriorState, enough: float) -> None:
+    def _repair(
+        self, model: RoundModel, current: Round, state: InteriorState, enough: float
+    ) -> None:
         """A better bound from slopes that balance; each takes about as long as a step."""
         assert state.point is not None
         repaired = current.repaired(state.point)
@@ -223,7 +212,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
             model.renew_bound(current.program, state, better.x, better.s)
 
     def _keep(
-        self, model: Model, current: Round, state: InteriorState, at: Point, value: float
+        self, model: RoundModel, current: Round, state: InteriorState, at: Point, value: float
     ) -> None:
         state.best, state.best_objective = at.x, value
         taken, first = current.taken, model.program.count
@@ -233,7 +222,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
     def _grow(
         self,
         problem: Problem,
-        model: Model,
+        model: RoundModel,
         current: Round,
         state: InteriorState,
         at: Point,
@@ -244,8 +233,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         keeps the rows of the working set.
         """
         enough, searching = state.last_goal, state.searching
-        state.steps, state.waited = 0, 0
-        state.least_merit = state.least_gap = math.inf
+        state.pace = Pace()
         beyond = model.rows.broken(at.x)
         broken = np.setdiff1d(beyond, state.rows)
         cuts = cuts_at(model.curved, at.x, INTERIOR.cuts_per_round)
@@ -272,7 +260,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
     def _feasible_will_do(
         self,
         problem: Problem,
-        model: Model,
+        model: RoundModel,
         current: Round,
         state: InteriorState,
         at: Point,
@@ -297,7 +285,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         return False
 
     def _feasible_near(
-        self, problem: Problem, model: Model, state: InteriorState, x: Vector, broken: Indices
+        self, problem: Problem, model: RoundModel, state: InteriorState, x: Vector, broken: Indices
     ) -> Iterator[Vector]:
         """Between the point and the start, where few rows are broken; and the nearest one after
         many rounds (rows are broken along directions in which the objective is flat).
@@ -340,15 +328,11 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state.attempt += 1 if small else 2
         state.point, state.near, state.earlier = None, None, None
         state.repaired_at = math.inf
-        state.steps, state.waited = 0, 0
-        state.least_merit = state.least_gap = math.inf
+        state.pace = Pace()
 
-    def finished(self, state: InteriorState) -> Status | None:
-        if not state.ended:
-            return None
+    def is_proven(self, state: InteriorState) -> bool:
         gap = state.best_objective - state.proven
-        proven = state.best is not None and gap <= self.tolerance * state.scale
-        return Status.CONVERGED if proven else Status.STALLED
+        return state.best is not None and gap <= self.tolerance * state.scale
 
     def is_content(self, state: InteriorState) -> bool:
         """Whether no other solver need go on: the point is near the optimum, proven or not, and
@@ -385,7 +369,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
 # it are far away (Dikin's ellipsoid): it breaks few others, and they join until none is left.
 
 
-def restored(model: Model, current: Round, x: Vector, broken: Indices) -> Vector | None:
+def restored(model: RoundModel, current: Round, x: Vector, broken: Indices) -> Vector | None:
     """A point near x, which breaks these rows, that breaks none; None where no metric is at hand,
     rows are many, or the moves do not get there.
     """
@@ -412,7 +396,7 @@ def restored(model: Model, current: Round, x: Vector, broken: Indices) -> Vector
     return None
 
 
-def _is_metric(model: Model, current: Round, factor: DenseFactor) -> bool:
+def _is_metric(model: RoundModel, current: Round, factor: DenseFactor) -> bool:
     """Whether the factor, in this computer's memory, knows all that holds x but rows."""
     plain = current.units.basis is None and not model.curved and not factor.system.equal.size
     return plain and isinstance(factor.lower, np.ndarray)

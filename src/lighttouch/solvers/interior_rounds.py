@@ -20,6 +20,7 @@ from lighttouch.arrays import Floats, Indices, Matrix, Vector
 from lighttouch.domains import Simplex
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.path import (
+    Pace,
     Point,
     dual_bounds,
     falling_lift,
@@ -27,7 +28,7 @@ from lighttouch.interior.path import (
     point_again,
     point_near,
     repaired,
-    step_with_factor,
+    step,
 )
 from lighttouch.interior.program import (
     Program,
@@ -46,8 +47,8 @@ from lighttouch.problem import Problem
 from lighttouch.projections.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
 from lighttouch.running import OutOfTimeError, prepared, seconds_left
-from lighttouch.solvers.base import SolverState, claim_unit
-from lighttouch.solvers.working_set import Cuts, Rows, Taken, with_opposites_merged
+from lighttouch.solvers.base import EndingState, claim_unit
+from lighttouch.solvers.working_set import Cuts, ProblemRows, Taken, with_opposites_merged
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Earlier:
 
 
 @dataclass
-class InteriorState(SolverState):
+class InteriorState(EndingState):
     """The rows in use, where the path stands, and the best point and bound so far."""
 
     start: Vector
@@ -74,12 +75,9 @@ class InteriorState(SolverState):
     repaired_at: float = math.inf  # the complementarity at which a bound was last repaired
     last_rounds: int = 0  # that began with rows still broken, at the last goal
     attempt: int = 0
-    steps: int = 0  # of this round
-    waited: int = 0
+    pace: Pace = field(default_factory=Pace)  # of this round
     goal: float = 1.0  # relative gap of this round, before more rows are looked for
     last_goal: float = 0.0
-    least_merit: float = math.inf  # of this round
-    least_gap: float = math.inf  # of a point that is feasible in it
     bound: float = -math.inf  # likely: it says when to stop
     proven: float = -math.inf
     best: Vector | None = None
@@ -87,7 +85,6 @@ class InteriorState(SolverState):
     slopes: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows, at the best point
     slope_rows: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     is_coupled: bool = False  # what the rows do to the parameters
-    ended: bool = False
 
     @property
     def w(self) -> Vector:
@@ -153,11 +150,11 @@ HERE = Arithmetic()
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class RoundModel:
     """What does not change from round to round."""
 
     program: Program  # the objective and the domain's bounds
-    rows: Rows
+    rows: ProblemRows
     curved: Sequence[Part]
     lower: Vector
     upper: Vector
@@ -226,11 +223,11 @@ class Model:
         return None if singular else np.asarray(factor)
 
 
-def model_of(problem: Problem) -> Model:
+def model_of(problem: Problem) -> RoundModel:
     return prepared(problem, "interior point", lambda: _new_model(problem))
 
 
-def _new_model(problem: Problem) -> Model:
+def _new_model(problem: Problem) -> RoundModel:
     lower, upper = problem.domain.bounds(problem.dimension)
     lower = np.where(lower < -COSTS.no_bound, -np.inf, lower)
     upper = np.where(upper > COSTS.no_bound, np.inf, upper)
@@ -240,9 +237,9 @@ def _new_model(problem: Problem) -> Model:
     if isinstance(problem.domain, Simplex):
         total, ones = np.array([problem.domain.total]), np.ones((1, problem.dimension))
         program = with_rows(program, (ones,), total, np.ones(1, dtype=bool))
-    rows = Rows(problem.constraints.parts, problem.dimension)
+    rows = ProblemRows(problem.constraints.parts, problem.dimension)
     curved = feasible_set(problem.constraints, problem.domain).curved
-    return Model(program, rows, curved, lower, upper, least_bends(problem.objective))
+    return RoundModel(program, rows, curved, lower, upper, least_bends(problem.objective))
 
 
 def uses_working_set(problem: Problem) -> bool:
@@ -270,7 +267,7 @@ class Round:
     took: float = 0.0  # seconds of the last step
 
     @classmethod
-    def of(cls, model: Model, state: InteriorState) -> Round:
+    def of(cls, model: RoundModel, state: InteriorState) -> Round:
         taken, by = model.rows.take(state.rows), model.arithmetic
         if state.rows.size == model.rows.count:
             taken = by.merged(taken)
@@ -301,11 +298,14 @@ class Round:
         began = time.perf_counter()
         try:
             at = state.point or self._first(state)
-            found, self.factor = step_with_factor(self.system, at, falling_lift(at))
-        except RuntimeError:  # the factor is singular: as far as doubles go
+        except RuntimeError:  # singular
             return None
+        found = step(self.system, at, falling_lift(at))
         self.took = time.perf_counter() - began
-        return found if found.finite else None
+        if found is None:
+            return None
+        point, self.factor = found
+        return point
 
     def _first(self, state: InteriorState) -> Point:
         if state.earlier is not None and state.earlier.point.products > 0.0:  # else it had no rows
@@ -337,7 +337,7 @@ class Round:
         rest = np.abs(inner.P @ x + inner.q + inner.backward(at.s))
         return float(rest.max() * max(1.0, np.abs(x).max())) / self.units.objective
 
-    def held(self, model: Model, at: Point) -> Indices:
+    def held(self, model: RoundModel, at: Point) -> Indices:
         """The rows of the working set without dense ones that hold the point least: by slope per
         slack.
         """
@@ -364,7 +364,7 @@ def tightened(program: Program, margin: float) -> Program:
     return replace(program, centre=program.centre - np.where(rules, room, 0.0))
 
 
-def round_of(problem: Problem, model: Model, state: InteriorState) -> Round:
+def round_of(problem: Problem, model: RoundModel, state: InteriorState) -> Round:
     """The round that the state is in. Only the latest is kept, with the problem: a state is arrays
     and numbers, and whoever resumes it makes the round again.
     """

@@ -18,7 +18,7 @@ import scipy.linalg
 from scipy import sparse
 
 from lighttouch import losses
-from lighttouch.arrays import Floats, Vector
+from lighttouch.arrays import EPSILON, Floats, Vector
 from lighttouch.kernels.numerics.matrices import grouped_gram, weighted_gram
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
@@ -32,9 +32,9 @@ from lighttouch.projections.splitting import (
     solver_by_parts,
 )
 from lighttouch.running import check_deadline, prepared
-from lighttouch.solvers.base import SolverState
+from lighttouch.solvers.base import EndingState
 from lighttouch.solvers.bounds import Normal
-from lighttouch.solvers.costs import COSTS, EPSILON
+from lighttouch.solvers.costs import COSTS
 
 Solve = Callable[[Vector], Vector]
 SQUARES = "X' diag(shares) X"  # what is prepared for squared errors: the same in every model
@@ -43,7 +43,7 @@ NEAR = "a point and X' diag(shares * curvatures there) X"  # what may be prepare
 
 
 @dataclass
-class QuadraticState(SolverState):
+class QuadraticState(EndingState):
     """The point, the width of rounded kinks, the best point so far and where ADMM stands."""
 
     w: Vector
@@ -59,7 +59,6 @@ class QuadraticState(SolverState):
     """The start where it was not feasible, until the first model, which is that at this point: its
     minimum under the rules is nearer to the optimum than the nearest feasible point."""
     gap: float = math.inf  # proven: the best objective lies so far above the optimum at most
-    ended: bool = False
 
 
 @dataclass(frozen=True, eq=False)

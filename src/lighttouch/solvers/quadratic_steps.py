@@ -15,7 +15,6 @@ that narrows whenever the steps have stopped gaining.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -41,9 +40,8 @@ from lighttouch.projections.splitting import (
     conjugate_gradients,
     whole_set_splitting,
 )
-from lighttouch.result import Status
 from lighttouch.running import check_deadline, one_blas_thread, out_of_time, prepared
-from lighttouch.solvers.base import BaseSolver
+from lighttouch.solvers.base import EndingSolver
 from lighttouch.solvers.bounds import fenchel_bound
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.quadratic_model import (
@@ -81,7 +79,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class QuadraticSteps(BaseSolver[QuadraticState]):
+class QuadraticSteps(EndingSolver[QuadraticState]):
     """One quadratic model of the objective after another, each minimised under the rules.
 
     For mean losses of a linear model under linear constraints; the fastest method of this library
@@ -167,14 +165,9 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         self, problem: Problem, state: QuadraticState, steps: int, rng: np.random.Generator
     ) -> None:
         """At most `steps` models. It returns early after a slice of time, which changes nothing."""
-        until = time.perf_counter() + COSTS.chunk_seconds
         with one_blas_thread():
-            for _ in range(steps):
-                if state.ended:
-                    return
+            for _ in state.slice(steps):
                 self._step(problem, state)
-                if time.perf_counter() > until:
-                    return
 
     def _step(self, problem: Problem, state: QuadraticState) -> None:
         check_deadline()
@@ -223,10 +216,8 @@ class QuadraticSteps(BaseSolver[QuadraticState]):
         """Residuals of ADMM, relative: an error there changes the objective by its square."""
         return float(min(COSTS.model_residual, COSTS.model_residual_share * self.tolerance**0.5))
 
-    def finished(self, state: QuadraticState) -> Status | None:
-        if not state.ended:
-            return None
-        return Status.CONVERGED if abs(state.gap) <= self.accuracy(state) else Status.STALLED
+    def is_proven(self, state: QuadraticState) -> bool:
+        return abs(state.gap) <= self.accuracy(state)
 
     def solution(self, state: QuadraticState) -> Vector:
         return state.best.copy()
@@ -371,7 +362,7 @@ def _at_once(
         near = state.w if state.iteration else None
         found = pivoted_minimum(known, model.c, b, free, gap, check_deadline, near)
     if found is None:
-        found = quadratic_minimum(whole.matrix, model.c, A, b, free, gap, check_deadline)
+        found = quadratic_minimum(whole.matrix, model.c, A, b, free, gap)
     if found is None:
         return None
     at = state.splitting

@@ -17,7 +17,7 @@ from lighttouch.projections.cutting_planes import Part
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ProblemRows:
     """Linear constraints by their numbers; no row is stored here."""
 
     families: tuple[RecordConstraints, ...]  # those that are not linear have no rows here

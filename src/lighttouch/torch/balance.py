@@ -11,9 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lighttouch.arrays import Booleans, Vector, dense
+from lighttouch.arrays import EPSILON, Booleans, Vector, dense
 from lighttouch.interior.balance import (
-    EPSILON,
     TINY,
     Balance,
     Moves,

@@ -32,7 +32,7 @@ from lighttouch.result import Status
 from lighttouch.running import OutOfTimeError, Stopwatch, prepared
 from lighttouch.solve import _Run
 from lighttouch.solvers.interior import InteriorPoint
-from lighttouch.solvers.interior_rounds import InteriorState, Model
+from lighttouch.solvers.interior_rounds import InteriorState, RoundModel
 from lighttouch.torch.balance import moves_on, nobody
 from lighttouch.torch.costs import COSTS
 from lighttouch.torch.matrices import DeviceMatrix, DeviceSparse, free_memory, in_gib
@@ -41,7 +41,7 @@ from lighttouch.torch.working_rows import DeviceRows
 
 
 @dataclass(frozen=True, eq=False)
-class DeviceModel(Model):
+class DeviceModel(RoundModel):
     """What does not change from round to round; it remembers what gave the best bounds."""
 
     def renew_bound(
@@ -194,10 +194,6 @@ class DeviceInteriorPoint(InteriorPoint):
         super()._grow(*arguments)
         if state.goal == before:
             state.goal = max(state.goal * INTERIOR.goal_shrink, state.last_goal)
-
-    def _nearest_will_do(self, *_: Any) -> bool:
-        """A projection is work for the CPU."""
-        return False
 
     def notes(self, state: InteriorState) -> list[str]:
         return [*super().notes(state), f"matrices and rows on {self.device}"]

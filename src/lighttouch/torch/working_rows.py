@@ -12,7 +12,7 @@ from torch import Tensor
 from lighttouch.arrays import Indices, Vector
 from lighttouch.constraints.base import LatticeAxes, RecordConstraints
 from lighttouch.interior.costs import COSTS as INTERIOR
-from lighttouch.solvers.working_set import Rows, Taken
+from lighttouch.solvers.working_set import ProblemRows, Taken
 from lighttouch.torch.costs import COSTS
 from lighttouch.torch.matrices import DeviceMatrix, free_memory, uploaded
 from lighttouch.torch.rows import TensorRows
@@ -156,7 +156,7 @@ def held(family: RecordConstraints, device: torch.device) -> Held:
     return SparseHeld(family, device)
 
 
-class DeviceRows(Rows):
+class DeviceRows(ProblemRows):
     """The rows of all families, with dense working sets on the device."""
 
     def __init__(

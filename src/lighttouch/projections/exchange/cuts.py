@@ -23,13 +23,13 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
+from lighttouch.arrays import EPSILON, Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.constraints import LinearConstraints
 from lighttouch.constraints.base import LatticeAxes, RecordConstraints
 from lighttouch.domains import Box, Domain, Everywhere
 from lighttouch.kernels.orders.graph import join_along_axes
 from lighttouch.lattice.orders import LatticeMonotonicity
-from lighttouch.projections.costs import COSTS, EPSILON, TINY
+from lighttouch.projections.costs import COSTS, TINY
 from lighttouch.projections.orders import between_envelopes, on_graph, prepare_order
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from lighttouch.arrays import Booleans, Floats, Indices, Vector
+from lighttouch.kernels.numerics.momentum import next_momentum
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.exchange.cuts import Cut, forget_blocks, nearest_in_block
 from lighttouch.result import Nearest, certified, not_certified
@@ -129,11 +130,10 @@ class Run:
             gaps.append(found.gap)
         if float(np.vdot(ahead - new, new - self.duals)) > 0.0:
             self.momentum = 1.0
-        following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self.momentum**2))
-        speed = (self.momentum - 1.0) / following
+        self.momentum, speed = next_momentum(self.momentum)
         own = self.v - ahead.sum(axis=0) - first.w
         self.ahead = new + speed * (new - self.duals)
-        self.duals, self.momentum = new, following
+        self.duals = new
         self.rounds += 1
         return Reached(np.vstack([first.w, points]), np.vstack([own, new]), np.array(gaps))
 

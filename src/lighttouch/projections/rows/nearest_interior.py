@@ -14,12 +14,11 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices
-from lighttouch.interior.path import Point, first_point, step, worst_excess
+from lighttouch.interior.path import Judged, Point, first_point, follow, worst_excess
 from lighttouch.interior.program import Program, opposite_rows, with_rows
 from lighttouch.interior.systems import SparseSystem
 from lighttouch.projections.costs import COSTS
 from lighttouch.projections.rows.kinds import Centred
-from lighttouch.running import check_deadline
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,32 +54,6 @@ class NearestProgram:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A point of the path, its worst excess, and its gap."""
-
-    at: Point
-    excess: float
-    gap: float
-
-    @classmethod
-    def of(cls, program: Program, at: Point) -> Measured:
-        """With the proven gap: the dual value of any non-negative multipliers bounds the squared
-        distance from below. The slackness is added because the first difference alone is small by
-        chance off the set.
-        """
-        pushed = program.backward(at.s)
-        dual = -0.5 * float(pushed @ pushed) - float(at.s @ program.centre)
-        gap = abs(0.5 * float(at.x @ at.x) - dual) + at.products
-        return cls(at, worst_excess(program, program.forward(at.x) - program.centre), gap)
-
-    def better_than(self, best: Measured, accepted_excess: float) -> bool:
-        """Less excess comes first; within the accepted one a smaller gap is better as well."""
-        less = COSTS.less_by
-        feasible = max(best.excess, self.excess) <= accepted_excess
-        return self.excess < less * best.excess or (feasible and self.gap < less * best.gap)
-
-
-@dataclass(frozen=True)
 class Found:
     """A point, the rows that hold it with their multipliers, and the duality gap."""
 
@@ -101,35 +74,33 @@ def nearest_by_interior(problem: Centred, accepted_excess: float) -> Found | Non
         return None
     if best is None:
         return None
-    s, equal = best.at.s, stated.program.is_equality
+    s, equal = best.s, stated.program.is_equality
     largest = float(s[~equal].max(initial=0.0))
     kept = equal | (s > COSTS.negligible_weight * largest)
     ids = np.where(s >= 0.0, stated.ids, stated.opposite_ids)
-    return Found(best.at.x, ids[kept], np.abs(s[kept]), best.gap)
+    return Found(best.x, ids[kept], np.abs(s[kept]), proven_gap(stated.program, best))
 
 
-def best_of_path(program: Program, accepted_excess: float) -> Measured | None:
-    """Until the gap is closed, or no point has been better for a while."""
+def best_of_path(program: Program, accepted_excess: float) -> Point | None:
+    """Less excess comes first; within the accepted one a smaller gap is better."""
+
+    def judge(at: Point) -> Judged:
+        excess = worst_excess(program, program.forward(at.x) - program.centre)
+        if excess > accepted_excess:
+            return Judged(excess)
+        gap = proven_gap(program, at)
+        return Judged(accepted_excess, gap, gap <= COSTS.interior_enough * float(at.x @ at.x))
+
     system = SparseSystem(program, COSTS.interior_shift)
-    at = first_point(system, COSTS.interior_start, lift=0.0)
-    best, waited = None, 0
-    for _ in range(COSTS.interior_steps):
-        check_deadline()
-        try:
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # `finite` looks
-                at = step(system, at, lift=0.0, refinements=COSTS.interior_refinements)
-        except RuntimeError:  # the factor is singular: as far as doubles go
-            break
-        if not at.finite:
-            break
-        point = Measured.of(program, at)
-        enough = COSTS.interior_enough * float(at.x @ at.x)
-        if point.excess <= accepted_excess and point.gap <= enough:
-            return point
-        if best is None or point.better_than(best, accepted_excess):
-            best, waited = point, 0
-        elif best.excess <= accepted_excess:
-            waited += 1
-            if waited > COSTS.interior_patience:
-                break
-    return best
+    first = first_point(system, COSTS.interior_start, lift=0.0)
+    found = follow(system, first, judge, lambda at: 0.0, COSTS.interior_refinements)
+    return None if found is None else found[0]
+
+
+def proven_gap(program: Program, at: Point) -> float:
+    """The dual value of any non-negative multipliers bounds the squared distance from below. The
+    slackness is added because the difference alone is small by chance off the set.
+    """
+    pushed = program.backward(at.s)
+    dual = -0.5 * float(pushed @ pushed) - float(at.s @ program.centre)
+    return abs(0.5 * float(at.x @ at.x) - dual) + at.products

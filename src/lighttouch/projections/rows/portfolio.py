@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from lighttouch.arrays import Floats, Indices, Matrix, Vector, dense
+from lighttouch.arrays import EPSILON, Floats, Indices, Matrix, Vector, dense
 from lighttouch.errors import ProjectionError
 from lighttouch.kernels.numerics.dual_active_set import CONTRADICTION, SOLVED
-from lighttouch.projections.costs import COSTS, EPSILON
+from lighttouch.projections.costs import COSTS
 from lighttouch.projections.rows.active_set import WorkingSet, find_conflict, prove, refuse
 from lighttouch.projections.rows.kinds import (
     Centred,
@@ -36,7 +36,7 @@ from lighttouch.running import OutOfTimeError, check_deadline, one_blas_thread
 
 
 @dataclass(frozen=True)
-class Answer:
+class Candidate:
     """A point, the rows that hold it in place with their multipliers, and what was verified about
     it.
     """
@@ -135,11 +135,11 @@ class GeneralRows:
         return replace(found, w=again.w, certificate=replace(found.certificate, gap=gap)), left
 
 
-def solve(problem: Centred, warm: object, interior_first: bool = False) -> tuple[Answer, bool]:
+def solve(problem: Centred, warm: object, interior_first: bool = False) -> tuple[Candidate, bool]:
     """The first certified answer; where there is none the best one, and whether it is close enough
     to be called certified.
     """
-    best: Answer | None = None
+    best: Candidate | None = None
     for k, method in enumerate(methods_for(problem, warm, interior_first)):
         try:
             answer = method()
@@ -162,7 +162,7 @@ def solve(problem: Centred, warm: object, interior_first: bool = False) -> tuple
 
 def methods_for(
     problem: Centred, warm: Any, interior_first: bool = False
-) -> Iterator[Callable[[], Answer | None]]:
+) -> Iterator[Callable[[], Candidate | None]]:
     """What to try, in order: exact steps for few rows or small dimensions, an interior point or
     Newton for large ones.
     """
@@ -212,21 +212,21 @@ def refuse_if_contradictory(problem: Centred) -> None:
         refuse(problem, conflict)
 
 
-def measured(problem: Centred, ids: Indices, weights: Floats, how: str) -> Answer:
+def measured(problem: Centred, ids: Indices, weights: Floats, how: str) -> Candidate:
     """Violation over all rows and duality gap of z = -rows.T @ weights."""
     rows = problem.unit.take(ids)
     z = -np.asarray(rows.T @ weights)
     worst = float(np.max(problem.excess(z), initial=0.0))
     gap = abs(float(weights @ (np.asarray(rows @ z) - problem.right[ids])))
-    return Answer(ids, weights, z, worst, gap, how)
+    return Candidate(ids, weights, z, worst, gap, how)
 
 
-def by_active_set(problem: Centred, start: Indices) -> Answer | None:
+def by_active_set(problem: Centred, start: Indices) -> Candidate | None:
     found = finish(problem, start)
     return None if found is None else measured(problem, *found, "dual active set on violated rows")
 
 
-def by_lagrangian_and_active_set(problem: Centred) -> Answer | None:
+def by_lagrangian_and_active_set(problem: Centred) -> Candidate | None:
     """Approximate multipliers first, then exact ones."""
     start = approach(problem, WarmRows.none(), COSTS.rough_rounds, COSTS.rough_goal)
     ids = WarmRows.none().ids if start is None else start.ids
@@ -242,7 +242,7 @@ def by_lagrangian_and_active_set(problem: Centred) -> Answer | None:
     )
 
 
-def by_lagrangian(problem: Centred, start: WarmRows) -> Answer | None:
+def by_lagrangian(problem: Centred, start: WarmRows) -> Candidate | None:
     """Newton steps to the end: large sparse problems, where a factor of all active rows would cost
     more than everything else. Where they are lost, an interior point after all, if a search for an
     order shows that its factor is cheaper than a band suggests.
@@ -256,12 +256,12 @@ def by_lagrangian(problem: Centred, start: WarmRows) -> Answer | None:
     return by_interior(problem, lost=True)
 
 
-def by_interior(problem: Centred, lost: bool = False) -> Answer | None:
+def by_interior(problem: Centred, lost: bool = False) -> Candidate | None:
     found = nearest_by_interior(problem, max(COSTS.accepted_excess, problem.tolerance))
     if found is None:
         return None
     worst = float(np.max(problem.excess(found.z), initial=0.0))
-    return Answer(found.ids, found.weights, found.z, worst, found.gap, "interior point", lost)
+    return Candidate(found.ids, found.weights, found.z, worst, found.gap, "interior point", lost)
 
 
 def approach(problem: Centred, start: WarmRows, rounds: int, goal: float) -> WarmRows | None:
