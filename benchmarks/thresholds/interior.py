@@ -203,20 +203,17 @@ TRIED: dict[str, tuple[object, ...]] = {
     "better": (0.5, 0.99),
     "goal_shrink": (1e-1, 1e-6),
     "few_new": (0.005, 0.5),
-    "many_new": (0.0, 10.0),
     "again_gap": (0.01, 1.0),
-    "last_again_gap": (0.003, 0.3),
     "last_rounds": (1, 16),
     "first_rows": (1.0, 20.0),
-    "least_batch": (20, 2000),
-    "batch_share": (0.5, 40.0),
-    "dense_batch": (0.1, 4.0),
-    "idle": (0.0, 1.0),
+    "least_joining_rows": (20, 2000),
+    "joining_rows_per_parameter": (0.5, 40.0),
+    "joining_dense_rows_per_parameter": (0.1, 4.0),
     "searching_lift": (1e-8, 1e-3),
     "last_lift": (0.0, 1e-7),
-    "cuts_per_round": (1, 1024),
+    "joining_cuts": (1, 1024),
     "rows_per_factor": (0.1, 10.0),
-    "rows_per_parameter": (2.0, 200.0),
+    "all_rows_per_parameter": (2.0, 200.0),
     "quick": (0.005, 0.5),
     "short": (2e-4, 2e-2),
     "shorter": (0.03, 3.0),
@@ -242,5 +239,4 @@ def _register(field: str, tried: Sequence[object]) -> None:
 
 
 for _field, _tried in TRIED.items():
-    if hasattr(COSTS, _field):
-        _register(_field, _tried)
+    _register(_field, _tried)

@@ -39,10 +39,10 @@ class InteriorCosts:
 
     folded_entries: float = 64.0
     """Products per entry of sparse data that forming X'X may take."""
-    shortest_run: float = 2000.0
+    shortest_dense_run: float = 2000.0
     """Entries, in the mean, of runs of rows with the same parameters that are taken as dense
     matrices: a call of BLAS takes some microseconds, an entry of a sparse row a nanosecond."""
-    small_dimension: int = 300
+    free_dense_dimension: int = 300
     """Parameters up to which a dense matrix costs next to nothing."""
     dense_rate: float = 2.2e10
     """Multiplications per second of Cholesky's factor."""
@@ -54,7 +54,7 @@ class InteriorCosts:
     """... of SuperLU."""
     entry_rate: float = 7e6
     """Entries of a sparse factor per second, whatever their products."""
-    most_factor_entries: int = 50_000_000
+    most_sparse_factor_entries: int = 50_000_000
     """Entries of a sparse factor at most (about a gigabyte)."""
     tiled_products: float = 1e9
     """Multiplications of a Gram matrix from which it is made of tiles on all cores."""
@@ -67,7 +67,7 @@ class InteriorCosts:
     """Columns of a tile."""
     tall_tile: int = 4096
     """Rows of one that is multiplied by a vector."""
-    entries_at_once: int = 131_072
+    cached_entries: int = 131_072
     """Entries of a dense matrix that are worked on together (a megabyte): the processor's cache
     holds them, and no memory is asked for anew."""
     short: float = 2e-3
@@ -151,14 +151,14 @@ class InteriorCosts:
     programs in another basis."""
     least_slack: float = 1e-3
     """What counts as excess where nothing is broken."""
-    steps: int = 100
+    path_steps_per_round: int = 100
     """Of a round at most. Budget."""
-    patience: int = 12
+    path_patience: int = 12
     """Steps without a better point. Budget."""
     better: float = 0.9
     """Of the merit so far that a point must reach to count as better, so that a path that creeps
     comes to its end. Budget: 0.5 and 0.99 take as long on paths that do not."""
-    enough: float = 0.03
+    enough_of_tolerance: float = 0.03
     """Of the tolerance at which no further step is taken: with 0.3, convex regression with 500
     points takes 6 steps of 64 less and ends 5e-6 off."""
     enough_at_once: float = 1e-3
@@ -168,7 +168,7 @@ class InteriorCosts:
     Rows join along the path, of which each round goes a few steps."""
     rows_per_factor: float = 1.0
     """Cost of all rows, in factors, from which a working set is used: it takes twice the steps."""
-    rows_per_parameter: float = 20.0
+    all_rows_per_parameter: float = 20.0
     """Rows per parameter, below which all are used."""
     searching_steps: int = 100
     """Of all rounds together."""
@@ -176,7 +176,7 @@ class InteriorCosts:
     """Rows per second and step, whatever their entries: some sixty passes over vectors."""
     quick: float = 0.05
     """Seconds per step that all rows may cost in any case."""
-    least_batch: int = 200
+    least_joining_rows: int = 200
     """Rows that may join at once."""
     dense_row: float = 0.5
     """Of the parameters that a row must hold to count as dense."""
@@ -187,7 +187,7 @@ class InteriorCosts:
     dense_steps: int = 1
     """Steps of a round of dense rows, while they are looked for, that begins near its path: with
     700 parameters and three seeds 7 or 8 steps in all to 1%, with 2 steps 12 to 14."""
-    dense_batch: float = 0.75
+    joining_dense_rows_per_parameter: float = 0.75
     """Dense rows that may join at once, per parameter."""
     dense_near: float = 0.2
     """... and so many that are nearest to being broken, per parameter: the next step breaks them.
@@ -195,7 +195,7 @@ class InteriorCosts:
     dense_kept: float = 1.25
     """Dense rows of a working set that stay for the next round, per parameter: at a vertex as many
     rows hold the point as there are parameters."""
-    batch_share: float = 4.0
+    joining_rows_per_parameter: float = 4.0
     """... or so many per parameter."""
     no_bound: float = 1e19
     """Size from which a bound counts as infinite, as in files of test problems."""
@@ -206,7 +206,7 @@ class InteriorCosts:
     few_new: float = 0.2
     """Of a working set that joins in a round, below which the next aims at a smaller gap: under
     100,000 dense rows 19 steps, 47 with 0.5."""
-    cuts_per_round: int = 64
+    joining_cuts: int = 64
     """Curved constraints linearised per round and family."""
     immovable: float = 1e30
     """Stands for infinity: a slope that stays where it is."""
@@ -254,7 +254,7 @@ class InteriorCosts:
     """Of the diagonal of P for the first point, so that nothing flat runs away."""
     longest_change: float = 4.0
     """Of a prediction per step, where a smooth loss bends like an exponential function."""
-    least_curvature: float = 1e-18
+    least_loss_curvature: float = 1e-18
     """Of a smooth loss that looks linear. Rounding."""
     linear_rounding: float = 1e4
     """Rounding errors of its own terms that a sum may have left where it should be 0. Rounding."""
@@ -264,7 +264,7 @@ class InteriorCosts:
     sum_rounding: float = 64.0
     """Rounding errors, in units of the sum of the sizes of its terms, that a bound is lowered by.
     NumPy adds in pairs, so that errors grow with the logarithm of the number. Rounding."""
-    flat_reach: float = 100.0
+    leftover_reach: float = 100.0
     """How far an optimum may be, in units of the point, for what rounding leaves over: a guess that
     says when to stop, never a proof."""
     rest_rounding: float = 16.0

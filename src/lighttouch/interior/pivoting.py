@@ -275,7 +275,7 @@ def quadratic_minimum(
 
     product = COSTS.free_gap * size_of(start) * units.objective / max(1, b.size)
     at = point_near(system, units.inner(start), product)
-    for _ in range(COSTS.steps):
+    for _ in range(COSTS.path_steps_per_round):
         before_step()
         try:
             at = step(system, at, falling_lift(at))

@@ -366,7 +366,7 @@ def entries(matrix: Matrix) -> int:
 
 def in_parts(matrix: Floats) -> Iterator[slice]:
     """Rows that the processor's cache holds, for several passes over them."""
-    rows = max(1, COSTS.entries_at_once // max(1, matrix.shape[1]))
+    rows = max(1, COSTS.cached_entries // max(1, matrix.shape[1]))
     for first in range(0, matrix.shape[0], rows):
         yield slice(first, first + rows)
 
@@ -479,7 +479,7 @@ def runs_of(matrix: Matrix) -> Runs | None:
     """The runs of a CSR matrix; None where they are short or rows hold parameters twice."""
     if not matrix.has_canonical_format:
         return None
-    most, counts = int(matrix.nnz / COSTS.shortest_run), np.diff(matrix.indptr)
+    most, counts = int(matrix.nnz / COSTS.shortest_dense_run), np.diff(matrix.indptr)
     if len(_edges(matrix[: 2 * most])) - 1 > most:
         return None  # known from a few rows
     edges = _edges(matrix)
@@ -523,7 +523,7 @@ def orthonormal_basis(program: Program) -> Floats | None:
     None where that would take long.
     """
     d = program.dimension
-    if d > COSTS.small_dimension or program.count > COSTS.most_orthonormal:
+    if d > COSTS.free_dense_dimension or program.count > COSTS.most_orthonormal:
         return None
     bends, vectors = scipy.linalg.eigh(np.array(dense(program.P)))
     root = np.sqrt(np.maximum(bends, 0.0))[:, None] * vectors.T

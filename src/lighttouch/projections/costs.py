@@ -36,7 +36,7 @@ class ProjectionCosts:
     spike per ten parameters of a convex sequence it takes 0.7 of the interior point's time at 150,
     0.9 at 300, and 3 times as long at 600."""
 
-    small_dimension: int = 1000
+    lagrangian_dimension: int = 1000
     """Parameters up to which many violated rows go to Newton and the active-set method rather than
     to the interior point, unless that is nearly free. Equal at 950 (two rows per parameter in a
     band of 30): 0.7 of its time at 500, 1.5 times at 2,000."""
@@ -58,7 +58,7 @@ class ProjectionCosts:
     augmented Lagrangian at 3e7, which does not end at 2e8; on well-conditioned bands 3 times as
     long."""
 
-    most_factor_entries: int = 500_000
+    most_analysed_entries: int = 500_000
     """Entries of a sparse system up to which its factorisation is looked at."""
 
     dense_line: float = 10.0
@@ -67,7 +67,7 @@ class ProjectionCosts:
     largest_dense: float = 1e7
     """Entries of dense rows that may be copied to a sparse matrix to ask what its factor costs."""
 
-    largest_gram: int = 6000
+    largest_active_gram: int = 6000
     """Active rows whose Gram matrix is still formed (288 MB)."""
 
     # -- nested rows (rows/nested.py) --
@@ -76,16 +76,16 @@ class ProjectionCosts:
     """Nested rows from which splitting pays. Equal at 4,000 (dominance on 2^9, 4,374 rows: one by
     one takes 0.9 to 1.1 of its time; 0.6 at 1,458 rows, 1.1 at 13,122)."""
 
-    splitting_tolerance: float = 1e-8
+    nested_tolerance: float = 1e-8
     """Relative residuals of alternating directions that count as settled."""
 
-    splitting_steps: int = 1000
+    nested_steps: int = 1000
     """Steps of alternating directions before the rows are taken one by one."""
 
-    room: float = 1e-4
+    nested_room: float = 1e-4
     """By how much the strictly feasible point obeys the rows, relative to the largest parameter."""
 
-    room_per_excess: float = 100.0
+    nested_room_per_excess: float = 100.0
     """The same, relative to the excess that it has to make up for."""
 
     tightened_tolerance: float = 1e-6
@@ -99,7 +99,7 @@ class ProjectionCosts:
 
     # -- accuracy of general rows --
 
-    tolerance: float = 1e-12
+    row_tolerance: float = 1e-12
     """Excess of a row of length one, relative to the worst at the start, that methods aim at."""
 
     accepted_excess: float = 1e-10
@@ -144,10 +144,10 @@ class ProjectionCosts:
     lazy_rounds: int = 500
     """Rounds in which violated rows join the working set."""
 
-    least_batch: int = 64
+    lazy_least_batch: int = 64
     """Rows that may join in one round, at least ..."""
 
-    batch_share: int = 4
+    lazy_batch_divisor: int = 4
     """... and at most the dimension divided by this."""
 
     active_set_operations: float = 2e8
@@ -182,10 +182,10 @@ class ProjectionCosts:
     full_goal: float = 1e-11
     """The excess it aims at then, relative to the worst at the start."""
 
-    sparse_batch: int = 50
+    lagrangian_sparse_batch: int = 50
     """Sparse rows that may join in one round, per parameter."""
 
-    dense_batch: int = 2
+    lagrangian_dense_batch: int = 2
     """Dense rows that may join in one round, per parameter: each costs a row of the Gram matrix."""
 
     kept_slack: float = 1e-4
@@ -316,7 +316,7 @@ class ProjectionCosts:
     margin_repairs: int = 64
     """Rounds that lift upper ends by the last bits, where margins were subtracted and added."""
 
-    shortest_run: int = 14
+    shortest_edge_run: int = 14
     """Mean edges per run from which sweeps by runs pay. Equal at 14 (lattices of 2^14 vertices):
     edge by edge takes 0.7 of the time at 7, 1.2 at 28 and 2.1 at 112."""
 
@@ -358,10 +358,10 @@ class ProjectionCosts:
 
     # -- curved constraints (curved.py, cutting_planes.py) --
 
-    cutting_rounds: int = 300
+    curved_rounds: int = 300
     """Rounds of cutting planes."""
 
-    cuts_per_round: int = 64
+    curved_cuts_per_round: int = 64
     """Constraints linearised per round and family."""
 
     idle_rounds: int = 10
@@ -370,7 +370,7 @@ class ProjectionCosts:
     largest_generated: float = 2e6
     """Entries of generated rows up to which all are stored (some 50 MB)."""
 
-    rows_per_parameter: float = 2.0
+    found_rows_per_parameter: float = 2.0
     """Generated rows that join per round and parameter. Convex regression of 300 points takes 1.3
     times as long with 1, and 1.6 times with 0.5."""
 
@@ -397,7 +397,7 @@ class ProjectionCosts:
     cutting_accepted: float = 1e-9
     """The same, for an answer to be certified."""
 
-    cutting_patience: int = 20
+    curved_patience: int = 20
     """Rounds after which an accepted answer that does not improve is taken."""
 
     ball_sweeps: tuple[int, ...] = (3, 6, 12, 25, 50, 100, 200)
@@ -426,9 +426,6 @@ class ProjectionCosts:
 
     path_tolerance: float = 1e-13
     """Distance to the ball's surface, relative to the radius, at which the search ends."""
-
-    entries_at_once: int = 1 << 16
-    """Of dense rows that are read several times at once: half a megabyte, which caches hold."""
 
     # ADMM: the same for every quadratic and every piece
 

@@ -204,21 +204,21 @@ class SolverCosts:
     """Power iterations for the first estimate of the curvature. Budget."""
     first_difference: float = 1e-3
     """Length of the differences in it, relative to the point and its reach."""
-    least_curvature: float = 1e-12
+    least_objective_curvature: float = 1e-12
     """Of an objective that looks linear. Rounding."""
     longest_step: float = 1e3
     """Lengths of the point and of its natural reach that a step may go: keeps the curvature from
     shrinking until rounding decides."""
     first_width: float = 0.5
     """Width over which kinks are rounded at first, relative to the objective."""
-    narrowing: float = 4.0
+    kink_narrowing: float = 4.0
     """Factor by which that width shrinks when rounding dominates the gap."""
     near_narrowing: float = 16.0
     """How much narrower it begins at a point that sampling has brought near the optimum."""
     lookahead: tuple[float, ...] = (1.0, 10.0, 100.0, 1000.0)
     """Step lengths, in steps, of the projections that bounds are made from: which one gives the
     best depends on the distance to the optimum."""
-    patience: int = 20
+    smooth_patience: int = 20
     """Looks at the bounds without progress before giving up, for smooth losses. Budget."""
     kinked_patience: int = 6
     """... with kinks, where bounds seldom meet. Budget."""
@@ -228,7 +228,7 @@ class SolverCosts:
     """Of the tolerance below which rounding kinks is no reason to narrow them."""
     little_objective: float = 1e-6
     """Of what was gained that accuracy is relative to where the objective is nearly 0."""
-    settled: float = 1.05
+    settled_growth: float = 1.05
     """Growth of the way from the start, between two looks, that counts as none."""
     reach_travelled: float = 10.0
     """How much farther than the way so far an optimum may be, for a guess at the bound."""
@@ -263,7 +263,7 @@ class SolverCosts:
     with the dimension, and so does the work of each."""
     cutting_pass: float = 1e6
     """Operations of a full gradient up to which they do. Budget: some hundred are needed."""
-    rows_at_once: int = 1000
+    planes_rows_at_once: int = 1000
     """Rows up to which all are in use from the beginning; of more, those that were broken."""
     cutting_rounds: int = 150
     """Rounds at most, each with two gradients and two interior points. Budget."""
@@ -350,7 +350,7 @@ class SolverCosts:
     rules together only in the limit."""
 
     # -- bounds -----------------------------------------------------------------------------------
-    largest_gram: float = 2e9
+    bound_factor_products: float = 2e9
     """Multiplications of forming and factoring a curvature matrix for a bound. Budget: a second."""
     bound_products: int = 60
     """Products with the data before a curvature matrix is factored instead. Budget."""

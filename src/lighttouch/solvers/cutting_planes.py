@@ -128,7 +128,7 @@ class CuttingPlanes(BaseSolver[CuttingPlanesState]):
 
     def init(self, problem: Problem, start: Vector) -> CuttingPlanesState:
         model, none = _model(problem), Cuts(np.zeros((0, start.size)), np.zeros(0))
-        everything = model.rows.count <= COSTS.rows_at_once
+        everything = model.rows.count <= COSTS.planes_rows_at_once
         rows = model.rows.all if everything else model.rows.sample()
         return CuttingPlanesState(new_counters(), start.copy(), none, none, rows, none)
 
@@ -317,7 +317,7 @@ def _visit(problem: Problem, model: _Model, state: CuttingPlanesState, w: Vector
         objective + rounding < state.best_objective + state.rounding
     ):  # far out it is mostly rounding
         state.best, state.best_objective, state.rounding = inside, objective, rounding
-    state.cuts = state.cuts.with_more(cuts_at(model.curved, w, INTERIOR.cuts_per_round))
+    state.cuts = state.cuts.with_more(cuts_at(model.curved, w, INTERIOR.joining_cuts))
     broken = np.setdiff1d(model.rows.broken(w), state.rows)
     state.rows = np.concatenate([state.rows, broken])
     state.counters[CHECKS] += problem.constraints.members
@@ -438,7 +438,7 @@ def _minimised(program: Program, centre: Vector, lengths: Vector, enough: float)
     system = choose_system(inner)[0]
     best, least = None, math.inf
     at, waited = first_point(system, INTERIOR.first_slacks[0]), 0
-    for _ in range(INTERIOR.steps):
+    for _ in range(INTERIOR.path_steps_per_round):
         try:
             at = step(system, at, falling_lift(at))
         except RuntimeError:  # the factor is singular: as far as doubles go

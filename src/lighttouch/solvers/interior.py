@@ -86,10 +86,12 @@ class InteriorPoint(BaseSolver[InteriorState]):
     def init(self, problem: Problem, start: Vector) -> InteriorState:
         model, everything = self.model(problem), not self.uses_working_set(problem)
         first = model.rows.all if everything else model.rows.sample()
-        cuts = cuts_at(model.curved, start, INTERIOR.cuts_per_round)
+        cuts = cuts_at(model.curved, start, INTERIOR.joining_cuts)
         state = InteriorState(new_counters(), start.copy(), first, cuts)
         alone = everything and not model.curved
-        state.last_goal = (INTERIOR.enough_at_once if alone else INTERIOR.enough) * self.tolerance
+        state.last_goal = (
+            INTERIOR.enough_at_once if alone else INTERIOR.enough_of_tolerance
+        ) * self.tolerance
         if alone:
             state.goal = state.last_goal
         state.is_coupled = feasible_set(problem.constraints, problem.domain).is_coupled
@@ -187,7 +189,11 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state.waited = 0 if is_better else state.waited + 1
         is_zero = at.products <= INTERIOR.negligible_products * abs(value)
         done = feasible and is_zero and bool(np.any(program.below | program.above))
-        if done or state.waited > INTERIOR.patience or state.steps >= INTERIOR.steps:
+        if (
+            done
+            or state.waited > INTERIOR.path_patience
+            or state.steps >= INTERIOR.path_steps_per_round
+        ):
             self._give_up(state)
 
     def _early(self, model: Model, state: InteriorState) -> bool:
@@ -248,7 +254,7 @@ class InteriorPoint(BaseSolver[InteriorState]):
         state.least_merit = state.least_gap = math.inf
         beyond = model.rows.broken(at.x)
         broken = np.setdiff1d(beyond, state.rows)
-        cuts = cuts_at(model.curved, at.x, INTERIOR.cuts_per_round)
+        cuts = cuts_at(model.curved, at.x, INTERIOR.joining_cuts)
         known = broken.size + cuts.count == 0
         if known and feasible:
             if value < state.best_objective:
@@ -336,7 +342,9 @@ class InteriorPoint(BaseSolver[InteriorState]):
         if content or state.attempt + 1 >= len(INTERIOR.first_slacks):
             state.ended = True
             return
-        small = state.start.size <= INTERIOR.small_dimension  # where another basis can be tried
+        small = (
+            state.start.size <= INTERIOR.free_dense_dimension
+        )  # where another basis can be tried
         state.attempt += 1 if small else 2
         state.point, state.near, state.earlier = None, None, None
         state.repaired_at = math.inf
@@ -449,7 +457,7 @@ class _ShortestMove:
         self.scale = self.scale or float(wanted.max())
         self.nearest.add(turned / lengths[:, None], ids, -wanted / self.scale)
         budget = PROJECTIONS.active_set_budget(self.count)
-        if self.nearest.solve(PROJECTIONS.tolerance, budget)[0] != SOLVED:
+        if self.nearest.solve(PROJECTIONS.row_tolerance, budget)[0] != SOLVED:
             return None
         change = scipy.linalg.blas.dtrsv(self.lower, self.nearest.point(), lower=1, trans=1)
         return np.asarray(self.scale * self.columns * change)

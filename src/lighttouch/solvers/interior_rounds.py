@@ -251,7 +251,9 @@ def uses_working_set(problem: Problem) -> bool:
     factor = d**3 / 3.0 / COSTS.dense_rate
     if rows.products / COSTS.gram_rate > COSTS.rows_per_factor * max(factor, COSTS.quick):
         return True
-    return rows.count > COSTS.rows_per_parameter * d and (rows.count / COSTS.row_rate > COSTS.quick)
+    return rows.count > COSTS.all_rows_per_parameter * d and (
+        rows.count / COSTS.row_rate > COSTS.quick
+    )
 
 
 @dataclass

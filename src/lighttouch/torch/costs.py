@@ -24,14 +24,14 @@ class TorchCosts:
     margin: float = 1e-9
     """By which inequalities are tightened on a device, in scaled units, so that the point satisfies
     them exactly: more than the path leaves over, less than the gap that is claimed."""
-    dense_batch: float = 2.0
+    device_dense_batch: float = 2.0
     """Dense rows that may join a working set at once, per parameter: a round costs a card less than
     another round."""
-    sparse_batch: float = 8.0
+    device_sparse_batch: float = 8.0
     """... of rows with few entries."""
     share_of_memory: float = 0.85
     """Of a card's free memory that rows may take beside the working set."""
-    rows_at_once: float = 20.0
+    device_all_rows_per_parameter: float = 20.0
     """Rows per parameter up to which all are used from the beginning, where they have few
     entries."""
     bytes_per_entry: float = 40.0
@@ -47,7 +47,7 @@ class TorchCosts:
     rounded parameters satisfy it."""
     kept_bounds: int = 3
     """Points and slopes with the best likely bounds, of which proofs are tried at the end."""
-    inverse_iterations: int = 12
+    device_inverse_iterations: int = 12
     """For a guess of the least eigenvalue, which a factor then confirms."""
     eigenvalue_shares: tuple[float, ...] = (0.9, 0.5, 0.1)
     """Of that guess that are tried, the largest first."""

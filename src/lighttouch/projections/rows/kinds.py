@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +13,7 @@ from scipy.sparse import csgraph
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interior.costs import COSTS as INTERIOR
+from lighttouch.interior.program import in_parts
 from lighttouch.interior.systems import factor_size, fill_reducing
 from lighttouch.kernels.numerics.matrices import sizes_and_entries
 from lighttouch.projections.costs import COSTS, EPSILON
@@ -27,7 +27,7 @@ def factor_cost(P: Matrix, rows: Matrix) -> float:
     expensive as they are. Infinite where there are too many entries to ask.
     """
     count, dimension = rows.shape
-    if P.nnz + rows.nnz > COSTS.most_factor_entries:
+    if P.nnz + rows.nnz > COSTS.most_analysed_entries:
         return np.inf
     pattern = sparse.bmat([[abs(P), abs(rows.T)], [abs(rows), None]], format="csr")
     degree = np.diff(pattern.indptr)
@@ -163,13 +163,6 @@ def _scales_and_nonzeros(matrix: Matrix) -> tuple[Floats, Indices]:
     return scale, nonzeros
 
 
-def _in_parts(matrix: Floats) -> Iterator[slice]:
-    """Rows that the processor's cache holds, for several passes over them."""
-    rows = max(1, COSTS.entries_at_once // max(1, matrix.shape[1]))
-    for first in range(0, matrix.shape[0], rows):
-        yield slice(first, first + rows)
-
-
 def refuse_impossible_zero_rows(scale: Floats, right: Floats) -> None:
     bad = np.flatnonzero((scale == 0.0) & (right < 0.0))
     if bad.size:
@@ -196,7 +189,7 @@ def unit_rows(matrix: Matrix, chosen: Indices, scale: Floats) -> tuple[Any, Floa
         )
         return rows, length * scale[chosen]
     length = scale[chosen].copy()
-    for block in _in_parts(part):
+    for block in in_parts(part):
         length[block] *= np.linalg.norm(part[block] / length[block, None], axis=1)
     return ScaledRows(part, length), length
 
@@ -401,7 +394,7 @@ class Centred:
         self.scale = worst if worst > 0.0 else 1.0
         self.right /= self.scale
         self.tolerance = max(
-            COSTS.tolerance, 8.0 * EPSILON * float(np.abs(v).max(initial=0.0)) / self.scale
+            COSTS.row_tolerance, 8.0 * EPSILON * float(np.abs(v).max(initial=0.0)) / self.scale
         )
 
     @property
