@@ -2,8 +2,8 @@
 
 The problem becomes an extended linear-quadratic program (`interior/`), with all rows or with those
 that were found broken so far (a working set, `interior_rounds.py`). Mehrotra's predictor-corrector
-takes a few dozen steps, each with one factorisation. Rows that are left out can only raise the
-optimum, so every dual value is a bound for the whole problem.
+(Mehrotra 1992) takes a few dozen steps, each with one factorisation. More rows can only raise the
+optimum. So every dual value, also of a few rows, is a lower bound for the whole problem.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Nearest points under rows of which many say together what few rows with auxiliary numbers say
 (see constraints/base.py).
 
-Alternating directions (ADMM, `projections/splitting.py`) come close. Their copies of the parameters
-obey orders and bounds exactly. What the other rows lack is small: a convex combination with a
-strictly feasible point gives it to them.
+ADMM (alternating directions, Boyd et al. 2011; `projections/splitting.py`) comes close. Its copies
+of the parameters obey orders and bounds exactly. The other rows are broken by little. A convex
+combination with a strictly feasible point satisfies them.
 """
 
 from __future__ import annotations
