@@ -119,10 +119,10 @@ def tiny_dimension() -> Iterator[Comparison]:
 
 
 @experiment(
-    "small_dimension", COSTS.small_dimension, "parameters, two rows each in a band of 30",
+    "lagrangian_dimension", COSTS.lagrangian_dimension, "parameters, two rows each in a band of 30",
     "Newton, then active set", "interior point",
 )  # fmt: skip
-def small_dimension() -> Iterator[Comparison]:
+def lagrangian_dimension() -> Iterator[Comparison]:
     for dimension in (250, 500, 1000, 2000):
         problem = centred(*band(dimension, 30))
         yield Comparison(
@@ -222,10 +222,10 @@ def conjugate_price() -> Iterator[Comparison]:
 
 
 @experiment(
-    "shortest_run", COSTS.shortest_run, "mean edges per run, lattices of 2^14 vertices",
+    "shortest_edge_run", COSTS.shortest_edge_run, "mean edges per run, lattices of 2^14 vertices",
     "edge by edge", "by runs",
 )  # fmt: skip
-def shortest_run() -> Iterator[Comparison]:
+def shortest_edge_run() -> Iterator[Comparison]:
     for last in (2, 4, 8, 16, 32):
         sizes = [2**14 // (4 * last), 4, last]
         rows = lt.lattice.increasing(sizes, [0, 1])

@@ -36,7 +36,10 @@ def path(problem: lt.Problem, solver: AnySolver) -> list[tuple[float, float]]:
 
 
 def compared(
-    size: float, one: list[tuple[float, float]], other: list[tuple[float, float]]
+    size: float,
+    one: list[tuple[float, float]],
+    other: list[tuple[float, float]],
+    name: str = "",
 ) -> Comparison:
     """The seconds that each takes to come near the better of both."""
     goal = min(objective for _, objective in one + other)
@@ -45,7 +48,7 @@ def compared(
         min((seconds for seconds, objective in run if objective <= goal), default=np.inf)
         for run in (one, other)
     )
-    return Comparison(size, first, second)
+    return Comparison(size, first, second, name)
 
 
 def values(field: str, tried: tuple[float, ...], problem: lt.Problem) -> Iterator[Comparison]:
@@ -79,13 +82,21 @@ def cheap_pass() -> Iterator[Comparison]:
 
 
 @experiment(
-    "kinked_cheap_pass", COSTS.kinked_cheap_pass, "hinge on a 2^8 lattice", "FISTA", "sampling"
+    "kinked_cheap_pass",
+    COSTS.kinked_cheap_pass,
+    "hinge on a 2^12 lattice, the whole default",
+    "FISTA first",
+    "sampling first",
 )
 def kinked_cheap_pass() -> Iterator[Comparison]:
-    for pairs in (1_000, 8_000, 64_000):
-        problem = hinge_pairs(pairs, 8)
-        runs = (path(problem, solver) for solver in (lt.Accelerated(), lt.SampledAdaGrad()))
-        yield compared(pairs * problem.objective.cost, *runs)
+    """Where the interior point would take too long: it takes smaller lattices before either."""
+    for pairs in (2_000, 4_000, 8_000, 40_000):
+        problem, runs = hinge_pairs(pairs, 12), []
+        for limit in (np.inf, 0.0):
+            with with_values(COSTS, kinked_cheap_pass=limit):
+                runs.append(path(problem, lt.Automatic()))
+        ends = " and ".join(f"{run[-1][1]:.5f} in {run[-1][0]:.1f} s" for run in runs)
+        yield compared(pairs * problem.objective.cost, *runs, ends)
 
 
 @experiment("cheap_check", COSTS.cheap_check, "huber, sparse rows, d = 500", "FISTA", "sampling")
@@ -151,6 +162,16 @@ def dense_rows() -> lt.Problem:
     return lt.Problem(
         lt.EmpiricalRisk(X, y, "huber"), lt.LinearConstraints(A, np.full(20_000, 8.0))
     )
+
+
+@experiment("example_operations", COSTS.example_operations, ROWS, "as chosen", "other", True)
+def example_operations() -> Iterator[Comparison]:
+    yield from values("example_operations", (3.0, 48.0), dense_rows())
+
+
+@experiment("sparse_operations", COSTS.sparse_operations, PAIRS, "as chosen", "other", True)
+def sparse_operations() -> Iterator[Comparison]:
+    yield from values("sparse_operations", (1.0, 16.0), hinge_pairs(300_000, 12))
 
 
 @experiment("largest_share", COSTS.largest_share, ROWS, "as chosen", "other", True)

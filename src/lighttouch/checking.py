@@ -33,15 +33,37 @@ from lighttouch.problem import Problem
 from lighttouch.running import Stopwatch, prepared
 from lighttouch.validation import positive_int, told
 
-NOT_CONVEX = 1e-7  # of the values: how far above the mean is not rounding; float32 stays below it
-STEP = 1e-5  # of the distance of the two points: near enough for slopes, far enough for rounding
-SLOPE_OFF = 1e-3  # of the slopes: curvature within a step makes less of a difference
-ROUNDING = 1e3  # rounding errors, in units of epsilon, that a value may carry
-REACH = (1.0, 0.1, 10.0)  # distances from the start, in its own size, at which points are drawn
-MEMBERS = 10  # examples, and constraints of a family, whose functions are looked at one by one
-SPREAD = 1e6  # ratio of scales beyond which rounding eats digits that a solver needs
-FEW_POINTS, FEW_MEMBERS = 2, 2  # of the short version: about fifty calls in all
-SHORT_SECONDS = 0.1  # after which the short version stops asking
+NOT_CONVEX = 1e-7
+"""How far a value may lie above the mean of two others, relative to the values. Rounding: that of
+single precision is smaller."""
+
+STEP = 1e-5
+"""Length of a difference, relative to the distance of the two points. Rounding: short enough for
+slopes, long enough to keep digits."""
+
+SLOPE_OFF = 1e-3
+"""Difference of a slope from its quotient, relative to the slopes. Tolerance: curvature within a
+step makes less."""
+
+ROUNDING = 1e3
+"""Rounding errors, in units of EPSILON, that a value may carry. Rounding."""
+
+REACH = (1.0, 0.1, 10.0)
+"""Distances from the start, in its own size, at which points are drawn. Convention: the size of the
+start, and ten times less and more."""
+
+MEMBERS = 10
+"""Examples, and constraints of a family, whose functions are looked at one by one. Budget."""
+
+SPREAD = 1e6
+"""Ratio of scales beyond which rounding takes digits that a solver needs. Tolerance."""
+
+FEW_POINTS, FEW_MEMBERS = 2, 2
+"""Of the short version. Budget: about fifty calls in all."""
+
+SHORT_SECONDS = 0.1
+"""Seconds after which the short version stops asking. Budget: nobody notices them."""
+
 CALLER = 6  # frames between the warning and the line that called `solve`
 
 

@@ -230,7 +230,7 @@ def test_the_bound_is_recomputed_here():
 
 
 def test_moves_found_on_a_device_hold_those_that_balance(monkeypatch):
-    monkeypatch.setattr(balance, "INTERIOR", replace(COSTS, small_dimension=0))
+    monkeypatch.setattr(balance, "INTERIOR", replace(COSTS, free_dense_dimension=0))
     rng, d, m = np.random.default_rng(4), 8, 30
     half = rng.normal(size=(3, d))
     none = np.zeros(0)

@@ -30,7 +30,7 @@ def test_a_few_long_rows_are_eliminated_last():
 
 
 def test_many_long_rows_are_not_put_aside():
-    count = COSTS.small_dimension + 1
+    count = COSTS.free_dense_dimension + 1
     assert not is_last(with_long_rows(COSTS.long_row + 1, count)).any()
 
 
@@ -58,7 +58,7 @@ def test_a_quadratic_far_from_the_origin_is_brought_into_units_of_its_size():
 @pytest.mark.parametrize("condition", [1e2, 1e8])
 def test_least_eigenvalues_of_large_matrices_are_bounded_from_below(condition):
     rng = np.random.default_rng(3)
-    size = COSTS.small_dimension + 20
+    size = COSTS.free_dense_dimension + 20
     Q = np.linalg.qr(rng.normal(size=(size, size)))[0]
     matrix = Q * np.geomspace(1.0, 1.0 / condition, size) @ Q.T
     matrix = 0.5 * (matrix + matrix.T)

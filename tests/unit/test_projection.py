@@ -222,12 +222,12 @@ def test_quadratics_that_are_balls_and_those_that_are_not():
 def test_lattice_runs_are_recognised_and_other_graphs_are_not():
     lower, upper = hypercube(6)
     order_of = np.lexsort((lower, upper - lower))
-    runs = vector_runs(lower[order_of], upper[order_of], COSTS.shortest_run)
+    runs = vector_runs(lower[order_of], upper[order_of], COSTS.shortest_edge_run)
     assert list(runs.stride) == [1, 2, 4, 8, 16, 32]
     assert int((runs.chunk * runs.repeats).sum()) == lower.size
     rng = np.random.default_rng(9)
     a, b = np.sort(rng.choice(200, (2, 300)), axis=0)
-    assert vector_runs(a[a < b], b[a < b], COSTS.shortest_run).first.size == 0
+    assert vector_runs(a[a < b], b[a < b], COSTS.shortest_edge_run).first.size == 0
 
 
 def test_interpreted_and_compiled_order_projections_are_the_same_bits():

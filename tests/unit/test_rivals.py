@@ -68,9 +68,9 @@ def optimum() -> float:
     return float(found.fun)
 
 
-# Solver, iterations and tolerance, from a start 1.95 above the optimum. One example a step: what is
-# left falls as 1/sqrt(T), or 1/T
-# where the solver is told of strong convexity; two to three times the gaps seen over seeds.
+# Solver, iterations and tolerance, from a start 1.95 above the optimum. One example per step: what
+# is left falls as 1/sqrt(T), or 1/T where the solver is told of strong convexity; two to three
+# times the gaps seen over seeds.
 # OnlineFrankWolfe looks at all examples seen.
 REACHED = {
     "FullTouch": (lt.FullTouch(1.0, lt.InverseSqrt(0.1)), 20_000, 8e-3),

@@ -20,10 +20,19 @@ from lighttouch.kernels.verbs.rows import choose_spread, collect_violated, write
 from lighttouch.running import check_deadline, remembered
 from lighttouch.validation import finite_vector, positive_int
 
-LONG_PASS = 1e7  # entries of all constraints, from which values are remembered: 10 ms or more
-NOTED_PASS = 2e6  # entries from which the largest value is: 5 ms or more, and two numbers a point
-NOTED_PER_PARAMETER = 16  # entries per parameter, from which a pass outweighs hashing the point
-MOST_REMEMBERED = 1_000_000  # values of one point (8 MB)
+LONG_PASS = 1e7
+"""Entries of all constraints, from which values are remembered. Budget: such a pass takes 10 ms or
+more, hashing the point far less."""
+
+NOTED_PASS = 2e6
+"""Entries from which the largest value is remembered. Budget: such a pass takes 5 ms or more, and
+two numbers per point are kept."""
+
+NOTED_PER_PARAMETER = 16
+"""Entries per parameter, from which a pass outweighs hashing the point. Crossover: not measured."""
+
+MOST_REMEMBERED = 1_000_000
+"""Values of one point. Memory: 8 MB."""
 
 
 @dataclass(frozen=True)
@@ -328,21 +337,23 @@ class ConstraintRange(RecordConstraints):
 
 ROWS_PER_COLUMN = 4
 """Chosen rows that may share all their columns with others: a working set that knows a few rows of
-every parameter moves all of them, one that knows the worst rows may know only one parameter."""
+every parameter moves all of them, one that knows the worst rows may know only one parameter.
+Tuning: not measured."""
 
 DENSE_SHARE = 0.5
 """Entries of a row, as a share of the parameters, from which rows are about all of them: simply the
-worst are chosen."""
+worst are chosen. Convention: more than half."""
 
 ENTRIES_AT_ONCE = 2**22
-"""Entries of rows between two looks at the clock: about 10 ms."""
+"""Entries of rows between two looks at the clock. Budget: about 10 ms."""
 
 CANDIDATES = 4
-"""Candidates kept per row that is wanted: the worst are often about the same parameters."""
+"""Candidates kept per row that is wanted: the worst are often about the same parameters.
+Tuning: not measured."""
 
 PASSES = 4
 """Passes over all rows in search of enough candidates; each looks only at parameters that have too
-few rows so far."""
+few rows so far. Budget."""
 
 
 class LinearFamily(Protocol):

@@ -210,7 +210,7 @@ class Examples(AnyExamples):
         return weighted if self.independent is None else min(weighted, self.independent)
 
     def features(self, model: AdditiveModel) -> sparse.csr_matrix:
-        """One row an example; kept for the model asked about last."""
+        """One row per example; kept for the model asked about last."""
         if id(model) not in self._known:
             self._known.clear()
             self._known[id(model)] = (model, self._new_features(model))

@@ -29,10 +29,17 @@ from lighttouch.running import OutOfTimeError, out_of_time
 Floats = NDArray[np.float64]
 Subset = tuple[int, ...]
 
-CURVE_SWEEPS = 6  # steps of the strengths of curves alone; with 3 as accurate, and no faster
-ROUND_SWEEPS = 2  # after lattices were added
-LOOSER_SWEEPS = 5  # Newton steps with less smoothing
-LAST_SWEEPS = 2  # of all terms together, from the strengths of the search
+CURVE_SWEEPS = 6
+"""Steps of the strengths of curves alone. Tuning: measured once; with 3 as accurate, no faster."""
+
+ROUND_SWEEPS = 2
+"""Steps of the strengths after lattices were added. Tuning: not measured."""
+
+LOOSER_SWEEPS = 5
+"""Newton steps with less smoothing. Tuning: not measured."""
+
+LAST_SWEEPS = 2
+"""Steps of the strengths of all terms together, from those of the search. Tuning: not measured."""
 
 
 @dataclass

@@ -35,20 +35,20 @@ class PointLimits:
     """How many pairs of points are compared, and how they are stored."""
 
     comparisons: int = 4_000_000
-    """Of two points between two looks at the clock: at most 0.05 s."""
+    """Of two points between two looks at the clock: at most 0.05 s. Budget."""
 
     bytes_per_pair: int = 100
-    """Of memory, while the rows are built and solved."""
+    """Of memory, while the rows are built and solved. Memory."""
 
     stored_entries: float = 1e7
     """Entries of rows up to which they are stored, in 160 MB; beyond, they are generated. (Of
-    generated rows the kernels are compiled in every process, which takes seconds.)"""
+    generated rows the kernels are compiled in every process, which takes seconds.) Memory."""
 
     recorded_comparisons: float = 4e7
-    """Of rows with points for the distribution of predictions: 0.2 s."""
+    """Of rows with points for the distribution of predictions: 0.2 s. Budget."""
 
     least_pull: float = 1e-9
-    """Of slopes to 0, so that the slope of a point that stands alone is defined."""
+    """Of slopes to 0, so that the slope of a point that stands alone is defined. Rounding."""
 
 
 LIMITS = PointLimits()

@@ -35,26 +35,24 @@ class RecordLimits:
     """What a model's record of its training rows holds, and when new rows are called different."""
 
     bins: int = 10
-    """Of equal shares of the training rows, per column of numbers: the convention for PSI."""
+    """Of equal shares of the training rows, per column of numbers. Convention: that of PSI."""
 
     least_share: float = 1e-4
     """What an empty bin counts as, so that the index stays finite. Convention."""
 
     missing: float = 0.05
-    """By how much the share of missing cells must rise to be told. One row in twenty."""
+    """By how much the share of missing cells must rise to be told. Convention: one row in
+    twenty."""
 
     rows: int = 5_000
     """Rows, evenly spread, that distributions are taken from: quantiles within 1%. Chance alone
-    makes a PSI of 0.002 of them."""
+    makes a PSI of 0.002 of them. Budget."""
 
     late_rows: int = 1_000
-    """The same where the time limit is over: quantiles within 3%, in some milliseconds."""
+    """The same where the time limit is over: quantiles within 3%, in some milliseconds. Budget."""
 
     columns: int = 1000
-    """The most columns that are recorded: 100 kB of the model file."""
-
-    large_index: float = 0.25
-    """The PSI from which rows are called different, where nothing else is asked for. Convention."""
+    """The most columns that are recorded. Memory: 100 kB of the model file."""
 
     def rows_for(self, late: bool) -> int:
         """How many distributions are taken from; `late` says that the time limit is over."""

@@ -54,37 +54,43 @@ class TrainingCosts:
     """Which solver trains which model."""
 
     largest_gram: int = 3000
-    """Parameters up to which the smoothing is judged by a factor of a dense matrix."""
+    """Parameters up to which the smoothing is judged by a factor of a dense matrix. Crossover: not
+    measured."""
     sampled_entries: float = 5e6
     """Entries of the feature matrix from which examples are sampled where the model is too large to
-    factor: a step of conjugate gradients passes over all of them hundreds of times."""
+    factor: a step of conjugate gradients passes over all of them hundreds of times. Crossover: not
+    measured."""
     product_seconds: float = 3e-9
     """Per product of two entries of a row, in the matrix of a quadratic model (measured: 1.2 s for
-    100,000 rows of 93 entries on a busy machine, copying included)."""
+    100,000 rows of 93 entries on a busy machine, copying included). Rate."""
     sampled_entry_seconds: float = 2e-8
-    """Per entry of a sampled example (measured: 8.7 s for 4.8 million examples of 109 entries)."""
+    """Per entry of a sampled example (measured: 8.7 s for 4.8 million examples of 109 entries).
+    Rate."""
     sampled_examples: float = 5e6
-    """Examples that the sampling solver takes until it gains less than 1e-3."""
+    """Examples that the sampling solver takes until it gains less than 1e-3. Rate: not measured."""
     least_sampled: float = 1.2e7
     """Entries of the feature matrix below which the automatic solver ends with steps on all
     examples, which take longer than quadratic steps (logistic loss, 12 columns: 46 s against 19 s
-    at 9.3 million entries; above it 8.7 s against 63 s at 33 million)."""
+    at 9.3 million entries; above it 8.7 s against 63 s at 33 million). Crossover: measured once."""
     smooth_models: int = 2
     """Matrices of quadratic models that are formed until a smooth loss other than the squared one
     has converged: a matrix serves for several models, and smoothing leaves the first one (200,000
     labels, 12 columns: 10.9 s of CPU, proven; sampling, which 5 of them chose, had not ended after
-    103 s). Tables with one score whose features are not held never ask (`Examples.objective`)."""
+    103 s). Tables with one score whose features are not held never ask (`Examples.objective`).
+    Rate: experiment `smooth_models`."""
     kinked_models: int = 30
-    """Quadratic models until a loss with kinks has."""
+    """Quadratic models until a loss with kinks has. Rate: not measured."""
     advantage: float = 2.0
-    """How many times faster sampling must be: its answer is less exact, and not proven."""
+    """How many times faster sampling must be: its answer is less exact, and not proven. Tuning: not
+    measured alone."""
     rest: float = 2.0
     """Times the seconds of the first fit of curves that are kept, of a time limit, for what follows
     the search for terms (smoothing, training and record of 20,000 rows of 10 columns, of which
-    10,000 are searched: 0.06 s and 0.25 s). At most `most_rest` of the limit."""
+    10,000 are searched: 0.06 s and 0.25 s). At most `most_rest` of the limit. Rate: measured
+    once."""
     rest_of_kinks: float = 12.0
     """The same where the loss has kinks (100,000 rows of 12 columns, the median: 0.35 and 4.1 s;
-    three quantiles take three times as long)."""
+    three quantiles take three times as long). Rate: measured once."""
     most_rest: float = 0.5
     """Share of a time limit that is kept for it at most. Budget."""
     surely_in_time: float = 0.5
@@ -92,7 +98,7 @@ class TrainingCosts:
     all: the estimate is rough. Budget."""
     record: float = 0.5
     """Times the seconds of reading the table that its SHA-256 and ranges take at the end (500,000
-    rows of 12 columns: 0.16 and 0.07 s)."""
+    rows of 12 columns: 0.16 and 0.07 s). Rate: measured once."""
     shortest: float = 1e-3
     """Seconds that are always left, so that a model comes out. Budget."""
 

@@ -46,66 +46,72 @@ class TreeCosts:
 
     depth: int = 7
     """Splits on the way to a leaf. With 6: .096, .112, .017, .020; with 8: .114, .122, .017, .021,
-    and files twice as large."""
+    and files twice as large. Tuning: measured once."""
     kept: float = 0.7
     """Share of the score of curves and lattices, from its mean on, that more trees begin beside:
     curves and lattices follow the noise of the training rows, and where local structure is strong,
     their score is in the way. On held-out training rows of three splits, with 0, 0.25, 0.5, 0.75
     and 1: bikes 29.1, 28.9, 28.7, 28.8, 30.1, magic .2973, .2965, .2957, .2974, .2992, housing
     .494, .480, .471, .464, .469, phonemes .262, .260, .260, .260, .264, adult .303, .301, .300,
-    .299, .300."""
+    .299, .300. Tuning: measured once."""
     pull: float = 10.0
     """Examples' worth of pull towards 0 on the value of a leaf. With 5: .091, .108, .015, .014;
-    with 20: .114, .116, .016, .016."""
+    with 20: .114, .116, .016, .016. Tuning: measured once."""
     rate: float = 0.2
     """Share of a Newton step that a leaf takes. With 0.3: .113, .109, .015, .014; with 0.1 twice as
-    many trees (and 20 rows a leaf: .090, .102, .018, .017)."""
+    many trees (and 20 rows per leaf: .090, .102, .018, .017). Tuning: measured once."""
     least_rows: int = 10
     """Of a leaf, counted by their share of its node's curvature. With 20: .096, .101, .016, .017;
-    with 5: .117, .120, .015, .012."""
+    with 5: .117, .120, .015, .012. Tuning: measured once."""
     least_share: float = 0.05
     """Of a node's rows, on each side of its split. Curves have taken what single columns explain,
     so that the first splits would cut off a few rows at the ends of a column. With 0.05: .114,
-    .131, .016 and .020, and fewer trees; with 0.2: .125, .135, .006 and .022."""
+    .131, .016 and .020, and fewer trees; with 0.2: .125, .135, .006 and .022. Tuning: measured
+    once."""
     rows_per_category: int = 60
     """Of a column that may be split. With 0, 40, 60, 80 and 150, on held-out training rows of five
     splits: churn (55 rows per state) .181, .181, .160, .160, .160, hotel (59 and more per country)
-    13.48, 13.48, 13.48, 14.08, 14.10, texas (98 per city) 10,620 four times, then 11,140."""
+    13.48, 13.48, 13.48, 14.08, 14.10, texas (98 per city) 10,620 four times, then 11,140.
+    Tuning: measured once."""
     deepest: int = 12
-    """Depth of a tree that a file may hold: 4,096 leaves."""
+    """Depth of a tree that a file may hold: 4,096 leaves. Memory."""
     bins: int = 128
-    """Of a column: cuts are looked for between them. Convention; 255 at most."""
+    """Of a column: cuts are looked for between them. Convention: a power of two; 255 at most."""
     most: int = 500
     """Trees: the size of a model file, and the time of a prediction, grow with them. Budget."""
     few: int = 10
     """Trees that are grown beside all of the score of curves and lattices, and tried first: where
-    none of them lowers the loss on held-out rows, no more are tried."""
+    none of them lowers the loss on held-out rows, no more are tried. Budget."""
     patience: int = 10
     """Trees that do not lower the loss on held-out rows further, before no more are tried. With 20:
-    1.08 times as long, as accurate (twelve tables, three splits of their training rows each)."""
+    1.08 times as long, as accurate (twelve tables, three splits of their training rows each).
+    Tuning: measured once."""
     flat: float = 0.01
     """Standard errors by which it must fall meanwhile: where labels are determined by the columns,
-    it falls for ever, by less and less."""
+    it falls for ever, by less and less. Tuning: not measured alone."""
     rows: int = 50_000
     """The most rows that trees are grown on, drawn at random. Budget."""
     least: int = 500
     """Rows below which there are none: held-out ones would be too few to tell. With 1,000, German
-    credits (750 rows, three splits) had a log loss of .507 for .486."""
+    credits (750 rows, three splits) had a log loss of .507 for .486. Tuning: measured once."""
     columns: int = 500
-    """Columns up to which trees are grown: sums of their bins take 400 kB each."""
+    """Columns up to which trees are grown: sums of their bins take 400 kB each. Memory."""
     folds: int = 5
-    """Parts of the rows, of which one or two are held out in turn, to choose how many trees."""
+    """Parts of the rows, of which one or two are held out in turn, to choose how many trees.
+    Tuning: not measured alone."""
     trials: int = 2
     """Of them, at most. With one on seven tables, six splits of the training rows each: losses 0.1%
-    larger, 0.84 of the time."""
+    larger, 0.84 of the time. Tuning: measured once."""
     enough: int = 1000
-    """Held-out rows that can decide alone ..."""
+    """Held-out rows that can decide alone ... Tuning: not measured alone."""
     clearly: float = 3.0
-    """... where what trees gain is so many standard errors: then no further part is held out."""
+    """... where what trees gain is so many standard errors: then no further part is held out.
+    Tuning: not measured alone."""
     deviations: float = 1.0
     """Standard errors by which the loss on held-out rows must fall, or there are no trees. With 2,
     bikes and housing had none on one split of three (RMSE 31.8 for 31.3, .482 for .480). Of seven
-    tables without local structure, three splits each, one of 21 passes, with eight trees."""
+    tables without local structure, three splits each, one of 21 passes, with eight trees. Tuning:
+    measured once."""
 
 
 COSTS = TreeCosts()

@@ -224,7 +224,7 @@ def _least_eigenvalues(parts: Floats) -> Vector:
     these, which have been rounded themselves.
     """
     traces = np.trace(parts, axis1=1, axis2=2)
-    if parts.shape[1] <= COSTS.small_dimension:
+    if parts.shape[1] <= COSTS.free_dense_dimension:
         found = np.linalg.eigvalsh(parts)[:, 0]
     else:
         found = np.array([_least_by_cholesky(part) for part in parts])
@@ -257,7 +257,7 @@ def _by_singular_values(mine: Matrix, room: Vector, bent: Matrix, left: Vector) 
     What rounding makes of M V is bounded by |M| |V|. Then h = V g with |g| <= |V'left| / least
     eigenvalue of V'HV.
     """
-    if left.size > COSTS.small_dimension or room.size > COSTS.most_orthonormal:
+    if left.size > COSTS.free_dense_dimension or room.size > COSTS.most_orthonormal:
         return None
     bends, vectors = np.linalg.eigh(dense(bent))
     root = np.sqrt(np.maximum(bends, 0.0))[:, None] * vectors.T

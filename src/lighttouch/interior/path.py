@@ -202,7 +202,7 @@ class _Moves:
         delta = at.n / at.low + at.p / at.high + program.roundness
         if program.smooth:
             curvature = program.smooth_terms(u)[2][smooth]
-            delta[smooth] = 1.0 / np.maximum(curvature, COSTS.least_curvature)
+            delta[smooth] = 1.0 / np.maximum(curvature, COSTS.least_loss_curvature)
             missing[smooth] = 0.0
         factor = system.factor(delta, lift)
         return cls(program, at, rest, missing, delta, factor, lift, refinements)
@@ -303,7 +303,7 @@ class Pace:
 
     @property
     def is_over(self) -> bool:
-        return self.waited > COSTS.patience or self.steps >= COSTS.steps
+        return self.waited > COSTS.path_patience or self.steps >= COSTS.path_steps_per_round
 
 
 def follow(
@@ -380,7 +380,7 @@ def dual_bounds(
 
     with rho_k*(s) = r_k s^2 / 2 or the conjugate of the loss (Fenchel's inequality), and
     P - diag(bend) is positive semidefinite. Where nothing bounds v and rho is rounding, the likely
-    bound takes v to be within `flat_reach` of x; the proven one moves s until rho is exactly 0
+    bound takes v to be within `leftover_reach` of x; the proven one moves s until rho is exactly 0
     (`balance.py`).
     """
     s, conjugates = program.conjugates(s)
@@ -395,7 +395,7 @@ def dual_bounds(
         v = np.clip(v, lower, upper)
         loss = np.where(rest == 0.0, 0.0, rest * (v - x))
         loss = np.where(bend > 0.0, loss + 0.5 * bend * np.square(v - x), loss)
-    reach = COSTS.flat_reach * max(1.0, float(np.abs(x).max(initial=0.0)))
+    reach = COSTS.leftover_reach * max(1.0, float(np.abs(x).max(initial=0.0)))
     near = np.isinf(loss) & (np.abs(rest) <= rounding)  # known bounds need no guess
     least = float(np.where(near, np.maximum(loss, -np.abs(rest) * reach), loss).sum())
     bent, moved_to = 0.5 * float(x @ (program.P @ x)), float(rest @ x)
@@ -488,7 +488,7 @@ def _deltas(program: Program, at: Point) -> Vector:
     if program.smooth:
         _, _, curvature = program.smooth_terms(program.forward(at.x) - program.centre)
         smooth = program.is_smooth
-        delta[smooth] = 1.0 / np.maximum(curvature[smooth], COSTS.least_curvature)
+        delta[smooth] = 1.0 / np.maximum(curvature[smooth], COSTS.least_loss_curvature)
     return np.asarray(delta)
 
 

@@ -368,7 +368,7 @@ def row_maxima(matrix: Matrix, rows: Vector, columns: Vector) -> Floats:
     """max_j rows_i |m_ij| columns_j, for entries that are not negative or in an array."""
     if isinstance(matrix, np.ndarray):
         found = np.empty(matrix.shape[0])
-        for part in in_parts(matrix, COSTS.entries_at_once):
+        for part in in_parts(matrix, COSTS.cached_entries):
             found[part] = np.abs(matrix[part] * columns).max(axis=1, initial=0.0)
         return rows * found
     if not sparse.issparse(matrix):  # on a device
@@ -472,7 +472,7 @@ def runs_of(matrix: Matrix) -> Runs | None:
     """The runs of a CSR matrix; None where they are short or rows hold parameters twice."""
     if not matrix.has_canonical_format:
         return None
-    most, counts = int(matrix.nnz / COSTS.shortest_run), np.diff(matrix.indptr)
+    most, counts = int(matrix.nnz / COSTS.shortest_dense_run), np.diff(matrix.indptr)
     if len(_edges(matrix[: 2 * most])) - 1 > most:
         return None  # known from a few rows
     edges = _edges(matrix)
@@ -516,7 +516,7 @@ def orthonormal_basis(program: Program) -> Floats | None:
     None where that would take long.
     """
     d = program.dimension
-    if d > COSTS.small_dimension or program.count > COSTS.most_orthonormal:
+    if d > COSTS.free_dense_dimension or program.count > COSTS.most_orthonormal:
         return None
     bends, vectors = scipy.linalg.eigh(np.array(dense(program.P)))
     root = np.sqrt(np.maximum(bends, 0.0))[:, None] * vectors.T

@@ -148,7 +148,7 @@ def _fold(X: Matrix) -> bool:
     if sparse.issparse(X):
         squares = float(np.square(np.diff(X.indptr), dtype=np.float64).sum())
         return bool(squares <= COSTS.folded_entries * X.nnz)
-    return bool(X.shape[0] >= X.shape[1] or X.shape[1] <= COSTS.small_dimension)
+    return bool(X.shape[0] >= X.shape[1] or X.shape[1] <= COSTS.free_dense_dimension)
 
 
 def _folded(X: Matrix, y: Vector, share: Vector) -> Program:

@@ -332,7 +332,7 @@ def fill_reducing(matrix: Matrix) -> Indices:
 def is_last(matrix: Matrix) -> Booleans:
     """The long rows of a symmetric matrix, where they are few."""
     is_long = np.diff(matrix.indptr) > COSTS.long_row
-    few = np.count_nonzero(is_long) <= COSTS.small_dimension
+    few = np.count_nonzero(is_long) <= COSTS.free_dense_dimension
     return is_long if few else np.zeros_like(is_long)
 
 
@@ -354,8 +354,8 @@ def factor_size(matrix: Matrix) -> tuple[float, float]:
     """
     counts, parent, work = np.empty((3, matrix.shape[0]), dtype=np.int64)
     pattern = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
-    entries = factor_counts(*pattern, COSTS.most_factor_entries, counts, parent, work)
-    if entries > COSTS.most_factor_entries:
+    entries = factor_counts(*pattern, COSTS.most_sparse_factor_entries, counts, parent, work)
+    if entries > COSTS.most_sparse_factor_entries:
         return np.inf, np.inf
     return float(entries), float(np.square(counts, dtype=np.float64).sum())
 

@@ -14,6 +14,16 @@ from lighttouch.objectives.empirical import RecordObjective
 from lighttouch.validation import finite_matrix, finite_vector
 
 LARGEST_DECOMPOSED = 500
+"""Parameters up to which convexity is checked by the smallest eigenvalue. Budget: 0.01 s; beyond
+it only the diagonal is looked at."""
+
+ASYMMETRY = 1e-9
+"""Difference of P and its transpose, relative to the largest entry, that still counts as rounding.
+Rounding: of sums that a user computed in another order."""
+
+CURVED_DOWN = 1e-9
+"""Negative curvature, relative to the largest entry (and per parameter for eigenvalues), that still
+counts as rounding. Rounding."""
 
 
 class Quadratic(RecordObjective):
@@ -55,10 +65,10 @@ class Quadratic(RecordObjective):
     def _refuse_asymmetric(self) -> None:
         difference = abs(self.P - self.P.T)
         scale = max(1e-300, float(abs(self.P).max()) if self.P.shape[0] else 0.0)
-        if float(difference.max()) > 1e-9 * scale:
+        if float(difference.max()) > ASYMMETRY * scale:
             raise DataError("P must be symmetric; use (P + P.T) / 2, which gives the same function")
         diagonal = self.P.diagonal() if scipy.sparse.issparse(self.P) else np.diag(self.P)
-        if (diagonal < -1e-9 * scale).any():
+        if (diagonal < -CURVED_DOWN * scale).any():
             raise DataError(
                 "P must be positive semidefinite; its diagonal holds "
                 f"{float(diagonal.min())}, so the function is not convex"
@@ -72,7 +82,7 @@ class Quadratic(RecordObjective):
         smallest = float(
             np.linalg.eigvalsh(self.P.toarray() if scipy.sparse.issparse(self.P) else self.P)[0]
         )
-        if smallest < -1e-9 * scale * self.dimension:
+        if smallest < -CURVED_DOWN * scale * self.dimension:
             raise DataError(
                 f"P must be positive semidefinite; it has the eigenvalue {smallest:.3g}, "
                 "so the function is not convex"

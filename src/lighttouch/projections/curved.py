@@ -156,7 +156,7 @@ class InAllBalls:
         multiplier = np.array(warm) if known else np.zeros(balls.radii.size)
         w = v.copy()
         size = float(np.abs(v).max(initial=0.0) + np.abs(balls.centers).max(initial=0.0))
-        tolerance = COSTS.tolerance * size
+        tolerance = COSTS.row_tolerance * size
         for sweeps in COSTS.ball_sweeps:
             check_deadline()
             sweep_balls(v, balls.centers, balls.radii, multiplier, w, sweeps, tolerance)

@@ -192,7 +192,7 @@ class NearestByCuts:
         fresh = cuts.count
         excess, rounds, before, size = np.inf, 0, np.inf, 1.0
         found = Nearest(v, "")
-        for rounds in range(1, COSTS.cutting_rounds + 1):
+        for rounds in range(1, COSTS.curved_rounds + 1):
             check_deadline()
             found = self._nearest_to_polyhedron(v, cuts, fresh)
             w, known = found.w, cuts.count
@@ -202,7 +202,7 @@ class NearestByCuts:
             excess = max(curved, missing)
             fresh = cuts.count - known
             near = excess <= COSTS.cutting_accepted * size
-            stuck = rounds > COSTS.cutting_patience and excess >= before
+            stuck = rounds > COSTS.curved_patience and excess >= before
             settled = curved <= COSTS.cutting_tolerance * size and missing == 0.0
             if settled or (near and (stuck or not fresh)):
                 break
@@ -255,7 +255,9 @@ class NearestByCuts:
         for part in self.parts:
             values = part.family.values(w)
             chosen = np.flatnonzero(values > at_least)
-            chosen = chosen[np.argsort(-values[chosen], kind="stable")[: COSTS.cuts_per_round]]
+            chosen = chosen[
+                np.argsort(-values[chosen], kind="stable")[: COSTS.curved_cuts_per_round]
+            ]
             slopes = [part.family.subgradient(int(j), w) for j in chosen]
             length = np.array([float(np.linalg.norm(slope)) for slope in slopes])
             for j in chosen[(length == 0.0) & (values[chosen] > 0.0)]:
@@ -312,7 +314,7 @@ class NearestByCuts:
         """
         worst = 0.0
         tolerance = COSTS.rounding_errors * EPSILON * max(1.0, float(np.abs(w).max(initial=0.0)))
-        most = max(COSTS.cuts_per_round, round(COSTS.rows_per_parameter * w.size))
+        most = max(COSTS.curved_cuts_per_round, round(COSTS.found_rows_per_parameter * w.size))
         for part in self.unstored:
             chosen = part.family.worst(w, most, tolerance)
             if not chosen.size:

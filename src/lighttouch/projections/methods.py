@@ -211,7 +211,7 @@ class Affine:
             w, weights = w + step, weights - multipliers
         size = max(1.0, float(np.abs(v).max(initial=0.0)), float(np.abs(w).max(initial=0.0)))
         left = float(np.abs(np.asarray(rows @ w) - right).max(initial=0.0))
-        if not left <= COSTS.tolerance * size or np.any(self.b[zeros] != 0.0):
+        if not left <= COSTS.row_tolerance * size or np.any(self.b[zeros] != 0.0):
             return self.otherwise(v)
         full = np.zeros(self.b.size)
         full[~zeros] = weights / length

@@ -286,7 +286,7 @@ class LatticeOrders:
 
     @cached_property
     def runs(self) -> Runs:
-        return vector_runs(self.graph.lower, self.graph.upper, COSTS.shortest_run)
+        return vector_runs(self.graph.lower, self.graph.upper, COSTS.shortest_edge_run)
 
     def nearest(self, v: Vector, warm: object = None) -> Nearest:
         w, method, gap, ties = on_graph(self.graph, self.runs, self._mirror(v), warm)
@@ -441,7 +441,12 @@ def prepare_order(
     )
     chains = None if tied else chains_of(dimension, lower, upper, sequence)
     return PreparedOrder(
-        graph, vector_runs(lower, upper, COSTS.shortest_run), row_of_edge, potential, tied, chains
+        graph,
+        vector_runs(lower, upper, COSTS.shortest_edge_run),
+        row_of_edge,
+        potential,
+        tied,
+        chains,
     )
 
 

@@ -174,7 +174,9 @@ class Accelerated(EndingSolver[AcceleratedState]):
         if math.isinf(state.first_objective):
             state.first_objective = state.best_objective
         if has_kinks(problem):
-            width = max(COSTS.least_curvature, COSTS.first_width * abs(state.best_objective))
+            width = max(
+                COSTS.least_objective_curvature, COSTS.first_width * abs(state.best_objective)
+            )
             state.width = width / (COSTS.near_narrowing if self.near else 1.0)
         state.curvature = _first_curvature(problem, state)
 
@@ -200,13 +202,13 @@ class Accelerated(EndingSolver[AcceleratedState]):
         rounding = objective - value
         dominates = value - max(state.bound, state.likely_bound) < 0.5 * rounding
         if (little or dominates) and rounding > COSTS.little_rounding * enough and state.width > 0:
-            state.width /= COSTS.narrowing
-            state.curvature *= COSTS.narrowing
+            state.width /= COSTS.kink_narrowing
+            state.curvature *= COSTS.kink_narrowing
             state.momentum, state.y = 1.0, state.x.copy()
             state.checkpoint, state.stalled = math.inf, 0
             return
         state.stalled = state.stalled + 1 if little else 0
-        patience = COSTS.kinked_patience if state.width > 0.0 else COSTS.patience
+        patience = COSTS.kinked_patience if state.width > 0.0 else COSTS.smooth_patience
         if state.stalled >= patience:
             self._end(problem, state, value, gradient)
 
@@ -226,7 +228,7 @@ class Accelerated(EndingSolver[AcceleratedState]):
         """Whether nothing is left to gain within reach, once the way has stopped growing."""
         before = state.travelled
         state.travelled = float(np.linalg.norm(state.x - state.start))
-        settled = state.travelled <= COSTS.settled * before
+        settled = state.travelled <= COSTS.settled_growth * before
         left = state.best_objective - state.likely_bound
         return settled and abs(left) <= self.tolerance * state.unit
 
@@ -308,7 +310,7 @@ def _first_curvature(problem: Problem, state: AcceleratedState) -> float:
     rng = np.random.default_rng(0)
     _, base = _evaluate(problem, state.x, state)
     direction = rng.standard_normal(state.x.size)
-    curvature = COSTS.least_curvature
+    curvature = COSTS.least_objective_curvature
     reach = float(np.linalg.norm(state.reach / state.scale))
     size = COSTS.first_difference * reach + float(np.linalg.norm(state.x))
     length = COSTS.first_difference * (size if size > 0.0 else 1.0)

@@ -178,7 +178,7 @@ def _by_curvature(problem: Problem, at: Tangent, drift: float) -> float:
 def _factor_of_P(problem: Problem) -> tuple[Factor | None, float]:
     """A factor of P, and its least eigenvalue, both a little less."""
     assert isinstance(problem.objective, Quadratic)
-    if float(problem.dimension) ** 3 / 3.0 > COSTS.largest_gram:
+    if float(problem.dimension) ** 3 / 3.0 > COSTS.bound_factor_products:
         return None, 0.0
     P = np.array(dense(problem.objective.P))
     least = float(scipy.linalg.eigvalsh(P, subset_by_index=(0, 0))[0])
@@ -452,7 +452,9 @@ def _by_factor(
 
 def _affordable(problem: Problem) -> bool:
     objective, d = problem.objective, problem.dimension
-    return float(d) ** 3 / 3.0 + objective.examples * objective.cost * d <= COSTS.largest_gram
+    return (
+        float(d) ** 3 / 3.0 + objective.examples * objective.cost * d <= COSTS.bound_factor_products
+    )
 
 
 def _room(objective: EmpiricalRisk, slopes: Vector) -> Vector:

@@ -124,7 +124,7 @@ class CuttingPlanes(EndingSolver[CuttingPlanesState]):
 
     def init(self, problem: Problem, start: Vector) -> CuttingPlanesState:
         model, none = _model(problem), Cuts(np.zeros((0, start.size)), np.zeros(0))
-        everything = model.rows.count <= COSTS.rows_at_once
+        everything = model.rows.count <= COSTS.planes_rows_at_once
         rows = model.rows.all if everything else model.rows.sample()
         return CuttingPlanesState(new_counters(), start.copy(), none, none, rows, none)
 
@@ -303,7 +303,7 @@ def _visit(problem: Problem, model: _Model, state: CuttingPlanesState, w: Vector
         objective + rounding < state.best_objective + state.rounding
     ):  # far out it is mostly rounding
         state.best, state.best_objective, state.rounding = inside, objective, rounding
-    state.cuts = state.cuts.with_more(cuts_at(model.curved, w, INTERIOR.cuts_per_round))
+    state.cuts = state.cuts.with_more(cuts_at(model.curved, w, INTERIOR.joining_cuts))
     broken = np.setdiff1d(model.rows.broken(w), state.rows)
     state.rows = np.concatenate([state.rows, broken])
     state.counters[CHECKS] += problem.constraints.members

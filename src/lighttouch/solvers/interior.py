@@ -2,8 +2,8 @@
 
 The problem becomes an extended linear-quadratic program (`interior/`), with all rows or with those
 that were found broken so far (a working set, `interior_rounds.py`). Mehrotra's predictor-corrector
-takes a few dozen steps, each with one factorisation. Rows that are left out can only raise the
-optimum, so every dual value is a bound for the whole problem.
+(Mehrotra 1992) takes a few dozen steps, each with one factorisation. More rows can only raise the
+optimum. So every dual value, also of a few rows, is a lower bound for the whole problem.
 """
 
 from __future__ import annotations
@@ -83,10 +83,12 @@ class InteriorPoint(EndingSolver[InteriorState]):
     def init(self, problem: Problem, start: Vector) -> InteriorState:
         model, everything = self.model(problem), not self.uses_working_set(problem)
         first = model.rows.all if everything else model.rows.sample()
-        cuts = cuts_at(model.curved, start, INTERIOR.cuts_per_round)
+        cuts = cuts_at(model.curved, start, INTERIOR.joining_cuts)
         state = InteriorState(new_counters(), start.copy(), first, cuts)
         alone = everything and not model.curved
-        state.last_goal = (INTERIOR.enough_at_once if alone else INTERIOR.enough) * self.tolerance
+        state.last_goal = (
+            INTERIOR.enough_at_once if alone else INTERIOR.enough_of_tolerance
+        ) * self.tolerance
         if alone:
             state.goal = state.last_goal
         state.is_coupled = feasible_set(problem.constraints, problem.domain).is_coupled
@@ -236,7 +238,7 @@ class InteriorPoint(EndingSolver[InteriorState]):
         state.pace = Pace()
         beyond = model.rows.broken(at.x)
         broken = np.setdiff1d(beyond, state.rows)
-        cuts = cuts_at(model.curved, at.x, INTERIOR.cuts_per_round)
+        cuts = cuts_at(model.curved, at.x, INTERIOR.joining_cuts)
         known = broken.size + cuts.count == 0
         if known and feasible:
             if value < state.best_objective:
@@ -324,7 +326,9 @@ class InteriorPoint(EndingSolver[InteriorState]):
         if content or state.attempt + 1 >= len(INTERIOR.first_slacks):
             state.ended = True
             return
-        small = state.start.size <= INTERIOR.small_dimension  # where another basis can be tried
+        small = (
+            state.start.size <= INTERIOR.free_dense_dimension
+        )  # where another basis can be tried
         state.attempt += 1 if small else 2
         state.point, state.near, state.earlier = None, None, None
         state.repaired_at = math.inf
@@ -433,7 +437,7 @@ class _ShortestMove:
         self.scale = self.scale or float(wanted.max())
         self.nearest.add(turned / lengths[:, None], ids, -wanted / self.scale)
         budget = PROJECTIONS.active_set_budget(self.count)
-        if self.nearest.solve(PROJECTIONS.tolerance, budget)[0] != SOLVED:
+        if self.nearest.solve(PROJECTIONS.row_tolerance, budget)[0] != SOLVED:
             return None
         change = scipy.linalg.blas.dtrsv(self.lower, self.nearest.point(), lower=1, trans=1)
         return np.asarray(self.scale * self.columns * change)

@@ -1,7 +1,8 @@
 """The rounds of the interior point: the program of one working set of rows after another.
 
 A round makes the program of its rows, brings it into units of its own, chooses how to factor
-Newton's equations, and begins where the round before it has left off.
+Newton's equations, and begins where the round before it has left off. Adding the rows that the last
+point breaks is a cutting-plane method (Kelley 1960); each round is a path of Mehrotra's (1992).
 """
 
 from __future__ import annotations
@@ -248,7 +249,9 @@ def uses_working_set(problem: Problem) -> bool:
     factor = d**3 / 3.0 / COSTS.dense_rate
     if rows.products / COSTS.gram_rate > COSTS.rows_per_factor * max(factor, COSTS.quick):
         return True
-    return rows.count > COSTS.rows_per_parameter * d and (rows.count / COSTS.row_rate > COSTS.quick)
+    return rows.count > COSTS.all_rows_per_parameter * d and (
+        rows.count / COSTS.row_rate > COSTS.quick
+    )
 
 
 @dataclass

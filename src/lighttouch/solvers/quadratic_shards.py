@@ -2,6 +2,8 @@
 
 Every function here makes one pass over the shards. A matrix and a vector are added up for a model,
 a number for an objective, and a vector for a bound, so that the driver holds no examples at all.
+The models are those of Newton's method, or lie above the loss where its curvature is bounded
+(Boehning and Lindsay 1988).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Smooth losses under nested rows by ADMM, made feasible at the end.
 
 Exact projections onto nested rows cost more than everything else, so they are not made in every
-step. A quadratic that lies above the loss and touches it takes its place for a few steps (majorise,
-then minimise; for squared errors it is the loss); ADMM (`projections/splitting.py`) minimises it
-with orders kept whole.
+step. A quadratic that lies above the loss and touches it takes its place for a few steps
+(majorisation-minimisation, Hunter and Lange 2004). For squared errors it is the loss itself. ADMM
+(Boyd et al. 2011, `projections/splitting.py`) minimises the quadratic, with orders kept whole.
 """
 
 from __future__ import annotations

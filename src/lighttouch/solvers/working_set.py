@@ -104,8 +104,12 @@ class ProblemRows:
         """The worst rows that w breaks, spread over the parameters; so many per family."""
         found = []
         for first, family in self._numbered():
-            share = COSTS.dense_batch if self._dense(family) else COSTS.batch_share
-            most = max(COSTS.least_batch, int(share * self.dimension))
+            share = (
+                COSTS.joining_dense_rows_per_parameter
+                if self._dense(family)
+                else COSTS.joining_rows_per_parameter
+            )
+            most = max(COSTS.least_joining_rows, int(share * self.dimension))
             if _is_stored(family):
                 found.append(first + _worst(self._excess(first, family, w), most))
             else:
@@ -124,7 +128,9 @@ class ProblemRows:
                 mine = known[(known >= first) & (known < first + family.count)] - first
                 excess[mine] = -np.inf
                 broken = int(np.count_nonzero(excess > 0.0))
-                most = min(int(COSTS.dense_batch * self.dimension), broken + near)
+                most = min(
+                    int(COSTS.joining_dense_rows_per_parameter * self.dimension), broken + near
+                )
                 most = min(most, excess.size - mine.size)
                 found.append(first + np.argpartition(-excess, most - 1)[:most])
         return np.unique(np.concatenate(found))

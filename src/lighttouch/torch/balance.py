@@ -36,7 +36,7 @@ def moves_on(device: torch.device) -> Balance:
     def moves(
         program: Program, x: Vector, room: Vector, rest: Vector, free: Booleans
     ) -> Moves | None:
-        if program.dimension <= INTERIOR.small_dimension and program.blocks:
+        if program.dimension <= INTERIOR.free_dense_dimension and program.blocks:
             return balancing_moves(program, x, room, rest, free)
         return _moves(program, x, room, rest, free, device)
 
@@ -72,7 +72,7 @@ def least_eigenvalue(H: Tensor) -> float:
         return 0.0
     vector = torch.ones(H.shape[0], 1, dtype=H.dtype, device=H.device)
     guess = 0.0
-    for _ in range(COSTS.inverse_iterations):  # inverse iteration (Wielandt 1944)
+    for _ in range(COSTS.device_inverse_iterations):  # inverse iteration (Wielandt 1944)
         vector = torch.cholesky_solve(vector / vector.norm(), factor)
         guess = 1.0 / float(vector.norm())
     rounding = INTERIOR.eigenvalue_rounding * EPSILON * H.shape[0] * float(H.diagonal().sum())

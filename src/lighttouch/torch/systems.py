@@ -24,7 +24,7 @@ class DeviceArithmetic(Arithmetic):
     """Factors and products on a device; `DeviceMatrix` brings the core's scaling there."""
 
     margin = COSTS.margin
-    dense_steps = INTERIOR.steps  # a step takes no longer than looking for rows
+    dense_steps = INTERIOR.path_steps_per_round  # a step takes no longer than looking for rows
 
     def __init__(self, device: torch.device) -> None:
         self.device = device

@@ -187,8 +187,8 @@ class DeviceRows(ProblemRows):
     def broken(self, w: Vector) -> Indices:
         found = [np.zeros(0, dtype=np.int64)]
         for first, family in self._numbered():
-            share = COSTS.dense_batch if self._dense(family) else COSTS.sparse_batch
-            most = max(INTERIOR.least_batch, int(share * self.dimension))
+            share = COSTS.device_dense_batch if self._dense(family) else COSTS.device_sparse_batch
+            most = max(INTERIOR.least_joining_rows, int(share * self.dimension))
             found.append(first + self.held[first].broken(w, most))
         return np.concatenate(found)
 
@@ -199,4 +199,7 @@ class DeviceRows(ProblemRows):
     @property
     def few(self) -> bool:
         """Whether all rows may be used from the beginning."""
-        return self.count <= COSTS.rows_at_once * self.dimension and not self.any_dense
+        return (
+            self.count <= COSTS.device_all_rows_per_parameter * self.dimension
+            and not self.any_dense
+        )

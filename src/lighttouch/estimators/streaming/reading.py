@@ -288,7 +288,7 @@ def _of_folder(folder: Path) -> list[Path]:
     inside = sorted(each for each in folder.iterdir() if not each.name.startswith((".", "_")))
     files = [each for each in inside if each.is_file() and is_table(each)]
     if not files:
-        shown = ", ".join(each.name for each in inside[:5]) or "nothing"
+        shown = ", ".join(each.name for each in inside[: STREAMING.shown]) or "nothing"
         raise FileProblem(
             f"the folder {folder} holds no CSV or Parquet file (it holds {shown}); name the files, "
             f"such as {folder}/*.parquet"

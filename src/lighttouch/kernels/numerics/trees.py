@@ -1,5 +1,8 @@
 """Binary trees of one depth over binned columns: grown on slopes and curvatures, and evaluated.
 
+Gradient boosting (Friedman 2001) with Newton steps in the leaves and splits by histograms (Chen and
+Guestrin 2016).
+
 Node i has the children 2 i + 1 and 2 i + 2. A row goes to the second one where the bin of the
 node's column is above its cut. A node that is not split has the cut 255, which no bin is above.
 """

@@ -20,6 +20,13 @@ from lighttouch.kernels.orders.graph import (
     write_means,
 )
 
+MILD, STRONG = 1.5, 1.7
+"""Over-relaxation of sweeps, of the first ones and where they turn out to be many; below 2 sweeps
+converge. Tuning: measured once, on lattices."""
+
+MANY_SWEEPS = 40
+"""Sweeps made, from which the stronger one is used. Tuning: measured once, with these."""
+
 
 @lean_kernel
 def apply_multipliers(graph, v, multiplier, w):
@@ -68,8 +75,7 @@ def sweep_until_ordered(graph, runs, v, multiplier, first_goal, most_sweeps, blo
     """Sweep until the means of the tied blocks keep every order, looking after the first goal and
     every doubling of it.
 
-    A mild over-relaxation is best for the first sweeps, a stronger one where they turn out to be
-    many (measured on lattices).
+    The over-relaxation (`MILD`, then `STRONG`) grows where sweeps turn out to be many.
     """
     made = 0
     goal = first_goal
@@ -85,7 +91,7 @@ def sweep_until_ordered(graph, runs, v, multiplier, first_goal, most_sweeps, blo
 @lean_kernel
 def sweep_to(graph, runs, v, multiplier, made, goal, blocks, swept, w):
     """Sweep until `goal` are made; whether the means of the blocks then keep every order."""
-    sweep(swept, multiplier, graph, runs, goal - made, 1.5 if made < 40 else 1.7)
+    sweep(swept, multiplier, graph, runs, goal - made, MILD if made < MANY_SWEEPS else STRONG)
     tie_blocks(graph, v, multiplier, blocks)
     write_means(v, blocks, w)
     return not any_descent(w, graph, runs)

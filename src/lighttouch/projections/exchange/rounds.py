@@ -172,7 +172,7 @@ class Run:
         if self.best is None or self.best.gap is None or not self.best.certificate.holds:
             return False
         away = self.best.w - self.v
-        agree = residual <= COSTS.tolerance * float(np.abs(self.v).max(initial=1.0))
+        agree = residual <= COSTS.row_tolerance * float(np.abs(self.v).max(initial=1.0))
         return agree or bool(self.best.gap <= COSTS.exchange_gap * float(away @ away))
 
     def settled(self, groups: Indices) -> Nearest | None:

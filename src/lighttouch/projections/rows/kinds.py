@@ -26,7 +26,7 @@ def factor_cost(P: Matrix, rows: Matrix) -> float:
     expensive as they are. Infinite where there are too many entries to ask.
     """
     count, dimension = rows.shape
-    if P.nnz + rows.nnz > COSTS.most_factor_entries:
+    if P.nnz + rows.nnz > COSTS.most_analysed_entries:
         return np.inf
     pattern = sparse.bmat([[abs(P), abs(rows.T)], [abs(rows), None]], format="csr")
     degree = np.diff(pattern.indptr)
@@ -188,7 +188,7 @@ def unit_rows(matrix: Matrix, chosen: Indices, scale: Floats) -> tuple[Any, Floa
         )
         return rows, length * scale[chosen]
     length = scale[chosen].copy()
-    for block in in_parts(part, COSTS.entries_at_once):
+    for block in in_parts(part, INTERIOR.cached_entries):
         length[block] *= np.linalg.norm(part[block] / length[block, None], axis=1)
     return ScaledRows(part, length), length
 
@@ -393,7 +393,7 @@ class Centred:
         self.scale = worst if worst > 0.0 else 1.0
         self.right /= self.scale
         self.tolerance = max(
-            COSTS.tolerance, 8.0 * EPSILON * float(np.abs(v).max(initial=0.0)) / self.scale
+            COSTS.row_tolerance, 8.0 * EPSILON * float(np.abs(v).max(initial=0.0)) / self.scale
         )
 
     @property

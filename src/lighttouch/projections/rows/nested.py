@@ -1,9 +1,9 @@
 """Nearest points under rows of which many say together what few rows with auxiliary numbers say
 (see constraints/base.py).
 
-Alternating directions (ADMM, `projections/splitting.py`) come close. Their copies of the parameters
-obey orders and bounds exactly. What the other rows lack is small: a convex combination with a
-strictly feasible point gives it to them.
+ADMM (alternating directions, Boyd et al. 2011; `projections/splitting.py`) comes close. Its copies
+of the parameters obey orders and bounds exactly. The other rows are broken by little. A convex
+combination with a strictly feasible point satisfies them.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class SplitRows:
         known = isinstance(warm, SplittingState) and warm.z.size == self.splitting.forms.shape[0]
         at = warm.copy() if known else self.splitting.begin(v)
         with one_blas_thread():
-            self._minimise(self.splitting, v, at, COSTS.splitting_tolerance)
+            self._minimise(self.splitting, v, at, COSTS.nested_tolerance)
             w = self.with_all_rows(at) if at.settled else None
         if w is None:
             return self.plain().nearest(v)  # which names the rows if they contradict each other
@@ -100,7 +100,7 @@ class SplitRows:
             SquaredDistance(v),
             at,
             tolerance,
-            COSTS.splitting_steps,
+            COSTS.nested_steps,
             lambda: seconds_left() <= 0.0,
         )
         check_deadline()
@@ -117,7 +117,7 @@ class SplitRows:
         size = max(float(np.abs(w).max(initial=0.0)), TINY)
         if float(excess.max(initial=0.0)) <= 0.0:
             return w
-        room = max(COSTS.room * size, COSTS.room_per_excess * float(excess.max()))
+        room = max(COSTS.nested_room * size, COSTS.nested_room_per_excess * float(excess.max()))
         spare = at.copy()
         self._minimise(self.tightened(room), w, spare, COSTS.tightened_tolerance)
         inner = self.splitting.ordered(spare)

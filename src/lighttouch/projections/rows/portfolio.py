@@ -176,7 +176,7 @@ def methods_for(
     few = few_rows(problem, start)
     small = (
         not few
-        and problem.dimension <= COSTS.small_dimension
+        and problem.dimension <= COSTS.lagrangian_dimension
         and problem.unit.factor_cost > COSTS.trifling_factor
     )
     if few:
@@ -230,7 +230,7 @@ def by_lagrangian_and_active_set(problem: Centred) -> Candidate | None:
     """Approximate multipliers first, then exact ones."""
     start = approach(problem, WarmRows.none(), COSTS.rough_rounds, COSTS.rough_goal)
     ids = WarmRows.none().ids if start is None else start.ids
-    if ids.size > COSTS.largest_gram:
+    if ids.size > COSTS.largest_active_gram:
         return None
     found = finish(problem, ids)
     return (
@@ -271,7 +271,11 @@ def approach(problem: Centred, start: WarmRows, rounds: int, goal: float) -> War
     ids, weights = start.ids, start.weights
     z = -np.asarray(problem.unit.take(ids).T @ weights)
     worst, reached = 1.0, np.inf
-    batch = COSTS.sparse_batch if sparse.issparse(problem.unit.matrix) else COSTS.dense_batch
+    batch = (
+        COSTS.lagrangian_sparse_batch
+        if sparse.issparse(problem.unit.matrix)
+        else COSTS.lagrangian_dense_batch
+    )
     batch *= problem.dimension
     for _ in range(rounds):
         check_deadline()
@@ -315,7 +319,7 @@ def finish(problem: Centred, start: Indices) -> tuple[Indices, Floats] | None:
         fresh = worst_rows(
             excess,
             problem.tolerance,
-            batch=max(COSTS.least_batch, problem.dimension // COSTS.batch_share),
+            batch=max(COSTS.lazy_least_batch, problem.dimension // COSTS.lazy_batch_divisor),
         )
         if not fresh.size:
             return working.ids[working.active], working.weights
