@@ -26,8 +26,14 @@ class StructureLimits:
     with 600, 400 and 250, on held-out training rows of eleven tables of 19 to 57 columns, three
     splits each: the mean loss 1, 0.995, 0.997 and 1.004, the time 1, 0.82, 0.75 and 0.65."""
 
-    least_keypoints: int = 5
-    """... where columns are many or rows are few: of a curve that bends three times."""
+    least_keypoints: int = 3
+    """... where columns are many or rows are few."""
+
+    enough_keypoints: int = 5
+    """... of a curve that stays: it bends three times."""
+
+    idle: float = 0.1
+    """What a column's own curve must explain, in units of the noise of one example, to stay."""
 
     fine_keypoints: int = 64
     """Keypoints of a curve whose residual asks for more than it began with."""
