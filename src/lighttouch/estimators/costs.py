@@ -26,7 +26,7 @@ class StructureLimits:
     with 600, 400 and 250, on held-out training rows of eleven tables of 19 to 57 columns, three
     splits each: the mean loss 1, 0.995, 0.997 and 1.004, the time 1, 0.82, 0.75 and 0.65."""
 
-    least_keypoints: int = 3
+    least_keypoints: int = 2
     """... where columns are many or rows are few."""
 
     enough_keypoints: int = 5
@@ -153,6 +153,9 @@ class StructureLimits:
 
     noise_deviations: float = 3.0
     """Standard deviations of chi-squared noise that an interaction must exceed."""
+
+    lucky: float = 1.0
+    """Subsets that may be taken for an interaction by chance, of all that are looked at."""
 
     akaike: float = 2.0
     """What a degree of freedom must explain for an interaction to be worth it, in units of noise

@@ -115,7 +115,7 @@ class AnyExamples(ABC):
             part,
             weights=part.weights / total,
             nearby=None if nearby is None else _normalised(*nearby),
-            independent=None if known is None else int(most / self.size * known),
+            independent=None if known is None else part.independent,
         )
 
     def fewer(self, share: float, searched: Examples, rng: np.random.Generator) -> Examples:
@@ -154,7 +154,7 @@ class AnyExamples(ABC):
         )
         if not part.squares[1].any():
             part = self.whole()
-        (y, weights), share = part.squares, part.size / self.size
+        (y, weights), share = part.squares, min(1.0, part.count / self.count)
         return part.features(model), y, weights if share == 1.0 else weights / weights.sum(), share
 
 
@@ -261,15 +261,17 @@ class Examples(AnyExamples):
         return self.some(count, rng) if count > searched.size else searched
 
     def rows(self, chosen: NDArray[np.int64]) -> Examples:
-        nearby = self.nearby
+        nearby, weights = self.nearby, self.weights[chosen]
+        source = None if self.source is None else _used(*self.source, chosen)
         return replace(
             self,
             signed_tables=[(table[chosen], sign) for table, sign in self.signed_tables],
             y=self.y[chosen],
-            weights=self.weights[chosen],
+            weights=weights,
             offset=None if self.offset is None else self.offset[chosen],
             nearby=None if nearby is None else (nearby[0][chosen], nearby[1][chosen]),
-            source=None if self.source is None else _used(*self.source, chosen),
+            source=source,
+            independent=None if source is None else independent_pairs(*source[1], weights),
             _known={},
             _sums={},
         )
@@ -410,6 +412,21 @@ def averages(
         [float(each / total) if has else np.nan for each, has in zip(row, known, strict=True)]
         for row in sums
     ]
+
+
+def independent_pairs(
+    better: NDArray[np.int64], worse: NDArray[np.int64], weights: Floats
+) -> int:
+    """How many pairs without a row in common would tell as much about scores.
+
+    A row's noise enters with the weight of the pairs that it wins, less that of those it loses. The
+    squares of these add up to 2 / n for n equal pairs apart (the variance of a composite
+    likelihood, Varin, Reid and Firth 2011, where all scores are equal). Of r relevant rows among n,
+    2 r (n - r) / n; of n rows in a strict order, about 1.5 n.
+    """
+    rows = max(int(better.max(initial=0)), int(worse.max(initial=0))) + 1
+    won, lost = (np.bincount(side, weights, rows) for side in (better, worse))
+    return round(2.0 * float(won.sum()) ** 2 / max(float(np.square(won - lost).sum()), 1e-300))
 
 
 def _used(

@@ -366,7 +366,7 @@ def _finer(growth: Growth, left: Leftover) -> dict[int, int]:
     for count in (enough, fine):
         if count > first:
             gains = growth.screen.curve_gains(count, left, first)
-            found |= {c: count for c, gain in enumerate(gains) if gain.significance > 1.0}
+            found |= {c: count for c, gain in enumerate(gains) if gain.significance() > 1.0}
     return found
 
 
@@ -394,7 +394,7 @@ def _worth_adding(
     found: dict[Subset, float] = {}
     least = LIMITS.comparable * ranked[0][1].worth if ranked else 0.0
     for subset, gain in ranked:
-        significant = gain.significance > 1.0 and gain.worth > max(least, 0.0)
+        significant = gain.significance(len(gains)) > 1.0 and gain.worth > max(least, 0.0)
         if significant and not _shares(subset, found) and len(found) < room:
             found[subset] = gain.worth
     return found

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import DataError
-from lighttouch.estimators.examples import Examples
+from lighttouch.estimators.examples import Examples, independent_pairs
 from lighttouch.estimators.tables import plain_cell
 from lighttouch.validation import positive_int
 
@@ -130,7 +130,7 @@ def pair_examples(table: Floats, pairs: Pairs, total: float) -> Examples:
         [(_repeated(once, sides[0]), 1.0), (_repeated(once, sides[1]), -1.0)],
         np.ones(pairs.better.size),
         pairs.weights / total,
-        independent=used.size,
+        independent=independent_pairs(*sides, pairs.weights),
         source=(once, sides),
     )
 

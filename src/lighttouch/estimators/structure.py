@@ -316,11 +316,14 @@ class Gain:
     explained: float
     freedom: float  # what noise would explain
 
-    @property
-    def significance(self) -> float:
-        """Above 1: more than noise would, three deviations included."""
-        noise = self.freedom + LIMITS.noise_deviations * np.sqrt(2.0 * self.freedom)
-        return float(self.explained / noise)
+    def significance(self, candidates: int = 1) -> float:
+        """Above 1: more than noise would, three deviations included, and more than the best of so
+        many candidates would by noise alone, about (Laurent and Massart 2000, Lemma 1).
+        """
+        usual = LIMITS.noise_deviations * math.sqrt(2.0 * self.freedom)
+        surprise = max(0.0, math.log(candidates / LIMITS.lucky))
+        best = 2.0 * math.sqrt(self.freedom * surprise) + 2.0 * surprise
+        return float(self.explained / (self.freedom + max(usual, best)))
 
     @property
     def worth(self) -> float:
