@@ -154,7 +154,7 @@ class StructureLimits:
     noise_deviations: float = 3.0
     """Standard deviations of chi-squared noise that an interaction must exceed."""
 
-    lucky: float = 1.0
+    lucky: float = 30.0
     """Subsets that may be taken for an interaction by chance, of all that are looked at."""
 
     akaike: float = 2.0

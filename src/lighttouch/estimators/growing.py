@@ -384,9 +384,10 @@ def _worth_adding(
     for size in sizes:
         if size <= growth.plan.columns_together:
             gains |= _gains(growth, left, size)
+    worthy = [each for each in gains.items() if counted or each[1].worth > 0.0]
     ranked = [
         (subset, gain)
-        for subset, gain in sorted(gains.items(), key=lambda each: (-each[1].worth, each[0]))
+        for subset, gain in sorted(worthy, key=lambda each: (-each[1].worth, each[0]))
         if gain.worth > _worth_within(subset, gains)
     ]
     if counted:
@@ -394,7 +395,7 @@ def _worth_adding(
     found: dict[Subset, float] = {}
     least = LIMITS.comparable * ranked[0][1].worth if ranked else 0.0
     for subset, gain in ranked:
-        significant = gain.significance(len(gains)) > 1.0 and gain.worth > max(least, 0.0)
+        significant = gain.significance(len(gains)) > 1.0 and gain.worth > least
         if significant and not _shares(subset, found) and len(found) < room:
             found[subset] = gain.worth
     return found
@@ -410,7 +411,8 @@ def _gains(growth: Growth, left: Leftover, size: int) -> dict[Subset, Gain]:
     """What subsets of so many columns explain of what is left over; after the first time, those
     that explained most then.
     """
-    candidates = structure.candidates(growth.plan, size, growth.chosen, growth.refused)
+    columns = growth.screen.varying(max(LIMITS.grids[min(size, 4)]))
+    candidates = structure.candidates(growth.plan, columns, size, growth.chosen, growth.refused)
     if size in growth.promising:
         candidates = [subset for subset in candidates if subset in growth.promising[size]]
     gains = growth.screen.gains(candidates, LIMITS.grids[min(size, 4)], left, growth.over)

@@ -154,12 +154,15 @@ def most_subsets(plan: Plan, trees_follow: bool = False) -> int:
 
 
 def candidates(
-    plan: Plan, size: int, chosen: Iterable[Subset], refused: Iterable[Subset] = ()
+    plan: Plan,
+    columns: Sequence[int],
+    size: int,
+    chosen: Iterable[Subset],
+    refused: Iterable[Subset] = (),
 ) -> list[Subset]:
-    """Subsets of so many columns that may share a lattice: all of them, or, where they are too
-    many, those that extend a chosen one; none that is chosen or was refused.
+    """Subsets of so many of the columns that may share a lattice: all of them, or, where they are
+    too many, those that extend a chosen one; none that is chosen or was refused.
     """
-    columns = range(len(plan.columns))
     if size == 2 or math.comb(len(columns), size) <= LIMITS.all_triples:
         found: Iterable[Subset] = combinations(columns, size)
     else:
@@ -410,6 +413,10 @@ class Screen:
         lower = (with_none - 1)[members].sum(axis=1)
         freedom = np.maximum(1.0, used - 1.0 - lower)
         return explained / (left.noise / self.examples), freedom
+
+    def varying(self, bins: int) -> list[int]:
+        """Columns that fill more than one bin."""
+        return [int(column) for column in np.flatnonzero(self._grid(bins)[1] > 1)]
 
     def _by_rows(self, left: Leftover) -> tuple[Floats, Floats]:
         """Residuals times weights, and weights, of the rows of the tables."""
