@@ -27,13 +27,18 @@ class StructureLimits:
     splits each: the mean loss 1, 0.995, 0.997 and 1.004, the time 1, 0.82, 0.75 and 0.65."""
 
     least_keypoints: int = 2
-    """... where columns are many or rows are few."""
+    """... where columns are many or rows are few: straight lines. With 3 on held-out training rows
+    of five tables of 200 and 300 columns, three or six splits each: the mean loss 5% larger, 1.3
+    times the time."""
 
     enough_keypoints: int = 5
     """... of a curve that stays: it bends three times."""
 
-    idle: float = 0.1
-    """What a column's own curve must explain, in units of the noise of one example, to stay."""
+    idle: float = 0.5
+    """What the curve of a column must explain to stay where columns are many, in units of the noise
+    of one example. With 0.02, 0.1 and 0.5 on held-out training rows of five tables of 57 to 300
+    columns, three or six splits each: the mean loss .985, .983 and .974 of what it is where all
+    curves stay and begin with 5 keypoints, the time .47, .45 and .47."""
 
     fine_keypoints: int = 64
     """Keypoints of a curve whose residual asks for more than it began with."""
@@ -154,8 +159,12 @@ class StructureLimits:
     noise_deviations: float = 3.0
     """Standard deviations of chi-squared noise that an interaction must exceed."""
 
-    lucky: float = 30.0
-    """Subsets that may be taken for an interaction by chance, of all that are looked at."""
+    lucky: float = 300.0
+    """Subsets that are looked at before an interaction must explain more than the best of them
+    would by noise. With 30, 100 and 300 on held-out training rows of eight tables of 6 to 300
+    columns, three or six splits each: the mean loss .993, .993 and .981 of what it is without
+    this, `idle` and lines; on a ranking by 300 columns .994, .994 and .992, and 1.014 without this
+    alone. With 30 that of heart (13 columns) is 1.5% larger."""
 
     akaike: float = 2.0
     """What a degree of freedom must explain for an interaction to be worth it, in units of noise

@@ -93,7 +93,7 @@ def fit(
         COSTS.largest_gram,
         settings.rng,
         canonical is None and can_have_trees(plan, examples, loss_of(settings.loss)),
-        canonical is None and _searched_as_trained(examples, settings),
+        canonical is None and plan.wide and _searched_as_trained(examples, settings),
     )
     model, smoothed = (
         _found(growth, examples, settings)

@@ -49,7 +49,7 @@ class Growth:
     """Whether trees may take what is left over; otherwise lattices are looked for longer, unless
     rows are few."""
     selects: bool = False
-    """Whether columns whose curve explains next to nothing may go without one."""
+    """Whether columns whose curve explains next to nothing go without one."""
     own: list[Term] = field(default_factory=list)
     """Curves, of some columns or of all."""
     chosen: dict[Subset, float] = field(default_factory=dict)  # each with its worth

@@ -87,6 +87,11 @@ class Plan:
         """
         return not self.single and not self.shapes_of(column)
 
+    @property
+    def wide(self) -> bool:
+        """Whether columns are so many that their curves begin with fewer keypoints."""
+        return len(self.columns) * LIMITS.keypoints > LIMITS.first_keypoints
+
     def affordable(self, keypoints: int) -> int:
         """Fewer keypoints per column where columns are many, so that all curves together stay of a
         size that can be factored.
