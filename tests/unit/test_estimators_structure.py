@@ -12,6 +12,7 @@ import lighttouch as lt
 from lighttouch import losses
 from lighttouch.estimators import growing, smoothing, structure
 from lighttouch.estimators.costs import LIMITS, PULL
+from lighttouch.estimators.examples import independent_pairs, noise_of_pairs
 from lighttouch.estimators.model import AdditiveModel, Term, whole_positions
 from lighttouch.estimators.penalties import roughness_of
 from lighttouch.estimators.structure import Leftover, Screen
@@ -40,8 +41,8 @@ def test_columns_of_two_values_are_screened():
     residual = np.where(X[:, 0] == 1, 1.0, -1.0) * np.where(X[:, 1] == 1, 1.0, -1.0)
     left = Leftover(residual, np.full(1000, 1e-3), float(np.mean(residual**2)))
     gains = Screen([(X, 1.0)], 1000.0).gains([(0, 1), (0, 2), (1, 2)], (3, 8), left)
-    assert gains[0, 1].significance > 5.0 * gains[1, 2].significance
-    assert gains[0, 1].significance > 5.0 * gains[0, 2].significance
+    assert gains[0, 1].significance() > 5.0 * gains[1, 2].significance()
+    assert gains[0, 1].significance() > 5.0 * gains[0, 2].significance()
 
 
 @pytest.mark.slow
@@ -308,8 +309,8 @@ def test_lattices_that_hold_nothing_leave_the_search(monkeypatch):
     asked = []
     plain = growing.structure.candidates
 
-    def watched(plan, size, chosen, refused):
-        found = list(plain(plan, size, chosen, refused))
+    def watched(plan, columns, size, chosen, refused):
+        found = list(plain(plan, columns, size, chosen, refused))
         asked.append((set(refused), found))
         return found
 
@@ -360,3 +361,62 @@ def test_a_triple_is_worth_more_than_the_pairs_within_it():
     assert lattices(pair) == [(0, 1)]
     whole = np.sin(4 * X[:, 0]) * np.cos(4 * X[:, 1]) * X[:, 2]
     assert (0, 1, 2) in lattices(lt.LatticeRegressor().fit(X, whole + noise))
+
+
+def test_idle_columns_of_wide_tables_have_no_curve():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 60))
+    y = X[:, 0] + np.abs(X[:, 1]) + 1.5 * X[:, 50] * X[:, 51] + rng.normal(0.0, 0.5, 600)
+    model = lt.LatticeRegressor(monotonic_cst={7: 1}).fit(X, y)
+    curves = {term.columns[0] for term in model.model_.terms if term.calibrator}
+    assert (50, 51) in lattices(model)
+    assert {0, 1, 7, 50, 51} <= curves, "effects, rules and lattices keep theirs"
+    assert len(curves) < 30
+
+
+def test_narrow_tables_keep_every_curve():
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 20))
+    model = lt.LatticeRegressor().fit(X, X[:, 0] + rng.normal(0.0, 0.1, 300))
+    assert {term.columns[0] for term in model.model_.terms if term.calibrator} == set(range(20))
+
+
+def test_missing_cells_that_matter_keep_the_curve():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 60))
+    missing = rng.random(500) < 0.3
+    X[missing, 5] = np.nan
+    y = 2.0 * missing + rng.normal(0.0, 0.5, 500)
+    assert lt.LatticeRegressor(trees=0).fit(X, y).score(X, y) > 0.7
+
+
+def test_an_interaction_must_explain_more_among_many_candidates():
+    gain = structure.Gain(explained=14.0, freedom=4.0)
+    assert gain.significance() == gain.significance(100) > 1.0
+    assert gain.significance(50_000) < 1.0
+
+
+def test_pairs_are_screened_by_their_rows():
+    rng = np.random.default_rng(0)
+    X = rng.random((80, 4))
+    better, worse = rng.integers(0, 80, size=(2, 500))
+    left = Leftover(rng.normal(size=500), np.full(500, 2e-3), 1.0)
+    tables = [(X[better], 1.0), (X[worse], -1.0)]
+    pairs, by_rows = Screen(tables, 80.0), Screen(tables, 80.0, (X, [better, worse]))
+    codes = np.zeros((1, 4, 80), dtype=np.int16)
+    for side, rows in enumerate((better, worse)):
+        codes[0][:, rows] = pairs._grid(3)[0][side]
+    by_rows._grids[3] = codes, pairs._grid(3)[1]
+    for subset in ((0, 1), (2, 3)):
+        one, other = (each.gains([subset], (3,), left)[subset] for each in (pairs, by_rows))
+        assert one.explained == pytest.approx(other.explained)
+        assert one.freedom == other.freedom
+
+
+def test_pairs_count_as_much_as_they_tell():
+    """Pairs apart count as many as they are, one relevant row among many as two at most."""
+    ones, places = np.ones(10), np.arange(10)
+    noise = noise_of_pairs(places, places + 10, ones)
+    assert independent_pairs(10.0, noise) == 10
+    noise = noise_of_pairs(np.zeros(10, dtype=np.int64), places + 1, ones)
+    assert independent_pairs(10.0, noise) == 2

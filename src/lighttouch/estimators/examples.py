@@ -28,6 +28,8 @@ from lighttouch.running import check_deadline
 
 Floats = NDArray[np.float64]
 
+SMALLEST_NOISE = 1e-300  # of pairs; above 0 where one has a weight
+
 
 class AnyExamples(ABC):
     """Examples in memory (`Examples`) or in shards of files (`streaming.examples`): what fitting
@@ -114,12 +116,11 @@ class AnyExamples(ABC):
         total = float(part.weights.sum())
         if total == 0.0:
             return self.whole().that_count()
-        known, nearby = self.independent, part.nearby
+        nearby = part.nearby
         return replace(
             part,
             weights=part.weights / total,
             nearby=None if nearby is None else _normalised(*nearby),
-            independent=None if known is None else int(most / self.size * known),
         )
 
     def fewer(self, share: float, searched: Examples, rng: np.random.Generator) -> Examples:
@@ -158,7 +159,7 @@ class AnyExamples(ABC):
         )
         if not part.squares[1].any():
             part = self.whole()
-        (y, weights), share = part.squares, part.size / self.size
+        (y, weights), share = part.squares, min(1.0, part.count / self.count)
         return part.features(model), y, weights if share == 1.0 else weights / weights.sum(), share
 
 
@@ -265,15 +266,17 @@ class Examples(AnyExamples):
         return self.some(count, rng) if count > searched.size else searched
 
     def rows(self, chosen: NDArray[np.int64]) -> Examples:
-        nearby = self.nearby
+        nearby, weights = self.nearby, self.weights[chosen]
+        source = None if self.source is None else _used(*self.source, chosen)
         return replace(
             self,
             signed_tables=[(table[chosen], sign) for table, sign in self.signed_tables],
             y=self.y[chosen],
-            weights=self.weights[chosen],
+            weights=weights,
             offset=None if self.offset is None else self.offset[chosen],
             nearby=None if nearby is None else (nearby[0][chosen], nearby[1][chosen]),
-            source=None if self.source is None else _used(*self.source, chosen),
+            source=source,
+            independent=None if source is None else independent_of(source, weights),
             _known={},
             _sums={},
         )
@@ -418,6 +421,33 @@ def averages(
         [float(each / total) if has else np.nan for each, has in zip(row, known, strict=True)]
         for row in sums
     ]
+
+
+def noise_of_pairs(better: NDArray[np.int64], worse: NDArray[np.int64], weights: Floats) -> float:
+    """A sum of squares over rows: each has the weight of the pairs that it wins, less that of those
+    it loses. It is the variance of a composite likelihood's slope where all scores are equal, in
+    units of a row's noise (Varin, Reid and Firth 2011).
+    """
+    rows = max(int(better.max(initial=0)), int(worse.max(initial=0))) + 1
+    won, lost = (np.bincount(side, weights, rows) for side in (better, worse))
+    return float(np.square(won - lost).sum())
+
+
+def independent_pairs(total: float, noise: float) -> int:
+    """How many pairs without a row in common tell as much as pairs of this total weight and noise:
+    n equal ones have 2 / n. Of r relevant rows among n they are 2 r (n - r) / n, of n rows in a
+    strict order about 1.5 n.
+
+    Held-out queries of two tables, six splits each: where rows were counted instead, the loss was
+    1.7% larger on 300 columns and grades, and 0.1% larger on 6 columns and a strict order.
+    """
+    return round(2.0 * total**2 / max(noise, SMALLEST_NOISE))
+
+
+def independent_of(source: tuple[Floats, list[NDArray[np.int64]]], weights: Floats) -> int:
+    """The same of weighted pairs of the rows of a table."""
+    better, worse = source[1]
+    return independent_pairs(float(weights.sum()), noise_of_pairs(better, worse, weights))
 
 
 def _used(

@@ -93,6 +93,7 @@ def fit(
         COSTS.largest_gram,
         settings.rng,
         canonical is None and can_have_trees(plan, examples, loss_of(settings.loss)),
+        canonical is None and plan.wide and _searched_as_trained(examples, settings),
     )
     model, smoothed = (
         _found(growth, examples, settings)
@@ -166,7 +167,7 @@ def _found(
         growth.rest = clock.seconds * _later_work(curves.w.size, growth, examples, settings)
     try:
         with settings.limited(kept=growth.rest):
-            grow(growth, curves)
+            grow(growth)
             check_deadline()
             room = structure.room_for(examples.count, AdditiveModel(growth.own).dimension)
             model = growth.model(examples, room)
@@ -225,6 +226,14 @@ def _smooth_loss(settings: Settings) -> LossRow | None:
     row = loss_of(settings.loss)
     own = not row.kinked and row.users is None and np.ndim(row.level) == 0
     return row if own and row.name != "squared" else None
+
+
+def _searched_as_trained(examples: AnyExamples, settings: Settings) -> bool:
+    """Whether the loss that is trained decides what the search finds: then what is idle there has
+    no other use.
+    """
+    smooth = _smooth_loss(settings) is not None or loss_of(settings.loss).name == "squared"
+    return smooth and not examples.stands_for_another and isinstance(examples.outputs, OneScore)
 
 
 def _fit_under_rules(

@@ -55,11 +55,18 @@ class Growth:
     trees_follow: bool = False
     """Whether trees may take what is left over; otherwise lattices are looked for longer, unless
     rows are few."""
+    selects: bool = False
+    """Whether columns whose curve explains next to nothing go without one."""
     own: list[Term] = field(default_factory=list)
+    """Curves, of some columns or of all."""
     chosen: dict[Subset, float] = field(default_factory=dict)  # each with its worth
     strengths: dict[Key, float] = field(default_factory=dict)
     parameters: dict[Subset, Floats] = field(default_factory=dict)
     """The last fit of every term, by its columns."""
+    keypoints: dict[int, int] = field(default_factory=dict)
+    """Of every column's own curve, at most; columns that are not here have none."""
+    known_curves: dict[tuple[int, int], Term] = field(default_factory=dict)
+    """By column and keypoints: features of the same term are computed once."""
     held: dict[Subset, float] = field(default_factory=dict)
     """Degrees of freedom of every lattice in the last fit of the search."""
     cut_short: bool = False
@@ -82,7 +89,7 @@ class Growth:
 
     @cached_property
     def screen(self) -> Screen:
-        return Screen(self.examples.signed_tables, self.examples.count)
+        return Screen(self.examples.signed_tables, self.examples.count, self.examples.source)
 
     @cached_property
     def store(self) -> TermStore:
@@ -100,8 +107,9 @@ class Growth:
         self.begin_with(model, found.w)
         return found
 
-    def leftover(self, model: AdditiveModel, w: Floats) -> Leftover:
-        return self.examples.leftover(self.store.features(model), self.row, w)
+    def leftover(self, model: AdditiveModel) -> Leftover:
+        """What the last fit of a model's terms leaves over."""
+        return self.examples.leftover(self.store.features(model), self.row, self._start(model))
 
     def knows_little(self, left: Leftover) -> bool:
         """Whether labels are hardly random: a likelihood of random ones knows little about them."""
@@ -189,9 +197,33 @@ class Growth:
                 w[model.part(place)] = known
         return w
 
+    def take_curves(self, keypoints: dict[int, int]) -> None:
+        """Give these columns curves of at most so many keypoints, and others none."""
+        self.keypoints = dict(sorted(keypoints.items()))
+        new = {c: count for c, count in keypoints.items() if (c, count) not in self.known_curves}
+        table, weights = self.examples.table, self.examples.table_weights
+        for term in structure.calibrators(self.plan, table, weights, new):
+            column = term.columns[0]
+            self.known_curves[column, new[column]] = term
+        self.own = [self.known_curves[each] for each in self.keypoints.items()]
+
+    def explained(self, left: Leftover) -> dict[int, float]:
+        """What every column's own curve explains, in units of the noise of one example."""
+        model = AdditiveModel(self.own)
+        spreads = self.store.features(model).spreads(self._start(model), left.weights)
+        unit = left.noise / self.examples.count
+        return {
+            term.columns[0]: float(spread / unit)
+            for term, spread in zip(self.own, spreads, strict=True)
+        }
+
     def curves(self) -> dict[int, tuple[Term, Floats]]:
         """Every column's own curve and its parameters, categories in the order that rules ask."""
-        found = {term.columns[0]: (term, self.parameters[term.columns]) for term in self.own}
+        model = AdditiveModel(self.own)
+        w = self._start(model)
+        found = {
+            term.columns[0]: (term, w[model.part(place)]) for place, term in enumerate(self.own)
+        }
         for bound in self.plan.shapes:
             if bound.kind == "CategoryOrder" and bound.pairs:
                 term, curve = found[bound.places[0]]
@@ -206,7 +238,7 @@ class Growth:
         if not chosen:
             return AdditiveModel(self.own)
         curves = self.curves()
-        levels = [self._levels(column, *curves[column]) for column in range(len(self.own))]
+        levels = {column: self._levels(column, *own) for column, own in curves.items()}
         sizes = structure.lattice_sizes(self.plan, examples.count, chosen, levels, room, self.held)
         table, weights = self.examples.table, self.examples.table_weights
         return AdditiveModel(
@@ -233,16 +265,16 @@ def _ordered(curve: Floats, pairs: Sequence[tuple[int, int]]) -> Floats:
     return np.asarray(project(curve, LinearConstraints(A.tocsr(), np.zeros(len(pairs)))).w)
 
 
-def grow(growth: Growth, fitted: Smoothed) -> None:
+def grow(growth: Growth) -> None:
     """Curves as fine as the data ask, then lattices, from the first fit of curves."""
-    fitted = _finer_curves(growth, fitted)
     plan = growth.plan
     growth.chosen = dict.fromkeys(structure.named_subsets(plan, growth.rng), 0.0)
+    _select_curves(growth)
     limit = structure.most_subsets(plan, growth.trees_follow)
     if limit == 0 or len(plan.columns) < 2:
         return
-    left = growth.leftover(AdditiveModel(growth.own), fitted.w)
-    counted, exhausted = not isinstance(plan.lattices, str), None
+    left = growth.leftover(AdditiveModel(growth.own))
+    fitted, counted, exhausted = None, not isinstance(plan.lattices, str), None
     for sizes in ((2,),) if counted else _rounds(growth):
         more = {} if sizes == exhausted else _worth_adding(growth, left, sizes, limit, counted)
         found = _fitted_with(growth, more)
@@ -256,8 +288,9 @@ def grow(growth: Growth, fitted: Smoothed) -> None:
             _drop_smoothed_away(growth, fitted)
             if not growth.chosen.keys() & more.keys():
                 exhausted = sizes  # the next best explain less
-    if not growth.knows_little(left):
+    if fitted is not None and not growth.knows_little(left):
         _drop_smoothed_away(growth, fitted, last=True)
+        growth.take_curves({column: growth.keypoints[column] for column in _busy(growth, left)})
 
 
 def _rounds(growth: Growth) -> tuple[tuple[int, ...], ...]:
@@ -272,54 +305,81 @@ def _fitted_with(growth: Growth, more: dict[Subset, float]) -> tuple[Smoothed, L
     if not more or growth.over():
         return None
     before, growth.chosen = growth.chosen, growth.chosen | more
+    without = {column for subset in more for column in subset} - growth.keypoints.keys()
+    growth.take_curves(growth.keypoints | dict.fromkeys(without, _enough_keypoints(growth)))
     try:
         model = growth.search_model()
         fitted = growth.search(model, ROUND_SWEEPS)
     except OutOfTimeError:
         growth.cut_short, growth.chosen = True, before
         return None
-    return fitted, growth.leftover(model, fitted.w)
+    return fitted, growth.leftover(model)
 
 
 def first_curves(growth: Growth) -> Smoothed:
-    """A curve for every column: what every model has, however little time there is."""
-    growth.own = _curves(growth, _first_keypoints(growth))
+    """A curve for every column: where columns are many, a coarse one."""
+    columns = range(len(growth.plan.columns))
+    growth.take_curves(dict.fromkeys(columns, _first_keypoints(growth)))
     return growth.search(AdditiveModel(growth.own), CURVE_SWEEPS)
 
 
-def _first_keypoints(growth: Growth) -> list[int]:
-    plan = growth.plan
-    return [plan.keypoints or _keypoints_to_begin_with(growth)] * len(plan.columns)
-
-
-def _keypoints_to_begin_with(growth: Growth) -> int:
+def _first_keypoints(growth: Growth) -> int:
     """Of a curve: no more in all together than there are rows, or than are quickly fitted."""
     together = min(growth.examples.count, LIMITS.first_keypoints)
     share = int(together / len(growth.plan.columns))
-    return max(LIMITS.least_keypoints, min(LIMITS.keypoints, share))
+    return growth.plan.keypoints or max(LIMITS.least_keypoints, min(LIMITS.keypoints, share))
 
 
-def _curves(growth: Growth, keypoints: list[int]) -> list[Term]:
-    examples = growth.examples
-    return structure.calibrators(growth.plan, examples.table, examples.table_weights, keypoints)
+def _enough_keypoints(growth: Growth) -> int:
+    """Of a curve that stays."""
+    return growth.plan.keypoints or max(LIMITS.enough_keypoints, _first_keypoints(growth))
 
 
-def _finer_curves(growth: Growth, fitted: Smoothed) -> Smoothed:
-    plan, examples, wanted = growth.plan, growth.examples, _first_keypoints(growth)
-    fine = int(min(LIMITS.fine_keypoints, examples.count / LIMITS.rows_per_keypoint))
-    if plan.keypoints is not None or fine <= wanted[0] or growth.over():
-        return fitted
-    left = growth.leftover(AdditiveModel(growth.own), fitted.w)
-    gains = growth.screen.curve_gains(fine, left, wanted[0])
-    asking = [gain.significance > 1.0 for gain in gains]
-    if not any(asking):
-        return fitted
-    others = sum(own.size for own, asks in zip(growth.own, asking, strict=True) if not asks)
-    share = (LIMITS.finer_keypoints - others) // sum(asking)
-    fine = max(wanted[0], min(fine, share))
-    finer = [fine if asks else count for asks, count in zip(asking, wanted, strict=True)]
-    growth.own = _curves(growth, finer)
-    return growth.search(AdditiveModel(growth.own), ROUND_SWEEPS)
+def _select_curves(growth: Growth) -> None:
+    """Curves for columns that explain something only, finer where what is left over asks for it."""
+    if growth.over():
+        return
+    left = growth.leftover(AdditiveModel(growth.own))
+    wanted = dict.fromkeys(_busy(growth, left), _enough_keypoints(growth))
+    if growth.plan.keypoints is None:
+        wanted |= _finer(growth, left)
+    refined = not wanted.items() <= growth.keypoints.items()
+    growth.take_curves(wanted)
+    if refined:
+        growth.search(AdditiveModel(growth.own), ROUND_SWEEPS)
+
+
+def _busy(growth: Growth, left: Leftover) -> list[int]:
+    """Columns whose curve explains something, or that must have one: those of rules and of
+    lattices, and categories, which trees and lattices take in the order of their effects.
+    """
+    if not growth.selects or growth.knows_little(left):
+        return list(growth.keypoints)
+    needed = growth.plan.ruled.union(*growth.chosen)
+    return [
+        column
+        for column, explained in growth.explained(left).items()
+        if explained >= LIMITS.idle or column in needed or growth.plan.columns[column].categorical
+    ]
+
+
+def _finer(growth: Growth, left: Leftover) -> dict[int, int]:
+    """Keypoints of curves whose columns explain something of what is left over: few of them find
+    weak smooth shapes, many of them steps.
+    """
+    first, enough = _first_keypoints(growth), _enough_keypoints(growth)
+    fine = int(min(LIMITS.fine_keypoints, growth.examples.count / LIMITS.rows_per_keypoint))
+    found = dict.fromkeys(_asking(growth, left, enough) if enough > first else [], enough)
+    asking = _asking(growth, left, fine) if fine > first else []
+    others = sum(term.size for term in growth.own if term.columns[0] not in asking)
+    share = (LIMITS.finer_keypoints - others) // max(1, len(asking))
+    return found | dict.fromkeys(asking, max(enough, min(fine, share)))
+
+
+def _asking(growth: Growth, left: Leftover, count: int) -> list[int]:
+    """Columns that ask for a curve of so many keypoints."""
+    gains = growth.screen.curve_gains(count, left, _first_keypoints(growth))
+    return [column for column, gain in enumerate(gains) if gain.significance() > 1.0]
 
 
 def _worth_adding(
@@ -336,9 +396,10 @@ def _worth_adding(
     for size in sizes:
         if size <= growth.plan.columns_together:
             gains |= _gains(growth, left, size)
+    worthy = [each for each in gains.items() if counted or each[1].worth > 0.0]
     ranked = [
         (subset, gain)
-        for subset, gain in sorted(gains.items(), key=lambda each: (-each[1].worth, each[0]))
+        for subset, gain in sorted(worthy, key=lambda each: (-each[1].worth, each[0]))
         if gain.worth > _worth_within(subset, gains)
     ]
     if counted:
@@ -346,7 +407,7 @@ def _worth_adding(
     found: dict[Subset, float] = {}
     least = LIMITS.comparable * ranked[0][1].worth if ranked else 0.0
     for subset, gain in ranked:
-        significant = gain.significance > 1.0 and gain.worth > max(least, 0.0)
+        significant = gain.significance(len(gains)) > 1.0 and gain.worth > least
         if significant and not _shares(subset, found) and len(found) < room:
             found[subset] = gain.worth
     return found
@@ -362,7 +423,8 @@ def _gains(growth: Growth, left: Leftover, size: int) -> dict[Subset, Gain]:
     """What subsets of so many columns explain of what is left over; after the first time, those
     that explained most then.
     """
-    candidates = structure.candidates(growth.plan, size, growth.chosen, growth.refused)
+    columns = growth.screen.varying(max(LIMITS.grids[min(size, 4)]))
+    candidates = structure.candidates(growth.plan, columns, size, growth.chosen, growth.refused)
     if size in growth.promising:
         candidates = [subset for subset in candidates if subset in growth.promising[size]]
     gains = growth.screen.gains(candidates, LIMITS.grids[min(size, 4)], left, growth.over)

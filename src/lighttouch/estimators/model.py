@@ -484,6 +484,19 @@ class TermFeatures:
             add_transposed(rows.places, rows.values, v, out[start:])
         return out
 
+    def spreads(self, w: Floats, weights: Floats) -> Floats:
+        """The weighted squares of every term's part of X w, less its mean where there is an
+        intercept.
+        """
+        found = np.empty(len(self.rows))
+        for place, (rows, start) in enumerate(zip(self.rows, self.starts, strict=False)):
+            part = np.zeros(self.shape[0])
+            add_products(rows.places, rows.values, w[start:], part)
+            if self.intercept:
+                part -= float(weights @ part) / float(weights.sum())
+            found[place] = weights @ np.square(part)
+        return found
+
     def __getitem__(self, chosen: Any) -> TermFeatures:
         some = [rows.part(chosen) for rows in self.rows]
         count = np.arange(self.shape[0])[chosen].size

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import DataError
-from lighttouch.estimators.examples import Examples
+from lighttouch.estimators.examples import Examples, independent_of
 from lighttouch.estimators.tables import plain_cell
 from lighttouch.validation import positive_int
 
@@ -125,12 +125,12 @@ def pair_examples(table: Floats, pairs: Pairs, total: float) -> Examples:
     is_used[pairs.better] = is_used[pairs.worse] = True
     used, place = np.flatnonzero(is_used), np.cumsum(is_used) - 1
     sides = [place[pairs.better], place[pairs.worse]]
-    once = table[used]
+    once, weights = table[used], pairs.weights / total
     return Examples(
         [(_repeated(once, sides[0]), 1.0), (_repeated(once, sides[1]), -1.0)],
         np.ones(pairs.better.size),
-        pairs.weights / total,
-        independent=used.size,
+        weights,
+        independent=independent_of((once, sides), weights),
         source=(once, sides),
     )
 

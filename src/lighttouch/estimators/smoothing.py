@@ -260,11 +260,8 @@ def smooth(
         held = np.maximum(roughness.own_traces(strengths) - lost, SMOOTHING.least_freedom)
         sizes = np.maximum(roughness.sizes(w), 1e-300)
         wanted = examples.noise(w, freedom) / examples.count * held / sizes
-        change = np.clip(
-            (wanted / strengths) ** SMOOTHING.boldness,
-            1.0 / SMOOTHING.largest_change,
-            SMOOTHING.largest_change,
-        )
+        most = SMOOTHING.largest_change ** (1.0 / SMOOTHING.boldness)
+        change = np.clip(wanted / strengths, 1.0 / most, most) ** SMOOTHING.boldness
         strengths = np.clip(strengths * change, SMOOTHING.least_strength, SMOOTHING.most_strength)
     if not choose or (last and not over()):
         w = _settled(examples, roughness, strengths, w, over)

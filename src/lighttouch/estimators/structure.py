@@ -87,6 +87,11 @@ class Plan:
         """
         return not self.single and not self.shapes_of(column)
 
+    @property
+    def wide(self) -> bool:
+        """Whether columns are so many that their curves begin with fewer keypoints."""
+        return len(self.columns) * LIMITS.keypoints > LIMITS.first_keypoints
+
     def affordable(self, keypoints: int) -> int:
         """Fewer keypoints per column where columns are many, so that all curves together stay of a
         size that can be factored.
@@ -154,12 +159,15 @@ def most_subsets(plan: Plan, trees_follow: bool = False) -> int:
 
 
 def candidates(
-    plan: Plan, size: int, chosen: Iterable[Subset], refused: Iterable[Subset] = ()
+    plan: Plan,
+    columns: Sequence[int],
+    size: int,
+    chosen: Iterable[Subset],
+    refused: Iterable[Subset] = (),
 ) -> list[Subset]:
-    """Subsets of so many columns that may share a lattice: all of them, or, where they are too
-    many, those that extend a chosen one; none that is chosen or was refused.
+    """Subsets of so many of the columns that may share a lattice: all of them, or, where they are
+    too many, those that extend a chosen one; none that is chosen or was refused.
     """
-    columns = range(len(plan.columns))
     if size == 2 or math.comb(len(columns), size) <= LIMITS.all_triples:
         found: Iterable[Subset] = combinations(columns, size)
     else:
@@ -249,7 +257,7 @@ def lattice_sizes(
     plan: Plan,
     examples: float,
     chosen: dict[Subset, float],
-    levels: list[int],
+    levels: dict[int, int],
     room: int,
     held: dict[Subset, float],
 ) -> list[tuple[Subset, tuple[int, ...]]]:
@@ -281,7 +289,7 @@ def lattice_sizes(
         cells *= LIMITS.narrowing
 
 
-def _sizes(plan: Plan, subset: Subset, cells: float, levels: list[int]) -> tuple[int, ...]:
+def _sizes(plan: Plan, subset: Subset, cells: float, levels: dict[int, int]) -> tuple[int, ...]:
     """Axes of equal size, but for columns of few levels, which leave room to the others."""
     cells = max(cells, 1.0)
     if any(plan.has_axis_kind(column, "common unit") for column in subset):
@@ -316,11 +324,14 @@ class Gain:
     explained: float
     freedom: float  # what noise would explain
 
-    @property
-    def significance(self) -> float:
-        """Above 1: more than noise would, three deviations included."""
-        noise = self.freedom + LIMITS.noise_deviations * np.sqrt(2.0 * self.freedom)
-        return float(self.explained / noise)
+    def significance(self, candidates: int = 1) -> float:
+        """Above 1: more than noise would, three deviations included, and more than the best of so
+        many candidates would by noise alone, about (Laurent and Massart 2000, Lemma 1).
+        """
+        usual = LIMITS.noise_deviations * math.sqrt(2.0 * self.freedom)
+        surprise = max(0.0, math.log(candidates / LIMITS.lucky))
+        best = 2.0 * math.sqrt(self.freedom * surprise) + 2.0 * surprise
+        return float(self.explained / (self.freedom + max(usual, best)))
 
     @property
     def worth(self) -> float:
@@ -329,11 +340,25 @@ class Gain:
 
 
 class Screen:
-    """Coarse grids over the columns of a table, of each size once."""
+    """Coarse grids over the columns of a table, of each size once.
 
-    def __init__(self, signed_tables: list[tuple[Floats, float]], examples: float) -> None:
-        self.signed_tables = signed_tables
+    Of tables that repeat rows of one `source`, the grids lie over that, and what examples leave
+    over is added up by its rows.
+    """
+
+    def __init__(
+        self,
+        signed_tables: list[tuple[Floats, float]],
+        examples: float,
+        source: tuple[Floats, list[NDArray[np.int64]]] | None = None,
+    ) -> None:
+        self.signed_tables = signed_tables if source is None else [(source[0], 1.0)]
         self.examples = examples
+        self._takes = (
+            []
+            if source is None
+            else [(rows, sign) for rows, (_, sign) in zip(source[1], signed_tables, strict=True)]
+        )
         self._grids: dict[int, tuple[NDArray[np.int16], NDArray[np.int64]]] = {}
 
     def gains(
@@ -375,13 +400,14 @@ class Screen:
         cells = int(with_none[members].prod(axis=1).max())
         explained, used = np.zeros(len(subsets)), np.zeros(len(subsets), dtype=np.int64)
         mass = float(left.weights.sum())
+        pulls, weights = self._by_rows(left)
         explained_by_cells(
             codes,
             np.array([sign for _, sign in self.signed_tables]),
             counts,
             members,
-            left.weights * left.residual,
-            left.weights,
+            pulls,
+            weights,
             LIMITS.shrinkage * mass / self.examples,
             np.empty(codes.shape[2], dtype=np.int64),
             np.empty(COPIES * cells),
@@ -392,6 +418,21 @@ class Screen:
         lower = (with_none - 1)[members].sum(axis=1)
         freedom = np.maximum(1.0, used - 1.0 - lower)
         return explained / (left.noise / self.examples), freedom
+
+    def varying(self, bins: int) -> list[int]:
+        """Columns that fill more than one bin."""
+        return [int(column) for column in np.flatnonzero(self._grid(bins)[1] > 1)]
+
+    def _by_rows(self, left: Leftover) -> tuple[Floats, Floats]:
+        """Residuals times weights, and weights, of the rows of the tables."""
+        pulls = left.weights * left.residual
+        if not self._takes:
+            return pulls, left.weights
+        summed, weights = np.zeros((2, self.signed_tables[0][0].shape[0]))
+        for rows, sign in self._takes:
+            summed += sign * np.bincount(rows, pulls, minlength=summed.size)
+            weights += np.bincount(rows, left.weights, minlength=weights.size)
+        return summed, weights
 
     def curve_gains(self, bins: int, left: Leftover, known: int) -> list[Gain]:
         """What a curve of so many parts would explain of the residual, for every column; `known`
@@ -441,11 +482,13 @@ def _bins(values: Floats, edges: Floats) -> NDArray[np.int16]:
 # The inputs of calibrators and lattices: which values of a column lie at which vertices.
 
 
-def calibrators(plan: Plan, table: Floats, weights: Floats, keypoints: list[int]) -> list[Term]:
-    """A curve for every column, of at most so many keypoints each."""
+def calibrators(
+    plan: Plan, table: Floats, weights: Floats, keypoints: dict[int, int]
+) -> list[Term]:
+    """Curves of some columns, of at most so many keypoints each."""
     return [
-        _calibrator(plan, column, table[:, column], weights, keypoints[column])
-        for column in range(len(plan.columns))
+        _calibrator(plan, column, table[:, column], weights, count)
+        for column, count in keypoints.items()
     ]
 
 

@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lighttouch.arrays import Floats
-from lighttouch.estimators.examples import AnyExamples, Examples, RiskOfPart, averages
+from lighttouch.estimators.examples import (
+    AnyExamples,
+    Examples,
+    RiskOfPart,
+    averages,
+    independent_of,
+)
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.outputs import OrderedClasses, Outputs
 from lighttouch.estimators.record import RECORD, TrainingRecord, evenly
@@ -262,6 +268,7 @@ def joined(parts: list[Examples]) -> Examples:
     if len(parts) == 1:
         return first
     signs = [sign for _, sign in first.signed_tables]
+    source, weights = _joined_sources(parts), np.concatenate([part.weights for part in parts])
     return replace(
         first,
         signed_tables=[
@@ -269,7 +276,7 @@ def joined(parts: list[Examples]) -> Examples:
             for k, sign in enumerate(signs)
         ],
         y=np.concatenate([part.y for part in parts]),
-        weights=np.concatenate([part.weights for part in parts]),
+        weights=weights,
         offset=(
             None
             if first.offset is None
@@ -283,10 +290,8 @@ def joined(parts: list[Examples]) -> Examples:
                 np.concatenate([part.squares[1] for part in parts]),
             )
         ),
-        independent=(
-            None if first.independent is None else sum(part.independent or 0 for part in parts)
-        ),
-        source=_joined_sources(parts),
+        independent=None if source is None else independent_of(source, weights),
+        source=source,
         _known={},
     )
 

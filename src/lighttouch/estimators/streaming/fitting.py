@@ -18,7 +18,7 @@ from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import DataError
 from lighttouch.estimators.classes import ordinal_examples_in
 from lighttouch.estimators.costs import STREAMING
-from lighttouch.estimators.examples import Examples
+from lighttouch.estimators.examples import Examples, independent_pairs, noise_of_pairs
 from lighttouch.estimators.outputs import ONE_SCORE, Outputs
 from lighttouch.estimators.pairs import Pairs, pair_examples, weighted_pairs
 from lighttouch.estimators.regression import Task, Units, pseudo_values, read_exposure
@@ -434,6 +434,7 @@ class PairFacts:
     weighted: int
     rows: int  # that are in a pair
     total: float
+    noise: float
     queries: NDArray[Any]
 
 
@@ -445,6 +446,7 @@ def _pair_facts(reader: Reader, make: PairsOfShard, shard: Shard) -> PairFacts:
         int(np.count_nonzero(pairs.weights)),
         int(np.unique(np.concatenate([pairs.better, pairs.worse])).size),
         float(pairs.weights.sum()),
+        noise_of_pairs(pairs.better, pairs.worse, pairs.weights),
         np.zeros(1) if rows.query is None else np.unique(rows.query),
     )
 
@@ -471,7 +473,7 @@ def paired(files: OpenFiles, make: PairsOfShard) -> StreamedExamples:
         passes=files.passes,
         weighted=tuple(facts[k].weighted for k in kept),
         outputs=ONE_SCORE,
-        independent=sum(each.rows for each in facts),
+        independent=independent_pairs(total, sum(each.noise for each in facts)),
         differences=True,
     )
 
