@@ -409,9 +409,21 @@ def test_a_rule_against_the_data_has_a_price_and_one_along_it_none():
     along, against, slack = prices(model, train, test, Clock(60.0))
     assert against.rule == "increasing in b" and against.changes[ROOT] < -0.05
     assert against.intervals[ROOT][1] < 0.0
-    assert abs(along.changes[ROOT]) < 1e-3 and abs(slack.changes[ROOT]) < 1e-3
+    assert abs(along.changes[ROOT]) < 1e-3 and set(slack.changes.values()) == {0.0}
     for none in (prices(model, train, None, Clock(60.0)), prices(model, train, test, Clock(0.0))):
         assert all(price.untold and not price.changes for price in none)
+
+
+@pytest.mark.parametrize("settings", [{"trees": 0}, {"loss": "quantile", "quantile": [0.2, 0.8]}])
+def test_a_rule_that_changes_nothing_costs_nothing(settings):
+    rng = np.random.default_rng(0)
+    Z = rng.random((900, 4))
+    t = 3 * Z[:, 0] + np.sin(5 * Z[:, 1]) * Z[:, 2] + 0.2 * rng.normal(size=900)
+    train, test = Data("train", Z[:600], t[:600]), Data("test", Z[600:], t[600:])
+    model = lt.LatticeRegressor(monotonic_cst={0: 1}, random_state=0, **settings)
+    found = prices(model.fit(train.X, train.y), train, test, Clock(60.0))
+    assert set(found[0].changes.values()) == {0.0}
+    assert all("none can be trained without it" in each.untold for each in found[1:])
 
 
 def test_no_price_is_the_difference_of_fits_that_did_not_converge(tmp_path):

@@ -366,8 +366,9 @@ def price_section(prices: Sequence[Price], held_out: str, seconds: float) -> Mar
     parts = []
     if known:
         lead = (
-            f"How much worse the model is on the rows “{held_out}” than one with the same curves "
-            "and lattices that was trained without that rule; negative: the rule makes it better. "
+            f"How much worse the model is on the rows “{held_out}” than one without that rule; "
+            "negative: the rule makes it better. Both have the curves and lattices of this model "
+            "and were trained again alike. "
             f"In brackets: {LIMITS.coverage:.0%} intervals, both models judged on the same "
             "drawn rows. A price whose interval holds 0 is too small to be told from chance."
         )
