@@ -113,11 +113,17 @@ def _read(options: argparse.Namespace, model: Path, report: Path | None) -> Job:
     _check_rule_columns(rules, examples, wanted, options.data)
     test, name = None, ""
     if options.test is not None:
-        test, name = wanted.read(options.test, dialect), options.test.name
+        test, name = read_test(options, wanted, examples), options.test.name
     elif options.holdout is not None:
         examples, test = split(examples, options.holdout, options.seed)
         name = f"held out ({options.holdout:.0%})"
     return Job(task, rules, examples, test, name, model, report)
+
+
+def read_test(options: argparse.Namespace, wanted: Wanted, train: Examples) -> Examples:
+    """The rows of --test, with the columns of the training table."""
+    found = wanted.read(options.test, Dialect.of(options))
+    return replace(found, X=tables.same_columns(found.X, train.X, options.test))
 
 
 def _check_rule_columns(rules: Rules, examples: Examples, wanted: Wanted, path: Path) -> None:

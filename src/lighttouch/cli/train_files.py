@@ -130,7 +130,7 @@ def _job(options: argparse.Namespace, rows: OpenFiles, model: Path) -> Job:
     train._check_rule_columns(rules, some, wanted, options.data)
     test, name = None, ""
     if options.test is not None:
-        test, name = wanted.read(options.test, Dialect.of(options)), options.test.name
+        test, name = train.read_test(options, wanted, some), options.test.name
     return Job(task, rules, some, test, name, model, None)
 
 
@@ -187,8 +187,7 @@ def _conclude(
     name = f"of the training rows, {len(some):,} evenly spread"
     measured = [accuracy(estimator, Data(name, some.X, some.y, some.qid, None, some.exposure))]
     if test is not None:
-        X = test.X[[str(each) for each in some.X.columns]]
-        data = Data(job.test_name, X, test.y, test.qid, None, test.exposure)
+        data = Data(job.test_name, test.X, test.y, test.qid, None, test.exposure)
         measured.append(accuracy(estimator, data))
     with replacing_all([job.model]) as besides:
         estimator.save(besides[0])
