@@ -195,7 +195,7 @@ CLASSIFICATION_PARAMETERS: dict[str, Described] = {
     "ordinal": (
         "bool or sequence of classes",
         "Whether more than two classes are ordered: True for their sorted order, or all of them "
-        "in ascending order.",
+        "in ascending order; of two classes the last listed one is the second.",
     ),
     "loss": (
         choices(CLASSIFICATION, "logistic"),
