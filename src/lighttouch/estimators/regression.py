@@ -343,9 +343,13 @@ class OutputLimits:
             )
         return cls(low, high, log_link)
 
+    @property
+    def none(self) -> bool:
+        return math.isinf(self.least) and math.isinf(self.most)
+
     def predictions(self, scores: Floats) -> Floats:
         values = mean_of(scores) if self.log_link else scores
-        if math.isinf(self.least) and math.isinf(self.most):
+        if self.none:
             return values
         return np.clip(values, self.least, self.most)
 
