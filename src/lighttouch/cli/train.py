@@ -219,9 +219,9 @@ def _fit(estimator: Any, job: Job) -> None:
             exposure = job.train.exposure
             more = {} if exposure is None else {"exposure": exposure.to_numpy()}
             estimator.fit(job.train.X, job.train.y.to_numpy(), **more)
-    for warning in caught:
-        if warning.category in (UserWarning, RuntimeWarning):
-            say(f"warning: {printable(str(warning.message))}", sys.stderr)
+    told = [w.message for w in caught if w.category in (UserWarning, RuntimeWarning)]
+    for text in dict.fromkeys(str(each) for each in told):
+        say(f"warning: {printable(text)}", sys.stderr)
 
 
 def _told_rules(rules: Rules) -> str:

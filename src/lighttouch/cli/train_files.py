@@ -172,9 +172,9 @@ def _fit(estimator: Any, rows: OpenFiles) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator._fit_open(rows)
-    for warning in caught:
-        if warning.category in (UserWarning, RuntimeWarning):
-            say(f"warning: {printable(str(warning.message))}", sys.stderr)
+    told = [w.message for w in caught if w.category in (UserWarning, RuntimeWarning)]
+    for text in dict.fromkeys(str(each) for each in told):
+        say(f"warning: {printable(text)}", sys.stderr)
 
 
 def _conclude(

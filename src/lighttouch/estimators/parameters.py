@@ -89,7 +89,8 @@ LATTICE_PARAMETERS: dict[str, Described] = {
         "monotone columns ask for; columns of other rules they leave alone. "
         '"auto" has none unless they clearly lower the loss on held-out rows. More than 10 of '
         "them stand beside 0.7 of the score of curves and lattices, from its mean on. They need "
-        "a smooth loss, one output and no canonical examples.",
+        "a smooth loss, one output and no canonical examples; where there can be none, a number "
+        "has no effect, and a warning says why.",
     ),
     "smoothing": (
         '"auto", float or pair of floats',

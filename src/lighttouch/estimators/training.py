@@ -423,7 +423,12 @@ def warn_about(status: str) -> None:
         "out; the model obeys its rules, raise time_limit for a better one",
     }
     text = told.get(status, f"training ended at its {status}; raise max_iter or time_limit")
-    warnings.warn(text, ConvergenceWarning, stacklevel=_frames_of_this_package())
+    warn_user(text, ConvergenceWarning)
+
+
+def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the first caller that is not part of lighttouch."""
+    warnings.warn(text, category, stacklevel=_frames_of_this_package())
 
 
 def _frames_of_this_package() -> int:
