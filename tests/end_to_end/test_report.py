@@ -444,6 +444,25 @@ def test_no_price_is_the_difference_of_fits_that_did_not_converge(tmp_path):
     assert "before it converged" in page and "they cost" not in page
 
 
+def test_the_cost_of_rules_is_not_claimed_of_fits_that_are_not_proven(tmp_path):
+    X, y = table(300)
+    rules = {"monotonic_cst": {"b": 1}, "lattices": 0}
+    stalled = lt.LatticeRegressor(loss="absolute", **rules).fit(X, y)
+    assert stalled.status_ == "stalled" and stalled.constraint_report_.objective_without_rules
+    late = lt.LatticeRegressor(**rules).fit(X, y)
+    kept = late.constraint_report_
+    assert kept.proven and "the rules cost" in str(kept)
+    kept = kept.of_training("time limit")  # as after a search that was cut short
+    assert kept.price is None and "ended early" in str(kept)
+    stalled.save(tmp_path / "stalled.lt")
+    for each in (stalled, lt.load(tmp_path / "stalled.lt")):
+        for report in (each.constraint_report_, each.check_constraints()):
+            assert "neither is proven" in str(report) and "the rules cost" not in str(report)
+    write_report(stalled, tmp_path / "r.html", Data("rows", X, y))
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "neither is proven" in page and "they cost" not in page
+
+
 def test_folds_are_models_of_other_rows():
     X, y = table()
     model = lt.LatticeRegressor(**FAST).fit(X, y)

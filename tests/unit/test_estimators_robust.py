@@ -166,9 +166,9 @@ def test_the_unit_of_the_targets_does_not_matter_and_extreme_ones_are_refused(ki
     plain = kind().fit(X, y).predict(X)
     for unit in (1e-140, 1e-42, 1e140):
         np.testing.assert_allclose(kind().fit(X, y * unit).predict(X) / unit, plain, rtol=1e-3)
-    with pytest.raises(lt.DataError, match="y must lie within .*rescale it"):
+    with pytest.raises(lt.DataError, match=r"y must lie within .*rescale it"):
         kind().fit(X, y * 1e300)
     for unit in (1e-162, 1e-310):
-        with pytest.raises(lt.DataError, match="differ by at least 1e-150.*rescale it"):
+        with pytest.raises(lt.DataError, match=r"differ by at least 1e-150.*rescale it"):
             kind().fit(X, y * unit)
     assert np.abs(kind().fit(X, np.zeros(60)).predict(X)).max() < 1e-30

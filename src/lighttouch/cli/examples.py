@@ -99,9 +99,7 @@ class Wanted:
         parts = (self.target, self.qid, self.exposure)
         exposure = None
         if self.exposure is not None:
-            exposure = frame[
-                tables.place(self.exposure, frame, "--exposure", path, (self.target,))
-            ]
+            exposure = frame[tables.place(self.exposure, frame, "--exposure", path, (self.target,))]
             tables.require_numbers(frame, self.exposure, path, "the exposure")
             tables.refuse_gaps(exposure, path, "the exposure")
         X = frame.drop(columns=[name for name in parts if name is not None])

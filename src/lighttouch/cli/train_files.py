@@ -19,7 +19,7 @@ from lighttouch.cli.engines import engine_of
 from lighttouch.cli.examples import Examples, Wanted, asked_task, task_of
 from lighttouch.cli.reporting import Job
 from lighttouch.cli.rules import read_rules
-from lighttouch.cli.speaking import Speaker, rule_facts, say
+from lighttouch.cli.speaking import Speaker, ending_in_words, rule_facts, say
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
 from lighttouch.estimators.record import RECORD
@@ -197,8 +197,8 @@ def _conclude(
     for each in measured:
         speaker(printable(str(each)))
     speaker(
-        f"\n{type(estimator).__name__} {estimator.status_} after {seconds:.1f} s; saved as "
-        f"{printable(str(job.model))}. No report: it is drawn from rows in memory"
+        f"\n{ending_in_words(estimator, seconds)}; saved as {printable(str(job.model))}. "
+        "No report: it is drawn from rows in memory"
     )
     speaker.facts |= {
         "model": str(job.model),

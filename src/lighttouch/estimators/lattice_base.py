@@ -172,7 +172,8 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
             [] if canonical is None else canonical(fitted.model),
         )
         rules = tuple(self._with_trees(list(fitted.report.rules)))
-        self.constraint_report_ = replace(fitted.report, rules=rules)
+        report = fitted.report.of_training(self.status_)
+        self.constraint_report_ = replace(report, rules=rules)
 
     def _with_trees(self, checked: list[RuleReport]) -> list[RuleReport]:
         """The rules, of which the first are about monotone columns, as the trees obey them too."""
@@ -245,7 +246,7 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
         if X is not None:
             checked += self._probed(read_table(self, X, self.columns_), monotonic, shapes)
         known = self.constraint_report_
-        return ConstraintReport(tuple(checked), known.objective, known.objective_without_rules)
+        return replace(known, rules=tuple(checked))
 
     def _probed(
         self, table: Floats, monotonic: dict[int, int], shapes: list[BoundShape]

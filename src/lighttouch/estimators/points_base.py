@@ -214,7 +214,7 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         rules = self._checked_rules()
         if X is not None:
             rules += self._checked_predictions(self.read_rows(X))
-        return ConstraintReport(tuple(rules), known.objective, known.objective_without_rules)
+        return replace(known, rules=tuple(rules))
 
     def _checked_rules(self) -> list[RuleReport]:
         raise NotImplementedError

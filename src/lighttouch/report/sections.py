@@ -340,13 +340,18 @@ def _price(report: ConstraintReport) -> str:
     if report.price is None:
         return (
             "What all rules together cost in training is not told: a training without rules was "
-            "not done, or it or the model's own did not converge."
+            "not done, or it or the model's own ended before it converged."
         )
-    return (
+    both = (
         f"The training objective is {number(report.objective, 5)} with the rules and "
-        f"{number(report.objective_without_rules or 0.0, 5)} without them: together they cost "
-        f"{number(report.price, 3)} in training."
+        f"{number(report.objective_without_rules or 0.0, 5)} without them"
     )
+    if not report.proven:
+        return (
+            f"{both}. Both have stopped improving, probably near their optima; neither is proven, "
+            "so what the rules cost in training is not known exactly."
+        )
+    return f"{both}: together they cost {number(report.price, 3)} in training."
 
 
 # -------------------------------------------------------------------------------------------------
