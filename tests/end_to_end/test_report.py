@@ -16,6 +16,7 @@ import pytest
 
 import lighttouch as lt
 from lighttouch.cli import main
+from lighttouch.estimators.pairs import RANKED, ndcg
 from lighttouch.estimators.rules.shapes import KINDS
 from lighttouch.report import Data, accuracy, examine, write_report
 from lighttouch.report.accuracy import (
@@ -26,7 +27,6 @@ from lighttouch.report.accuracy import (
     SEPARATION,
     TwoClasses,
     difference,
-    ndcg,
     summary,
 )
 from lighttouch.report.charts import Series, line_chart
@@ -384,8 +384,8 @@ def test_measures_are_those_of_other_libraries():
     area = metrics.roc_auc_score(second, scores, sample_weight=weights)
     assert judged.measures(weights)[AREA] == pytest.approx(area, abs=1e-12)
     relevance, rank = rng.integers(0, 4, 30).astype(float), rng.normal(size=30)
-    known = metrics.ndcg_score([2.0**relevance - 1.0], [rank], k=LIMITS.ranked)
-    assert ndcg(rank, relevance, LIMITS.ranked) == pytest.approx(known, abs=1e-12)
+    known = metrics.ndcg_score([2.0**relevance - 1.0], [rank], k=RANKED)
+    assert ndcg(rank, relevance, RANKED) == pytest.approx(known, abs=1e-12)
 
 
 def test_intervals_are_as_wide_as_theory_says():
