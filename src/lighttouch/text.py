@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 
 def printable(text: str, line_breaks: bool = False) -> str:
@@ -30,10 +30,13 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return "" if close is None else f"; did you mean {close!r}?"
 
 
-def one_of_the_columns(name: str, names: list[str]) -> str:
-    """The end of a message about a column that does not exist: the closest, or the first eight."""
+def one_of_the_columns(name: str, names: list[str], taken: Container[str | None] = ()) -> str:
+    """The end of a message about a column that does not exist: the closest, or the first eight.
+    Those that are taken, such as the target, are not what was meant.
+    """
     listed = ", ".join(repr(each) for each in names[:8]) + (", ..." if len(names) > 8 else "")
-    return did_you_mean(name, names) or f"; the columns are {listed}"
+    free = [each for each in names if each not in taken]
+    return did_you_mean(name, free) or f"; the columns are {listed}"
 
 
 def alternatives(words: Sequence[str]) -> str:

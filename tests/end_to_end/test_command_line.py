@@ -476,6 +476,12 @@ def test_damaged_and_foreign_model_files(trained, folder, capsys):
         ),
         ("a,y\n1,1\n2,2\n3,4\n", ["--drop", "b"], ["--drop 'b' is not a column"]),
         ("a,y\n1,1\n2,2\n3,4\n", ["--qid", "b"], ["--qid 'b' is not a column"]),
+        (
+            "a,y\n1,1\n2,2\n3,4\n",
+            ["--loss", "poisson", "--exposure", "b"],
+            ["--exposure 'b' is not a column", "the columns are 'a', 'y'"],
+        ),
+        ("a,y\n1,1\n2,2\n3,4\n", ["--by", "yy"], ["--by 'yy'", "the columns are 'a', 'y'"]),
         ("a,y\n1,1\n2,2\n3,4\n", ["--task", "ranking"], ["--qid", "--pairs"]),
         ("a,y\n1,1\n2,2\n3,4\n", ["--task", "classification", "--increasing", "a"], ["ordered"]),
         ("a,y\n1,1\n2,2\n3,4\n", ["--quantile", "0.1,0.9", "--loss", "huber"], ["--quantile"]),
@@ -568,6 +574,30 @@ def test_columns_missing_at_predict_time_are_named_with_the_nearest(trained, tmp
     flats(5).rename(columns={"area": "aera"}).to_csv(tmp_path / "n.csv", index=False)
     assert main(["predict", str(trained / "price.lt"), str(tmp_path / "n.csv")]) == 2
     refused(capsys, 2, "'area' is not a column", "did you mean 'aera'?")
+
+
+def test_the_target_is_never_suggested_for_a_missing_column(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("a,b,bad\n1,2,1\n2,1,2\n3,3,4\n", encoding="utf-8")
+    assert main(["train", "t.csv", "--target", "bad", "--no-report"]) == 0
+    (tmp_path / "n.csv").write_text("b,bad\n1,2\n", encoding="utf-8")
+    capsys.readouterr()
+    assert main(["predict", "t.lt", "n.csv"]) == 2
+    refused(capsys, 2, "'a' is not a column of n.csv; the columns are 'b', 'bad'")
+
+
+@pytest.mark.parametrize("data", ["t.csv", "t"])
+def test_a_column_that_the_test_rows_lack_is_named_before_training(
+    tmp_path, monkeypatch, capsys, data
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t").mkdir()
+    for path in (tmp_path / "t.csv", tmp_path / "t" / "1.csv"):
+        path.write_text("a,b,y\n1,2,1\n2,1,2\n3,3,4\n", encoding="utf-8")
+    (tmp_path / "n.csv").write_text("b,y\n1,2\n", encoding="utf-8")
+    assert main(["train", data, "--target", "y", "-o", "m.lt", "--test", "n.csv"]) == 2
+    told = capsys.readouterr()
+    assert "'a' is not a column of n.csv" in told.err and "Training" not in told.out
 
 
 def test_control_characters_never_reach_the_terminal(tmp_path, monkeypatch, capsys):

@@ -16,6 +16,7 @@ import pytest
 
 import lighttouch as lt
 from lighttouch.cli import main
+from lighttouch.estimators.pairs import RANKED, ndcg
 from lighttouch.estimators.rules.shapes import KINDS
 from lighttouch.report import Data, accuracy, examine, write_report
 from lighttouch.report.accuracy import (
@@ -26,7 +27,6 @@ from lighttouch.report.accuracy import (
     SEPARATION,
     TwoClasses,
     difference,
-    ndcg,
     summary,
 )
 from lighttouch.report.charts import Series, line_chart
@@ -384,8 +384,8 @@ def test_measures_are_those_of_other_libraries():
     area = metrics.roc_auc_score(second, scores, sample_weight=weights)
     assert judged.measures(weights)[AREA] == pytest.approx(area, abs=1e-12)
     relevance, rank = rng.integers(0, 4, 30).astype(float), rng.normal(size=30)
-    known = metrics.ndcg_score([2.0**relevance - 1.0], [rank], k=LIMITS.ranked)
-    assert ndcg(rank, relevance, LIMITS.ranked) == pytest.approx(known, abs=1e-12)
+    known = metrics.ndcg_score([2.0**relevance - 1.0], [rank], k=RANKED)
+    assert ndcg(rank, relevance, RANKED) == pytest.approx(known, abs=1e-12)
 
 
 def test_intervals_are_as_wide_as_theory_says():
@@ -409,9 +409,21 @@ def test_a_rule_against_the_data_has_a_price_and_one_along_it_none():
     along, against, slack = prices(model, train, test, Clock(60.0))
     assert against.rule == "increasing in b" and against.changes[ROOT] < -0.05
     assert against.intervals[ROOT][1] < 0.0
-    assert abs(along.changes[ROOT]) < 1e-3 and abs(slack.changes[ROOT]) < 1e-3
+    assert abs(along.changes[ROOT]) < 1e-3 and set(slack.changes.values()) == {0.0}
     for none in (prices(model, train, None, Clock(60.0)), prices(model, train, test, Clock(0.0))):
         assert all(price.untold and not price.changes for price in none)
+
+
+@pytest.mark.parametrize("settings", [{"trees": 0}, {"loss": "quantile", "quantile": [0.2, 0.8]}])
+def test_a_rule_that_changes_nothing_costs_nothing(settings):
+    rng = np.random.default_rng(0)
+    Z = rng.random((900, 4))
+    t = 3 * Z[:, 0] + np.sin(5 * Z[:, 1]) * Z[:, 2] + 0.2 * rng.normal(size=900)
+    train, test = Data("train", Z[:600], t[:600]), Data("test", Z[600:], t[600:])
+    model = lt.LatticeRegressor(monotonic_cst={0: 1}, random_state=0, **settings)
+    found = prices(model.fit(train.X, train.y), train, test, Clock(60.0))
+    assert set(found[0].changes.values()) == {0.0}
+    assert all("none can be trained without it" in each.untold for each in found[1:])
 
 
 def test_no_price_is_the_difference_of_fits_that_did_not_converge(tmp_path):
@@ -430,6 +442,25 @@ def test_no_price_is_the_difference_of_fits_that_did_not_converge(tmp_path):
     write_report(model, tmp_path / "r.html", data, findings=examine(model, data, data, 60.0))
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "before it converged" in page and "they cost" not in page
+
+
+def test_the_cost_of_rules_is_not_claimed_of_fits_that_are_not_proven(tmp_path):
+    X, y = table(300)
+    rules = {"monotonic_cst": {"b": 1}, "lattices": 0}
+    stalled = lt.LatticeRegressor(loss="absolute", **rules).fit(X, y)
+    assert stalled.status_ == "stalled" and stalled.constraint_report_.objective_without_rules
+    late = lt.LatticeRegressor(**rules).fit(X, y)
+    kept = late.constraint_report_
+    assert kept.proven and "the rules cost" in str(kept)
+    kept = kept.of_training("time limit")  # as after a search that was cut short
+    assert kept.price is None and "ended early" in str(kept)
+    stalled.save(tmp_path / "stalled.lt")
+    for each in (stalled, lt.load(tmp_path / "stalled.lt")):
+        for report in (each.constraint_report_, each.check_constraints()):
+            assert "neither is proven" in str(report) and "the rules cost" not in str(report)
+    write_report(stalled, tmp_path / "r.html", Data("rows", X, y))
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "neither is proven" in page and "they cost" not in page
 
 
 def test_folds_are_models_of_other_rows():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 import re
 import warnings
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import ndcg_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -212,6 +214,16 @@ def test_ranker_learns_queries_and_pairs_and_keeps_rules():
             if np.ptp(relevance[q]) > 0
         ]
         assert np.mean(right) > 0.75
+        lists = np.split(np.arange(500), 50)
+        wanted = [ndcg_score([2.0 ** relevance[q] - 1.0], [scores[q]], k=10) for q in lists]
+        known = [found for found, q in zip(wanted, lists, strict=True) if relevance[q].any()]
+        assert model.score(numeric, relevance, qid=query) == pytest.approx(np.mean(known))
+        weights = (query < 25).astype(float)
+        half = model.score(numeric[:250], relevance[:250], qid=query[:250])
+        assert model.score(numeric, relevance, weights, qid=query) == pytest.approx(half)
+        assert math.isnan(model.score(numeric, np.zeros(500), qid=query))
+        with pytest.raises(lt.DataError, match="not negative"):
+            model.score(numeric, -relevance, qid=query)
         assert model.constraint_report_.violation == 0.0
         assert falls(model.predict, numeric, MONOTONIC, 3000) == 0
     better, worse = numeric[y > 0].head(100), numeric[y <= 0].head(100)

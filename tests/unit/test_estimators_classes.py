@@ -76,6 +76,17 @@ def test_unordered_classes():
     assert hinge.predict(X).shape == (800,) and not hasattr(hinge, "predict_proba")
 
 
+def test_a_listed_class_that_y_lacks_is_refused_and_two_keep_their_order():
+    X = np.linspace(0.0, 1.0, 40)[:, None]
+    y = np.where(X[:, 0] < 0.5, "c", "a")
+    for listed, absent in ((["a", "b", "c"], "b"), (["apple", "c"], "apple")):
+        with pytest.raises(lt.DataError, match=f"no row of '{absent}'"):
+            lt.LatticeClassifier(ordinal=listed).fit(X, y)
+    model = lt.LatticeClassifier(ordinal=["c", "a"], monotonic_cst={0: 1}).fit(X, y)
+    assert model.classes_.tolist() == ["c", "a"] and model.score(X, y) == 1.0
+    np.testing.assert_array_equal(model.predict_proba(X)[:, 1] > 0.5, y == "a")
+
+
 @pytest.mark.parametrize("make", [ordinal, lt.LatticeClassifier])
 def test_saved_and_loaded(make, tmp_path):
     X, y = graded(300)

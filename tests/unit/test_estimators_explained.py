@@ -60,6 +60,17 @@ def test_the_scale_is_named():
     assert told == {"default": "prediction", "gamma": "log-mean", "ordered": "cumulative log-odds"}
 
 
+def test_limits_cut_off_what_is_explained():
+    X, y = table(200)
+    least = float(np.quantile(y, 0.3))
+    model = lt.LatticeRegressor(output_min=least, trees=0).fit(X, y)
+    why = model.explain(X)
+    assert why.scale == "prediction before limits" and why.scores.min() < least
+    np.testing.assert_allclose(np.maximum(why.scores, least), model.predict(X))
+    counts = lt.LatticeRegressor(loss="poisson", output_max=2.0, trees=0).fit(X, np.exp(y))
+    assert counts.explain(X).scale == "log-mean before limits"
+
+
 def test_effects_are_centred_and_interactions_pure():
     model, X = fitted("default")
     found = model.explain(X)

@@ -148,3 +148,27 @@ def test_rows_that_pairs_repeat_read_like_a_copy():
     np.testing.assert_array_equal(rows[:, 1], copy[:, 1])
     np.testing.assert_array_equal(rows[np.array([4, 0])], copy[[4, 0]])
     np.testing.assert_array_equal(np.vstack([rows, rows]), np.vstack([copy, copy]))
+
+
+REGRESSORS = (
+    lt.MonotoneRegressor,
+    lt.ConvexRegressor,
+    lt.ConstrainedLinearRegressor,
+    lt.LatticeRegressor,
+)
+
+
+@pytest.mark.parametrize("kind", REGRESSORS)
+def test_the_unit_of_the_targets_does_not_matter_and_extreme_ones_are_refused(kind):
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 2))
+    y = np.square(X[:, 0] - 0.3) + X[:, 1] + 0.02 * rng.normal(size=60)
+    plain = kind().fit(X, y).predict(X)
+    for unit in (1e-140, 1e-42, 1e140):
+        np.testing.assert_allclose(kind().fit(X, y * unit).predict(X) / unit, plain, rtol=1e-3)
+    with pytest.raises(lt.DataError, match=r"y must lie within .*rescale it"):
+        kind().fit(X, y * 1e300)
+    for unit in (1e-162, 1e-310):
+        with pytest.raises(lt.DataError, match=r"differ by at least 1e-150.*rescale it"):
+            kind().fit(X, y * unit)
+    assert np.abs(kind().fit(X, np.zeros(60)).predict(X)).max() < 1e-30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from scipy import sparse
 import lighttouch as lt
 from lighttouch import losses
 from lighttouch.errors import ModelFileError
-from lighttouch.estimators import smoothing, trees
+from lighttouch.estimators import lattice_base, smoothing, trees
 from lighttouch.estimators.penalties import roughness_of
 from lighttouch.estimators.trees import COSTS, Bins, TreeRows, Trees, boosted, grown
 from lighttouch.losses import loss_of
@@ -139,18 +140,41 @@ def test_columns_of_other_rules_are_not_split():
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("make", "why"),
     [
-        lambda X, y: lt.LatticeRegressor(trees=5, loss="absolute").fit(X, y),
-        lambda X, y: lt.LatticeRegressor(trees=5, loss="quantile", quantile=[0.2, 0.8]).fit(X, y),
-        lambda X, y: lt.LatticeClassifier(trees=5, ordinal=True).fit(X, np.digitize(y, [0.5, 2])),
-        lambda X, y: lt.LatticeRegressor(trees=5, canonical_examples=(X[:2], y[:2])).fit(X, y),
+        (lambda X, y: lt.LatticeRegressor(loss="absolute"), "'absolute' has kinks"),
+        (lambda X, y: lt.LatticeRegressor(loss="quantile", quantile=[0.2, 0.8]), "one output"),
+        (lambda X, y: lt.LatticeClassifier(ordinal=True), "ordered classes"),
+        (lambda X, y: lt.LatticeRegressor(canonical_examples=(X[:2], y[:2])), "canonical_examples"),
+        (
+            lambda X, y: lt.LatticeRegressor(
+                shape_constraints=[lt.SlopeBound(k, 100.0) for k in range(X.shape[1])]
+            ),
+            "without shape_constraints",
+        ),
     ],
-    ids=["kinks", "quantiles", "ordered classes", "canonical examples"],
+    ids=["kinks", "quantiles", "ordered classes", "canonical examples", "rules"],
 )
-def test_models_that_have_no_trees(make):
+def test_models_that_have_no_trees_say_so_where_some_were_asked_for(make, why):
     X, y = local(400)
-    assert make(X, y).trees_ is None
+    for asked in (0, 5):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = make(X, y).set_params(trees=asked)
+            labelled = hasattr(model, "ordinal")
+            assert model.fit(X, np.digitize(y, [0.5, 2]) if labelled else y).trees_ is None
+        told = [str(each.message) for each in caught]
+        assert len(told) == (asked > 0), told
+        assert all(why in each and "trees=5 has no effect" in each for each in told)
+        assert all(each.filename == __file__ for each in caught)
+
+
+def test_too_many_columns_for_trees_are_told(monkeypatch):
+    X, y = local(400)
+    monkeypatch.setattr(trees, "COSTS", replace(COSTS, columns=2))
+    monkeypatch.setattr(lattice_base, "TREES", replace(COSTS, columns=2))
+    with pytest.warns(UserWarning, match="trees=5 has no effect: .* up to 2 columns"):
+        assert lt.LatticeRegressor(trees=5, lattices=0).fit(X, y).trees_ is None
 
 
 def test_classes_without_order_have_their_own():

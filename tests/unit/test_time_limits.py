@@ -80,6 +80,16 @@ def test_a_fit_whose_time_is_over_leaves_out_what_is_optional(monkeypatch):
     assert len(fits) > 1 and all(optional[:3])
 
 
+def test_a_search_that_was_cut_short_claims_no_cost_of_rules(monkeypatch):
+    def late(*given):
+        raise OutOfTimeError
+
+    X, y = data()
+    monkeypatch.setattr(fitting, "grow", late)
+    model = lt.LatticeRegressor(monotonic_cst=[0, 0, 1], time_limit=60.0).fit(X, y)
+    assert model.status_ == "time limit" and model.constraint_report_.price is None
+
+
 def test_without_time_for_all_rows_a_part_is_trained_on(monkeypatch, tmp_path):
     X, y = data()
     y = 1000.0 + 50.0 * y  # in other units than those of training

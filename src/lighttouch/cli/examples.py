@@ -67,7 +67,7 @@ class Wanted:
     def read(self, path: Path, dialect: Dialect) -> Examples:
         frame = tables.read(path, dialect)
         for name in self.drop:
-            tables.place(name, frame, "--drop", path)
+            tables.place(name, frame, "--drop", path, (self.target,))
         unnamed = [name for name in frame.columns if re.fullmatch(r"Unnamed: \d+", str(name))]
         if unnamed:
             say(
@@ -77,7 +77,9 @@ class Wanted:
                 ),
                 sys.stderr,
             )
-        groups = frame[[tables.place(name, frame, "--by", path) for name in self.by]]
+        for name in self.by:
+            tables.place(name, frame, "--by", path, (self.target,))
+        groups = frame[list(self.by)]
         frame = frame.drop(columns=list({*self.drop, *unnamed}))
         found = self._pairs(frame, path) if self.pairs else self._examples(frame, path)
         return replace(found, groups=groups) if self.by else found
@@ -90,14 +92,15 @@ class Wanted:
             )
         target = frame[tables.place(self.target, frame, "--target", path)]
         tables.refuse_gaps(target, path, "the target")
-        qid = None if self.qid is None else frame[tables.place(self.qid, frame, "--qid", path)]
-        if qid is not None:
+        qid = None
+        if self.qid is not None:
+            qid = frame[tables.place(self.qid, frame, "--qid", path, (self.target,))]
             tables.refuse_gaps(qid, path, "the query")
         parts = (self.target, self.qid, self.exposure)
         exposure = None
         if self.exposure is not None:
+            exposure = frame[tables.place(self.exposure, frame, "--exposure", path, (self.target,))]
             tables.require_numbers(frame, self.exposure, path, "the exposure")
-            exposure = frame[tables.place(self.exposure, frame, "--exposure", path)]
             tables.refuse_gaps(exposure, path, "the exposure")
         X = frame.drop(columns=[name for name in parts if name is not None])
         return Examples(self._features(X, path), target, qid, exposure=exposure)

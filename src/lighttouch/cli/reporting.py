@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lighttouch.cli import tables
 from lighttouch.cli.examples import Examples
 from lighttouch.cli.rules import Rules
-from lighttouch.cli.speaking import Speaker, rule_facts
+from lighttouch.cli.speaking import Speaker, ending_in_words, rule_facts
 from lighttouch.files import replacing_all
 from lighttouch.text import printable
 
@@ -59,10 +59,7 @@ def conclude(
         speaker(printable(str(each)))
     for group in findings.groups:
         speaker(printable(f"{group.column} = {group.accuracy}"))
-    speaker(
-        f"\n{type(estimator).__name__} {estimator.status_} after {seconds:.1f} s; saved as "
-        f"{printable(str(job.model))}"
-    )
+    speaker(f"\n{ending_in_words(estimator, seconds)}; saved as {printable(str(job.model))}")
     if job.report is not None:
         speaker(f"The report: {printable(str(job.report))} (open it in a browser)")
     if job.test is None:

@@ -30,8 +30,10 @@ def features(model: Model, part: DataFrame, path: Path) -> object:
                 f"columns; {path} has {part.shape[1]}"
             )
         return part.to_numpy()
+    record = getattr(model, "training_record_", None)
+    taken = [*model.feature_names_in_, None if record is None else record.notes.get("target")]
     for name in model.feature_names_in_:
-        tables.place(str(name), part, "the model needs a column that is missing:", path)
+        tables.place(str(name), part, "the model needs a column that is missing:", path, taken)
     X = part[[str(name) for name in model.feature_names_in_]]
     tables.refuse_infinite(X, path)
     for name in _number_columns(model):

@@ -71,6 +71,17 @@ def plain(value: object) -> Any:
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
+def ending_in_words(model: Any, seconds: float) -> str:
+    """How training ended, in the last lines of `train`."""
+    kind = type(model).__name__
+    if model.status_ != "stalled":
+        return f"{kind} {model.status_} after {seconds:.1f} s"
+    return (
+        f"{kind} stopped improving after {seconds:.1f} s: the fit is probably as good as it gets, "
+        "but that is not proven"
+    )
+
+
 def rule_facts(report: Any) -> list[dict[str, Any]]:
     """One entry per rule of a constraint report."""
     return [

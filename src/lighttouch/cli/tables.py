@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -79,12 +79,14 @@ def standard_input(path: Path) -> Iterator[Path]:
         yield place.rename(place.with_name("standard input.parquet")) if parquet else place
 
 
-def place(name: str, frame: DataFrame, what: str, path: Path) -> str:
-    """The name, if the table has such a column."""
+def place(
+    name: str, frame: DataFrame, what: str, path: Path, taken: Container[str | None] = ()
+) -> str:
+    """The name, if the table has such a column; columns that are taken are not what was meant."""
     names = [str(each) for each in frame.columns]
     if name not in names:
         raise DataError(
-            f"{what} {name!r} is not a column of {path}{one_of_the_columns(name, names)}"
+            f"{what} {name!r} is not a column of {path}{one_of_the_columns(name, names, taken)}"
         )
     return name
 

@@ -113,11 +113,17 @@ def _read(options: argparse.Namespace, model: Path, report: Path | None) -> Job:
     _check_rule_columns(rules, examples, wanted, options.data)
     test, name = None, ""
     if options.test is not None:
-        test, name = wanted.read(options.test, dialect), options.test.name
+        test, name = read_test(options, wanted, examples), options.test.name
     elif options.holdout is not None:
         examples, test = split(examples, options.holdout, options.seed)
         name = f"held out ({options.holdout:.0%})"
     return Job(task, rules, examples, test, name, model, report)
+
+
+def read_test(options: argparse.Namespace, wanted: Wanted, train: Examples) -> Examples:
+    """The rows of --test, with the columns of the training table."""
+    found = wanted.read(options.test, Dialect.of(options))
+    return replace(found, X=tables.same_columns(found.X, train.X, options.test))
 
 
 def _check_rule_columns(rules: Rules, examples: Examples, wanted: Wanted, path: Path) -> None:
@@ -213,9 +219,9 @@ def _fit(estimator: Any, job: Job) -> None:
             exposure = job.train.exposure
             more = {} if exposure is None else {"exposure": exposure.to_numpy()}
             estimator.fit(job.train.X, job.train.y.to_numpy(), **more)
-    for warning in caught:
-        if warning.category in (UserWarning, RuntimeWarning):
-            say(f"warning: {printable(str(warning.message))}", sys.stderr)
+    told = [w.message for w in caught if w.category in (UserWarning, RuntimeWarning)]
+    for text in dict.fromkeys(str(each) for each in told):
+        say(f"warning: {printable(text)}", sys.stderr)
 
 
 def _told_rules(rules: Rules) -> str:

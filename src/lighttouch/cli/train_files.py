@@ -19,7 +19,7 @@ from lighttouch.cli.engines import engine_of
 from lighttouch.cli.examples import Examples, Wanted, asked_task, task_of
 from lighttouch.cli.reporting import Job
 from lighttouch.cli.rules import read_rules
-from lighttouch.cli.speaking import Speaker, rule_facts, say
+from lighttouch.cli.speaking import Speaker, ending_in_words, rule_facts, say
 from lighttouch.cli.tables import Dialect
 from lighttouch.errors import DataError
 from lighttouch.estimators.record import RECORD
@@ -130,7 +130,7 @@ def _job(options: argparse.Namespace, rows: OpenFiles, model: Path) -> Job:
     train._check_rule_columns(rules, some, wanted, options.data)
     test, name = None, ""
     if options.test is not None:
-        test, name = wanted.read(options.test, Dialect.of(options)), options.test.name
+        test, name = train.read_test(options, wanted, some), options.test.name
     return Job(task, rules, some, test, name, model, None)
 
 
@@ -172,9 +172,9 @@ def _fit(estimator: Any, rows: OpenFiles) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator._fit_open(rows)
-    for warning in caught:
-        if warning.category in (UserWarning, RuntimeWarning):
-            say(f"warning: {printable(str(warning.message))}", sys.stderr)
+    told = [w.message for w in caught if w.category in (UserWarning, RuntimeWarning)]
+    for text in dict.fromkeys(str(each) for each in told):
+        say(f"warning: {printable(text)}", sys.stderr)
 
 
 def _conclude(
@@ -187,8 +187,7 @@ def _conclude(
     name = f"of the training rows, {len(some):,} evenly spread"
     measured = [accuracy(estimator, Data(name, some.X, some.y, some.qid, None, some.exposure))]
     if test is not None:
-        X = test.X[[str(each) for each in some.X.columns]]
-        data = Data(job.test_name, X, test.y, test.qid, None, test.exposure)
+        data = Data(job.test_name, test.X, test.y, test.qid, None, test.exposure)
         measured.append(accuracy(estimator, data))
     with replacing_all([job.model]) as besides:
         estimator.save(besides[0])
@@ -198,8 +197,8 @@ def _conclude(
     for each in measured:
         speaker(printable(str(each)))
     speaker(
-        f"\n{type(estimator).__name__} {estimator.status_} after {seconds:.1f} s; saved as "
-        f"{printable(str(job.model))}. No report: it is drawn from rows in memory"
+        f"\n{ending_in_words(estimator, seconds)}; saved as {printable(str(job.model))}. "
+        "No report: it is drawn from rows in memory"
     )
     speaker.facts |= {
         "model": str(job.model),

@@ -312,13 +312,15 @@ def ordered_classes(ordinal: bool | Sequence[Any], classes: NDArray[Any]) -> NDA
     """The classes in the order that `ordinal` names, or sorted."""
     if isinstance(ordinal, bool | np.bool_):
         return classes
-    given = np.asarray(list(ordinal), dtype=classes.dtype)
-    if given.size != classes.size or not np.array_equal(np.unique(given), np.unique(classes)):
+    given, held = list(ordinal), classes.tolist()
+    if len(given) != len(held) or set(given) != set(held):
+        absent = [each for each in given if each not in held]
         raise DataError(
-            "ordinal must be True, False or all classes in ascending order, got "
-            f"{list(ordinal)!r}; y holds {classes.tolist()[:12]!r}"
+            "ordinal must be True, False or all classes of y in ascending order, got "
+            f"{given!r}; y holds {held[:12]!r}"
+            + (f" and no row of {absent[0]!r}" if absent else "")
         )
-    return given
+    return np.asarray(classes[[held.index(each) for each in given]])
 
 
 def ordinal_examples(table: Floats, codes: Indices, weights: Floats, classes: int) -> Examples:

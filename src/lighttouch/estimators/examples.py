@@ -19,7 +19,7 @@ from lighttouch.estimators.outputs import ONE_SCORE, OneScore, Outputs, ScorePro
 from lighttouch.estimators.record import RECORD, TrainingRecord
 from lighttouch.estimators.smoothing import SquaredSums
 from lighttouch.estimators.structure import Leftover
-from lighttouch.estimators.tables import Columns, centre_and_scale
+from lighttouch.estimators.tables import ROUNDING, Columns, centre_and_scale
 from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import Loss, loss_of
@@ -381,6 +381,7 @@ class Examples(AnyExamples):
     def spread(self, model: AdditiveModel, w: Floats) -> Examples:
         sizes, weights = self.left_over(model, w), self.squares[1]
         centre, unit = centre_and_scale(sizes, weights)
+        unit = unit if unit > ROUNDING else 1.0  # in units of the targets
         return replace(self, nearby=((sizes - centre) / unit, weights), _sums={})
 
     def constant_columns(self) -> list[int]:

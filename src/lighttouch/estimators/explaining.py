@@ -59,7 +59,8 @@ class Explanation:
     contributions : array of shape (n, effects), or (n, effects, outputs)
         How much each effect moves the score of each row away from the intercept.
     scale : str
-        What the score is: "prediction", "log-odds", "log-mean", ...
+        What the score is: "prediction", "log-odds", "log-mean", ...; with `output_min` or
+        `output_max` "prediction before limits", say: `predict` then cuts it off.
     """
 
     names: tuple[str, ...]
@@ -330,7 +331,8 @@ class Explained:
         -------
         Explanation
             `contributions`, one column for each of `names`; with `intercept` they add up to the
-            score (for a classifier the log-odds, with a log link the logarithm of the mean).
+            score (for a classifier the log-odds, with a log link the logarithm of the mean),
+            before `output_min` and `output_max` cut it off; `scale` names it.
         """
         check_is_fitted(self, "columns_")
         return self._explained(read_table(self, X, self.columns_))

@@ -21,7 +21,7 @@ from lighttouch.estimators.examples import AnyExamples
 from lighttouch.estimators.explaining import Explained, even_background
 from lighttouch.estimators.fitting import Earlier, Fitted, fit
 from lighttouch.estimators.model import AdditiveModel, Term
-from lighttouch.estimators.outputs import Outputs, outputs_from
+from lighttouch.estimators.outputs import OneScore, Outputs, outputs_from
 from lighttouch.estimators.proof import (
     ConstraintReport,
     RuleReport,
@@ -50,7 +50,8 @@ from lighttouch.estimators.tables import (
     learn_columns,
     read_table,
 )
-from lighttouch.estimators.training import Settings, ending, has_ended, warn_about
+from lighttouch.estimators.training import Settings, ending, has_ended, warn_about, warn_user
+from lighttouch.estimators.trees import COSTS as TREES
 from lighttouch.estimators.trees import Trees
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import given_as
@@ -140,6 +141,9 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
                 plan.columns, self.recorded_scores, RECORD.rows_for(settings.over)
             )
             warn_about(self.status_)
+            if plan.trees and self.trees_ is None and has_ended(self.status_):
+                why = _why_no_trees(plan, examples, loss, canonical is not None)
+                warn_user(f"trees={plan.trees} has no effect: {why}")
             if self.checkpoint is not None and file is not None and has_ended(self.status_):
                 file.remove()
 
@@ -168,7 +172,8 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
             [] if canonical is None else canonical(fitted.model),
         )
         rules = tuple(self._with_trees(list(fitted.report.rules)))
-        self.constraint_report_ = replace(fitted.report, rules=rules)
+        report = fitted.report.of_training(self.status_)
+        self.constraint_report_ = replace(report, rules=rules)
 
     def _with_trees(self, checked: list[RuleReport]) -> list[RuleReport]:
         """The rules, of which the first are about monotone columns, as the trees obey them too."""
@@ -241,7 +246,7 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
         if X is not None:
             checked += self._probed(read_table(self, X, self.columns_), monotonic, shapes)
         known = self.constraint_report_
-        return ConstraintReport(tuple(checked), known.objective, known.objective_without_rules)
+        return replace(known, rules=tuple(checked))
 
     def _probed(
         self, table: Floats, monotonic: dict[int, int], shapes: list[BoundShape]
@@ -337,6 +342,23 @@ def _number_or_auto(given: object, name: str, least: int = 2) -> int | None:
     """A number that is not too small, or None for "auto"."""
     auto = isinstance(given, str) and given == "auto"
     return None if auto else positive_int(given, name, least=least)
+
+
+def _why_no_trees(plan: Plan, examples: AnyExamples, loss: LossRow, canonical: bool) -> str:
+    """Why a model has no trees although a number of them was asked for, and what to do."""
+    ruled = {place for bound in plan.shapes for place in bound.places}
+    count, without = len(plan.columns), "leave trees out"
+    if canonical:
+        return f"trees could break canonical_examples; {without}, or the examples"
+    if not isinstance(examples.outputs, OneScore):
+        return f"trees need one output, not several quantiles or ordered classes; {without}"
+    if loss.kinked:
+        return f"trees need a smooth loss, and {loss.name!r} has kinks; {without}, or change loss"
+    if len(ruled) == count:
+        return f"trees split columns without shape_constraints, and there are none; {without}"
+    if count > TREES.columns:
+        return f"trees take up to {TREES.columns} columns, and X has {count:,}; {without}"
+    return f"the model of curves and lattices is too large for trees beside it; {without}"
 
 
 def _warn_about_constant_columns(plan: Plan, examples: AnyExamples) -> None:

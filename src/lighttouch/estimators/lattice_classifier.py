@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -208,6 +207,7 @@ class LatticeClassifier(ClassScores, LatticeBase):
         self.classes_, codes = read_class_codes(y, self, sample_weight)
         weights = read_weights(sample_weight, X, codes.size)
         self._forget()
+        codes = self._take_order()[codes]
         if self.classes_.size > 2:
             return self._fit_many(plan, X, codes, weights, sample_weight)
         signs = np.where(codes == 1, 1.0, -1.0)
@@ -229,8 +229,7 @@ class LatticeClassifier(ClassScores, LatticeBase):
             everything = Examples([(table, 1.0)], codes.astype(np.float64), weights)
             self._fit_each(plan, fitted, everything)
             return self
-        place = self._take_order()  # sorted class -> its place in the given order
-        self._train(plan, ordinal_examples(table, place[codes], weights, count), self._loss())
+        self._train(plan, ordinal_examples(table, codes, weights, count), self._loss())
         return self
 
     def _fit_each(
@@ -263,8 +262,9 @@ class LatticeClassifier(ClassScores, LatticeBase):
         return copy
 
     def _take_order(self) -> Indices:
-        """Put ordered classes into the order that is asked for; where each sorted one is then."""
-        if self.loss != "logistic" or self.canonical_examples is not None:
+        """Put classes into the order that is asked for; where each sorted one is then."""
+        many = self.classes_.size > 2 and self.ordinal is not False
+        if many and (self.loss != "logistic" or self.canonical_examples is not None):
             raise ValueError(
                 "ordered classes need loss='logistic' and no canonical_examples; with two classes "
                 "both are possible"
@@ -287,7 +287,7 @@ class LatticeClassifier(ClassScores, LatticeBase):
         refuse_few_classes(type(self).__name__, self.classes_, files.facts.weighted_classes)
         self._take_names(files.columns)
         self._forget()
-        codes, weighting = Codes(self.classes_), files.weighting
+        codes, weighting = Codes(files.facts.classes, self._take_order()), files.weighting
         if self.classes_.size == 2:
             examples = files.examples(OneClass(codes, 1, weighting))
             self._train(plan, examples, loss, self._canonical(plan))
@@ -301,7 +301,6 @@ class LatticeClassifier(ClassScores, LatticeBase):
 
             self._fit_each(plan, fitted, files.examples(OneClass(codes, 0, weighting)))
         else:
-            codes = replace(codes, places=self._take_order())
             mean, spread = ordinal_units(files.total(codes))
             make = OrderedLabels(codes, mean, spread, weighting)
             outputs = OrderedClasses(self.classes_.size)

@@ -341,7 +341,8 @@ class LatticeRegressor(ScaledReports, RegressorMixin, LatticeBase):  # type: ign
         return self._limits.predictions(scores)
 
     def _score_name(self) -> str:
-        return "log-mean" if isinstance(self._outputs, Means) else "prediction"
+        name = "log-mean" if isinstance(self._outputs, Means) else "prediction"
+        return name if self._limits.none else f"{name} before limits"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

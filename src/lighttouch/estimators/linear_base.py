@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -222,9 +223,8 @@ class LinearBase(FitsFiles, SavedEstimator, BaseEstimator):  # type: ignore[misc
             self.n_iter_, self.status_ = max(1, result.iterations), ending(result)
             self.history_ = result.history
             self._rules = rules
-            self.constraint_report_ = self._report(
-                objective, rules, w, stretch, shift, result, settings
-            )
+            report = self._report(objective, rules, w, stretch, shift, result, settings)
+            self.constraint_report_ = report.of_training(self.status_)
             warn_about(self.status_)
             if self.checkpoint is not None and file is not None and has_ended(self.status_):
                 file.remove()
@@ -321,12 +321,8 @@ class LinearBase(FitsFiles, SavedEstimator, BaseEstimator):  # type: ignore[misc
         """
         check_is_fitted(self, "coef_")
         w = np.concatenate([[self.intercept_], self.coef_])
-        known = self.constraint_report_
-        return ConstraintReport(
-            tuple(check_rule(rule, w) for rule in self._rules),
-            known.objective,
-            known.objective_without_rules,
-        )
+        checked = tuple(check_rule(rule, w) for rule in self._rules)
+        return replace(self.constraint_report_, rules=checked)
 
     def _fitted_state(self) -> dict[str, Any]:
         return {

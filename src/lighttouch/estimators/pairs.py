@@ -18,6 +18,7 @@ from lighttouch.estimators.tables import plain_cell
 from lighttouch.validation import positive_int
 
 LARGEST_GRADE = 30.0  # relevance up to which gains are 2^relevance - 1, as in NDCG
+RANKED = 10  # rows of a list that NDCG looks at. Convention
 RandomState = int | np.random.RandomState | None
 Numbered = tuple[NDArray[Any] | None, Indices]
 
@@ -183,3 +184,28 @@ def _pairs_of(
         first, second = first[chosen], second[chosen]
     higher = relevance[first] > relevance[second]
     return np.where(higher, first, second), np.where(higher, second, first)
+
+
+def query_numbers(qid: ArrayLike | None, rows: int) -> Indices:
+    """Which query each row belongs to."""
+    return _query_numbers(qid, rows)[1]
+
+
+def ndcg_of_queries(scores: Floats, relevance: Floats, queries: Indices) -> Floats:
+    """Of the first rows of every query; NaN where no row is relevant."""
+    order = np.argsort(queries, kind="stable")
+    lists = np.split(order, np.flatnonzero(np.diff(queries[order])) + 1)
+    return np.array([ndcg(scores[rows], relevance[rows], RANKED) for rows in lists])
+
+
+def ndcg(scores: Floats, relevance: Floats, most: int) -> float:
+    """Normalised discounted cumulative gain of one list (Jarvelin and Kekalainen 2002); NaN where
+    no row is relevant. Rows with equal scores share their gains.
+    """
+    gains = 2.0**relevance - 1.0 if relevance.max(initial=0.0) <= LARGEST_GRADE else relevance
+    discounts = 1.0 / np.log2(np.arange(2.0, min(most, gains.size) + 2.0))
+    best = float(np.sort(gains)[::-1][: discounts.size] @ discounts)
+    _, place = np.unique(-scores, return_inverse=True)
+    shared = (np.bincount(place, gains) / np.bincount(place))[place]
+    found = float(shared[np.argsort(place, kind="stable")][: discounts.size] @ discounts)
+    return found / best if best > 0.0 else float("nan")

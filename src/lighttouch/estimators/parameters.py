@@ -89,7 +89,8 @@ LATTICE_PARAMETERS: dict[str, Described] = {
         "monotone columns ask for; columns of other rules they leave alone. "
         '"auto" has none unless they clearly lower the loss on held-out rows. More than 10 of '
         "them stand beside 0.7 of the score of curves and lattices, from its mean on. They need "
-        "a smooth loss, one output and no canonical examples.",
+        "a smooth loss, one output and no canonical examples; where there can be none, a number "
+        "has no effect, and a warning says why.",
     ),
     "smoothing": (
         '"auto", float or pair of floats',
@@ -195,7 +196,7 @@ CLASSIFICATION_PARAMETERS: dict[str, Described] = {
     "ordinal": (
         "bool or sequence of classes",
         "Whether more than two classes are ordered: True for their sorted order, or all of them "
-        "in ascending order.",
+        "in ascending order; of two classes the last listed one is the second.",
     ),
     "loss": (
         choices(CLASSIFICATION, "logistic"),

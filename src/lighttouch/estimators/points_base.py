@@ -19,7 +19,14 @@ from lighttouch.estimators.record import RECORD, TrainingRecord
 from lighttouch.estimators.rules import read_monotonic
 from lighttouch.estimators.rules.base import monotone_label
 from lighttouch.estimators.saving import SavedEstimator
-from lighttouch.estimators.tables import Column, Columns, Table, read_weights
+from lighttouch.estimators.tables import (
+    Column,
+    Columns,
+    Table,
+    read_targets,
+    read_weights,
+    same_length,
+)
 from lighttouch.estimators.training import COSTS, ending, has_ended, share_of_limit, warn_about
 from lighttouch.interfaces import AnySolver
 from lighttouch.objectives import EmpiricalRisk
@@ -71,10 +78,11 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Floats, Floats, Floats]:
         """Rows, targets and weights that add up to 1; rows of weight 0 are left out."""
-        rows, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        rows, targets = validate_data(self, X, dtype=np.float64), read_targets(y, self)
+        same_length(rows, targets)
         weights = read_weights(sample_weight, X, targets.size)
         used = weights > 0.0
-        return rows[used], np.asarray(targets, dtype=np.float64)[used], weights[used]
+        return rows[used], targets[used], weights[used]
 
     @property
     def _columns(self) -> Columns:
@@ -206,7 +214,7 @@ class PointsRegressor(SavedEstimator, RegressorMixin, BaseEstimator):  # type: i
         rules = self._checked_rules()
         if X is not None:
             rules += self._checked_predictions(self.read_rows(X))
-        return ConstraintReport(tuple(rules), known.objective, known.objective_without_rules)
+        return replace(known, rules=tuple(rules))
 
     def _checked_rules(self) -> list[RuleReport]:
         raise NotImplementedError

@@ -11,6 +11,7 @@ import numpy as np
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.estimators.rules import RuleRows
+from lighttouch.estimators.training import NORMAL
 from lighttouch.text import printable
 
 if TYPE_CHECKING:
@@ -80,7 +81,10 @@ class ConstraintReport:
         The training objective of the model.
     objective_without_rules : float or None
         That of the model trained without rules; None where that was not computed, or where one of
-        the two trainings did not converge.
+        the two trainings ended early.
+    proven : bool
+        Whether both are proven to be within the tolerance of the optimum. If not, both have stopped
+        improving: they are probably near it.
 
     Examples
     --------
@@ -99,6 +103,7 @@ class ConstraintReport:
     rules: tuple[RuleReport, ...]
     objective: float
     objective_without_rules: float | None
+    proven: bool = True
 
     @property
     def rows(self) -> int:
@@ -112,12 +117,22 @@ class ConstraintReport:
 
     @property
     def price(self) -> float | None:
-        """How much the rules raise the training objective; None where that was not computed."""
+        """How much the rules raise the training objective; None where that was not computed. Only
+        where both trainings are `proven` is it known to be what the rules cost.
+        """
         return (
             None
             if self.objective_without_rules is None
             else self.objective - self.objective_without_rules
         )
+
+    def of_training(self, status: str) -> ConstraintReport:
+        """The report of a training that ended so: what the rules cost is not known of one that
+        ended early.
+        """
+        early = status not in NORMAL
+        without = None if early and self.rules else self.objective_without_rules
+        return replace(self, objective_without_rules=without, proven=status == "converged")
 
     def on_scores(
         self, score: str, image: str | None = None, exponential: bool = False
@@ -164,10 +179,15 @@ class ConstraintReport:
         if self.objective_without_rules is None:
             return (
                 f"objective {self.objective:.6g} (what the rules add to it is not known: a "
-                "training without them was not made, or one of the two did not converge)"
+                "training without them was not made, or one of the two ended early)"
             )
-        without = f"without rules {self.objective_without_rules:.6g}"
-        return f"objective {self.objective:.6g}, {without}: the rules cost {self.price:.3g}"
+        both = f"objective {self.objective:.6g}, without rules {self.objective_without_rules:.6g}"
+        if self.proven or not self.rules:
+            return f"{both}: the rules cost {self.price:.3g}"
+        return (
+            f"{both} (both have stopped improving, probably near their optima; neither is proven, "
+            "so what the rules add is not known exactly)"
+        )
 
 
 def make_report(

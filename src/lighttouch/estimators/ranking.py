@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lighttouch.arrays import Floats
+from lighttouch.errors import DataError
 from lighttouch.estimators.classes import margin_loss
 from lighttouch.estimators.examples import AnyExamples, Examples
 from lighttouch.estimators.lattice_base import LatticeBase
 from lighttouch.estimators.pairs import (
     RandomState,
+    ndcg_of_queries,
     pair_examples,
+    query_numbers,
     read_seed,
     weighted_pairs,
 )
@@ -265,3 +269,50 @@ class LatticeRanker(LatticeBase):
             Scores; only their order within a query matters.
         """
         return self._scores(X)
+
+    def score(
+        self,
+        X: Table,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+    ) -> float:
+        """Measure how good the order of rows is: the mean NDCG of their queries.
+
+        The normalised discounted cumulative gain of the first ten rows of a query, with gains
+        2^y - 1 (y itself above 30). Queries without a relevant row are left out.
+
+        Parameters
+        ----------
+        X : table of shape (n, columns)
+            Rows with the columns of the training table.
+        y : array of shape (n,)
+            Their relevance, not negative.
+        sample_weight : array of shape (n,), optional
+            The weight of every row; a query has the mean weight of its rows.
+        qid : array of shape (n,), optional
+            The query of every row. By default all rows are one query.
+
+        Returns
+        -------
+        float
+            At most 1, for the best order; NaN if no row is relevant.
+
+        Raises
+        ------
+        DataError
+            If a relevance is negative, or `qid` does not fit X.
+        """
+        scores, relevance = self.predict(X), read_targets(y, self)
+        same_length(scores, relevance)
+        if (relevance < 0.0).any():
+            raise DataError(
+                f"NDCG needs relevance that is not negative, got {relevance.min():g}; shift y"
+            )
+        queries = query_numbers(qid, relevance.size)
+        total = np.bincount(queries, read_weights(sample_weight, X, relevance.size))
+        weights = total / np.bincount(queries)
+        gains = ndcg_of_queries(scores, relevance, queries)
+        known = ~np.isnan(gains) & (weights > 0.0)
+        return float(np.average(gains[known], weights=weights[known])) if known.any() else math.nan

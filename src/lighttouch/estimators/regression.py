@@ -26,7 +26,12 @@ from lighttouch.estimators.outputs import (
 from lighttouch.estimators.parameters import LOG_LINK, REGRESSION
 from lighttouch.estimators.rules import BoundShape
 from lighttouch.estimators.rules.rows import Limits
-from lighttouch.estimators.tables import Total, mean_target, summed_centre_and_scale
+from lighttouch.estimators.tables import (
+    Total,
+    mean_target,
+    refuse_tiny,
+    summed_centre_and_scale,
+)
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import CLASSES, Quantile, loss_of, refuse_targets
 from lighttouch.validation import finite_vector, one_of
@@ -93,6 +98,7 @@ class Task:
                 f"y must be positive somewhere for the {self.loss.name} loss (where its weights "
                 "are), got only zeros"
             )
+        refuse_tiny(mean)
         power = 2.0 - self.loss.variance_power
         shares = total(SharesOfExposure(exposure, power))
         shift = float(np.log(mean / (exposure if exposed else 1.0)))
@@ -337,9 +343,13 @@ class OutputLimits:
             )
         return cls(low, high, log_link)
 
+    @property
+    def none(self) -> bool:
+        return math.isinf(self.least) and math.isinf(self.most)
+
     def predictions(self, scores: Floats) -> Floats:
         values = mean_of(scores) if self.log_link else scores
-        if math.isinf(self.least) and math.isinf(self.most):
+        if self.none:
             return values
         return np.clip(values, self.least, self.most)
 

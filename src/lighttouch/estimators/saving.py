@@ -297,6 +297,7 @@ def report_state(report: ConstraintReport) -> dict[str, Any]:
         "rules": rules,
         "objective": report.objective,
         "without": report.objective_without_rules,
+        "proven": report.proven,
     }
 
 
@@ -306,6 +307,7 @@ def report_from(state: dict[str, Any]) -> ConstraintReport:
         tuple(_rule_from(each) for each in state["rules"]),
         float(state["objective"]),
         None if without is None else float(without),
+        bool(state.get("proven", True)),
     )
 
 

@@ -29,6 +29,8 @@ Table = Any  # a NumPy array, a pandas or polars frame, or lists of rows
 Name = str | int
 ColumnNames = Name | Sequence[Name] | NDArray[np.bool_]  # or a mask
 LARGEST_VALUE = 1e150  # beyond it differences and products of cells overflow
+SMALLEST_SPREAD = 1e-150  # of targets: below it their squares are 0
+ROUNDING = 1e-12  # spreads below this share of the size of the values are none
 NOT_NUMBERS = "Mmc"  # dates, durations and complex numbers
 
 
@@ -554,9 +556,24 @@ class SquaresAbout:
         return float(weights @ np.square(targets - self.centre))
 
 
+@dataclass(frozen=True)
+class SizesAbout:
+    """The weighted mean distance from a centre."""
+
+    centre: float
+
+    def __call__(self, targets: Floats, weights: Floats, exposure: Floats | None = None) -> float:
+        return float(weights @ np.abs(targets - self.centre))
+
+
 def centre_and_scale(targets: Floats, weights: Floats) -> tuple[float, float]:
     """The weighted mean of the targets, and their spread about it; 1 where they are all the
     same.
+
+    Raises
+    ------
+    DataError
+        If they differ by so little that squares of it are 0.
     """
     return summed_centre_and_scale(lambda part: part(targets, weights, None))
 
@@ -565,7 +582,19 @@ def summed_centre_and_scale(total: Total) -> tuple[float, float]:
     """The same from sums over parts of the rows."""
     shift = total(mean_target)
     spread = float(np.sqrt(total(SquaresAbout(shift))))
-    return shift, spread if spread > 1e-12 * max(1.0, abs(shift)) else 1.0
+    if spread < SMALLEST_SPREAD:
+        size = total(SizesAbout(shift))
+        refuse_tiny(size if size > ROUNDING * abs(shift) else 0.0)
+    return shift, spread if spread > ROUNDING * abs(shift) else 1.0
+
+
+def refuse_tiny(size: float) -> None:
+    """Targets of a size, or with differences of a size, whose squares are 0."""
+    if 0.0 < size < SMALLEST_SPREAD:
+        raise DataError(
+            f"y must be 0 or differ by at least {SMALLEST_SPREAD:g}, got {size:g} on average; "
+            "rescale it"
+        )
 
 
 def read_targets(y: ArrayLike | None, estimator: object) -> Floats:

@@ -213,15 +213,15 @@ def train(
 
 def train_without_rules(objective: Risk, trained: Result, settings: Settings) -> Result | None:
     """The same without rules, from where training under them ended; None where less time is left
-    than that took, or where either does not converge: their difference would say nothing about the
-    rules.
+    than that took, where either ends early, or where only the one under rules is proven: their
+    difference would say nothing about the rules.
     """
     little = settings.left < trained.seconds
     if little or settings.over or ending(trained) not in NORMAL:
         return None
     begin_with_last_matrix(objective)
     free = _solved(objective, None, trained.w, replace(settings, verbose=False))
-    return free if ending(free) in NORMAL else None
+    return free if ending(free) in (ending(trained), "converged") else None
 
 
 def _solved(
@@ -429,7 +429,12 @@ def warn_about(status: str) -> None:
         "out; the model obeys its rules, raise time_limit for a better one",
     }
     text = told.get(status, f"training ended at its {status}; raise max_iter or time_limit")
-    warnings.warn(text, ConvergenceWarning, stacklevel=_frames_of_this_package())
+    warn_user(text, ConvergenceWarning)
+
+
+def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the first caller that is not part of lighttouch."""
+    warnings.warn(text, category, stacklevel=_frames_of_this_package())
 
 
 def _frames_of_this_package() -> int:

@@ -7,7 +7,7 @@ bootstrap samples, groups and differences between two models on the same rows co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import DataError
-from lighttouch.estimators.pairs import LARGEST_GRADE, pairs_within_queries
+from lighttouch.estimators.pairs import RANKED, ndcg_of_queries, pairs_within_queries
 from lighttouch.estimators.regression import explained_pinball
 from lighttouch.report.limits import LIMITS
 from lighttouch.report.models import Classifier, Model, has_probabilities, is_classifier
@@ -28,7 +28,7 @@ AREA, GINI, SEPARATION = "area under the ROC curve", "Gini coefficient", "Kolmog
 BRIER, LOG_LOSS, ACCURACY = "Brier score", "log loss", "accuracy"
 ABSOLUTE, ROOT, EXPLAINED = "mean absolute error", "root mean squared error", "R squared"
 MEAN_ERROR, PINBALL = "mean error", "pinball loss explained"
-ORDERED, NDCG = "pairs in the right order", f"NDCG at {LIMITS.ranked}"
+ORDERED, NDCG = "pairs in the right order", f"NDCG at {RANKED}"
 LARGE_IS_GOOD = {AREA, GINI, SEPARATION, ACCURACY, EXPLAINED, PINBALL, ORDERED, NDCG}
 LEAST_SHARE = float(np.finfo(np.float64).eps)  # as scikit-learn's log_loss clips probabilities
 
@@ -357,26 +357,8 @@ def _of_queries(scores: Floats, relevance: Floats, qid: NDArray[Any]) -> Ordered
     count = int(queries.max(initial=-1)) + 1
     pairs = np.bincount(queries[better], minlength=count).astype(np.float64)
     correct = np.asarray(np.bincount(queries[better], right, minlength=count), dtype=np.float64)
-    gains = [ndcg(scores[rows], relevance[rows], LIMITS.ranked) for rows in _parts(queries)]
-    return Ordered(pairs, correct, np.array(gains), relevance.size)
-
-
-def _parts(queries: Indices) -> Iterator[Indices]:
-    order = np.argsort(queries, kind="stable")
-    yield from np.split(order, np.flatnonzero(np.diff(queries[order])) + 1)
-
-
-def ndcg(scores: Floats, relevance: Floats, most: int) -> float:
-    """Normalised discounted cumulative gain of one list (Jarvelin and Kekalainen 2002); NaN where
-    no row is relevant. Rows with equal scores share their gains.
-    """
-    gains = 2.0**relevance - 1.0 if relevance.max(initial=0.0) <= LARGEST_GRADE else relevance
-    discounts = 1.0 / np.log2(np.arange(2.0, min(most, gains.size) + 2.0))
-    best = float(np.sort(gains)[::-1][: discounts.size] @ discounts)
-    _, place = np.unique(-scores, return_inverse=True)
-    shared = (np.bincount(place, gains) / np.bincount(place))[place]
-    found = float(shared[np.argsort(place, kind="stable")][: discounts.size] @ discounts)
-    return found / best if best > 0.0 else float("nan")
+    gains = ndcg_of_queries(scores, relevance, queries)
+    return Ordered(pairs, correct, gains, relevance.size)
 
 
 def accuracy(model: Model, data: Data, intervals: bool = False) -> Accuracy:

@@ -150,7 +150,8 @@ def pairs(
     lead = (
         "The average prediction over rows of the data with both columns set, by colour (the scale "
         "is under each picture); faded where no row of training lies. Rules about two columns come "
-        "first, each on the scale on which it holds; then the largest interactions."
+        "first, each on the scale on which it holds; then the largest interactions. Their sizes "
+        "are on the score, before it becomes a probability or a mean, or is cut off at limits."
     )
     parts = [soft(lead), cards([_surface(each) for each in found])]
     if more > 0:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lighttouch.arrays import Floats
+from lighttouch.estimators.pairs import RANKED
 from lighttouch.report.accuracy import (
     Accuracy,
     Judged,
@@ -242,7 +243,7 @@ def _queries(judged: Ordered) -> Markup:
         return Markup()
     known = judged.gains[~np.isnan(judged.gains)]
     counts, edges = np.histogram(known, BARS, (0.0, 1.0))
-    label = f"NDCG at {LIMITS.ranked}"
+    label = f"NDCG at {RANKED}"
     bars = [Series("queries", counts.tolist())]
     chart = histogram("NDCG of queries", edges.tolist(), bars, label, "queries")
     lowest = fill(

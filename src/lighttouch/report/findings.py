@@ -236,8 +236,9 @@ def _values(cells: Any, absent: Any) -> list[tuple[str, Indices]]:
 # -------------------------------------------------------------------------------------------------
 # Models trained again for the report, within a time: without each rule, and on parts of the rows.
 #
-# The price of a rule is the difference, on held-out rows, between the model and one with the same
-# curves and lattices trained without that rule. It is not told where either did not converge.
+# The price of a rule is the difference, on held-out rows, between two models with the curves and
+# lattices of the fitted one, trained again alike: with every rule, and without that one. It is not
+# told where either did not converge.
 
 
 MORE_TIME = "examine(seconds=...) in Python, --report-time on the command line"
@@ -318,24 +319,48 @@ def prices(model: Model, train: Data, held_out: Data | None, clock: Clock) -> li
     if model.status_ not in NORMAL:
         told = f"the model's own training ended at its {model.status_}, before it converged"
         return [Price(rule.name, untold=told) for rule in rules]
-    judged = judge(model, held_out)
-    return [_price(model, rule, train, held_out, judged, clock) for rule in rules]
+    priced = any(rule.without is not None for rule in rules)
+    whole = _again(model, {}, train, held_out, clock) if priced else ""
+    return [_price(model, rule, whole, train, held_out, clock) for rule in rules]
 
 
 def _price(
-    model: Model, rule: Rule, train: Data, held_out: Data, judged: Judged, clock: Clock
+    model: Model, rule: Rule, whole: Judged | str, train: Data, held_out: Data, clock: Clock
 ) -> Price:
+    """`whole` is the model trained again with every rule, or why there is none."""
     if rule.without is None:
-        return Price(rule.name, untold="it follows from another rule")
+        return Price(rule.name, untold=rule.stays)
+    if isinstance(whole, str):
+        return Price(rule.name, untold=whole)
+    free = (
+        _again(model, rule.without, train, held_out, clock) if _binds(model, rule.name) else whole
+    )
+    if isinstance(free, str):
+        return Price(rule.name, untold=free)
+    return Price(rule.name, *difference(whole, free))
+
+
+def _binds(model: Any, name: str) -> bool:
+    """Whether a rule may change the model. The minimum of a convex objective stays where it is
+    without rows that do not bind; what the rules keep trees from is not counted.
+    """
+    binding = any(rule.binding.size for rule in model.constraint_report_.rules if rule.rule == name)
+    return binding or getattr(model, "trees_", None) is not None
+
+
+def _again(
+    model: Model, without: dict[str, Any], train: Data, held_out: Data, clock: Clock
+) -> Judged | str:
+    """The model trained again with other parameters, on held-out rows; or why that has no end."""
     if clock.over:
-        return Price(rule.name, untold=clock.told)
-    free = _same_terms(model)
-    free.set_params(**rule.without)
-    ended = _fit(free, train, clock)
+        return clock.told
+    again = _same_terms(model)
+    again.set_params(**without)
+    ended = _fit(again, train, clock)
     if ended not in NORMAL:
-        told = f"training without it ended at its {ended}, before it converged"
-        return Price(rule.name, untold=told)
-    return Price(rule.name, *difference(judged, judge(free, held_out)))
+        told = "without it" if without else "again with every rule"
+        return f"training {told} ended at its {ended}, before it converged"
+    return judge(again, held_out)
 
 
 def _same_terms(model: Any) -> Any:

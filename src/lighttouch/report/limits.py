@@ -62,8 +62,6 @@ class ReportLimits:
     """Quantiles, thresholds or classes that are drawn."""
     listed_classes: int = 12
     """Classes up to which a table of predicted against true ones is shown."""
-    ranked: int = 10
-    """Places of a list that NDCG looks at."""
 
 
 LIMITS = ReportLimits()

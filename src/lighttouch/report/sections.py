@@ -340,13 +340,18 @@ def _price(report: ConstraintReport) -> str:
     if report.price is None:
         return (
             "What all rules together cost in training is not told: a training without rules was "
-            "not done, or it or the model's own did not converge."
+            "not done, or it or the model's own ended before it converged."
         )
-    return (
+    both = (
         f"The training objective is {number(report.objective, 5)} with the rules and "
-        f"{number(report.objective_without_rules or 0.0, 5)} without them: together they cost "
-        f"{number(report.price, 3)} in training."
+        f"{number(report.objective_without_rules or 0.0, 5)} without them"
     )
+    if not report.proven:
+        return (
+            f"{both}. Both have stopped improving, probably near their optima; neither is proven, "
+            "so what the rules cost in training is not known exactly."
+        )
+    return f"{both}: together they cost {number(report.price, 3)} in training."
 
 
 # -------------------------------------------------------------------------------------------------
@@ -366,8 +371,9 @@ def price_section(prices: Sequence[Price], held_out: str, seconds: float) -> Mar
     parts = []
     if known:
         lead = (
-            f"How much worse the model is on the rows “{held_out}” than one with the same curves "
-            "and lattices that was trained without that rule; negative: the rule makes it better. "
+            f"How much worse the model is on the rows “{held_out}” than one without that rule; "
+            "negative: the rule makes it better. Both have the curves and lattices of this model "
+            "and were trained again alike. "
             f"In brackets: {LIMITS.coverage:.0%} intervals, both models judged on the same "
             "drawn rows. A price whose interval holds 0 is too small to be told from chance."
         )

@@ -49,7 +49,8 @@ class Rule:
     """A rule of a fitted model.
 
     `name` is what reports call it, `words` what it says, `columns` which columns it is about, and
-    `without` the parameters of an estimator that lacks it (None where it cannot be left out).
+    `without` the parameters of an estimator that lacks it (None where it cannot be left out, and
+    `stays` says why).
     """
 
     name: str
@@ -57,6 +58,7 @@ class Rule:
     scale: str
     columns: tuple[int, ...] = ()
     without: dict[str, Any] | None = None
+    stays: str = "it follows from another rule"
 
     @property
     def about_two(self) -> bool:
@@ -91,7 +93,8 @@ def _rule(model: Model, report: RuleReport) -> Rule:
             if report.rule == monotone_label(name, sign):
                 words = _sentence(MONOTONE[sign], subject, {"column": name})
                 return Rule(report.rule, words, report.scale, (place,))
-    return Rule(report.rule, OTHERS.get(report.rule, report.rule), report.scale)
+    stays = "every model of this kind obeys it, and none can be trained without it"
+    return Rule(report.rule, OTHERS.get(report.rule, report.rule), report.scale, stays=stays)
 
 
 def subject_of(model: Model, scale: str) -> str:

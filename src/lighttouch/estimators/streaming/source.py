@@ -87,7 +87,7 @@ class Parts:
             if name not in names:
                 raise DataError(
                     f"{word} must name a column, but {name!r} is not a column of {path}"
-                    f"{one_of_the_columns(name, list(names))}"
+                    f"{one_of_the_columns(name, list(names), taken=(self.target,))}"
                 )
         taken = {*self.named.values(), *self.drop}
         found = [name for name in names if name not in taken]
@@ -144,7 +144,7 @@ class Source:
             name = sorted(missing)[0]
             raise DataError(
                 f"all files must have the same columns: {path} lacks {name!r}"
-                f"{one_of_the_columns(name, extra or given)}"
+                f"{one_of_the_columns(name, given, taken=known)}"
             )
         if extra:
             raise DataError(
