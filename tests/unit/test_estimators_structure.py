@@ -330,9 +330,10 @@ def test_lattices_that_hold_nothing_leave_the_search(monkeypatch):
 
 def test_fewer_rows_are_searched_where_columns_are_many():
     limits = LIMITS
-    assert structure.rows_to_search(12) == limits.searched
-    assert structure.rows_to_search(60) == limits.searched_cells // 60
-    assert structure.rows_to_search(1000) == limits.least_searched
+    assert structure.rows_to_search(12, labels=False) == limits.searched
+    assert structure.rows_to_search(12, labels=True) == limits.searched_labels
+    assert structure.rows_to_search(60, labels=True) == limits.searched_cells // 60
+    assert structure.rows_to_search(1000, labels=True) == limits.least_searched
 
 
 def test_subsets_that_explained_little_are_not_looked_at_again(monkeypatch):

@@ -93,7 +93,7 @@ def test_a_search_that_was_cut_short_claims_no_cost_of_rules(monkeypatch):
 def test_without_time_for_all_rows_a_part_is_trained_on(monkeypatch, tmp_path):
     X, y = data()
     y = 1000.0 + 50.0 * y  # in other units than those of training
-    monkeypatch.setattr(fitting.structure, "rows_to_search", lambda columns: 100)
+    monkeypatch.setattr(fitting.structure, "rows_to_search", lambda *_: 100)
     none = dataclasses.replace(training.COSTS, shortest=OVER)  # not even time for a short step
     monkeypatch.setattr(training, "COSTS", none)
     sizes = []
@@ -119,7 +119,7 @@ def test_without_time_for_all_rows_a_part_is_trained_on(monkeypatch, tmp_path):
 def test_as_many_rows_are_trained_on_as_there_is_time_for(monkeypatch):
     """The search ended in time, but training on all rows would not."""
     X, y = data(4000)
-    monkeypatch.setattr(fitting.structure, "rows_to_search", lambda columns: 200)
+    monkeypatch.setattr(fitting.structure, "rows_to_search", lambda *_: 200)
     rows, trained = [], fitting.train
 
     def noting(objective, *rest):

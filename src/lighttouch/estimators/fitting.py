@@ -85,9 +85,10 @@ def fit(
     `wanted` is the smoothing that the user asked for; `canonical(model)` gives the rules that come
     from canonical examples. With an `earlier` model its terms are taken, and nothing is chosen.
     """
+    rows = structure.rows_to_search(len(plan.columns), loss_of(settings.loss).labelled)
     growth = Growth(
         plan,
-        examples.some(structure.rows_to_search(len(plan.columns)), settings.rng),
+        examples.some(rows, settings.rng),
         None if examples.stands_for_another else _smooth_loss(settings),
         read_strengths(wanted),
         COSTS.largest_gram,

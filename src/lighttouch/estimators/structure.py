@@ -233,10 +233,10 @@ def _refuse_column_alone(plan: Plan, subset: Subset) -> None:
 # How fine each lattice is.
 
 
-def rows_to_search(columns: int) -> int:
+def rows_to_search(columns: int, labels: bool) -> int:
     """On how many rows a model of a table of so many columns is looked for."""
-    wanted = LIMITS.searched_cells // columns
-    return max(LIMITS.least_searched, min(LIMITS.searched, wanted))
+    most = LIMITS.searched_labels if labels else LIMITS.searched
+    return max(LIMITS.least_searched, min(most, LIMITS.searched_cells // columns))
 
 
 def room_for(examples: float, curves: int) -> int:
