@@ -216,6 +216,16 @@ class Smoothed:
         return self.roughness.rows(self.strengths)
 
     @property
+    def held(self) -> dict[tuple[int, ...], float]:
+        """Degrees of freedom of every term, by its columns; empty where they are not known."""
+        found: dict[tuple[int, ...], float] = {}
+        if self.terms is not None:
+            for penalty, freedom in zip(self.roughness.penalties, self.terms, strict=True):
+                columns = penalty.key[0]
+                found[columns] = found.get(columns, 0.0) + float(freedom)
+        return found
+
+    @property
     def matrix(self) -> tuple[Floats, Floats] | None:
         """The Gram matrix of all examples, after the point whose curvatures it has; None if
         unknown.
