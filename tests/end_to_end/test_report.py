@@ -426,6 +426,17 @@ def test_a_rule_that_changes_nothing_costs_nothing(settings):
     assert all("none can be trained without it" in each.untold for each in found[1:])
 
 
+def test_a_rule_of_a_convex_model_against_the_data_has_a_price():
+    """Its rows hold with equality to rounding only, so that none of them is known to bind."""
+    rng = np.random.default_rng(0)
+    X = rng.random((150, 2))
+    y = -2.0 * X[:, 0] + 0.5 * X[:, 1] + 0.1 * rng.normal(size=150)
+    train, test = Data("train", X[:100], y[:100]), Data("test", X[100:], y[100:])
+    model = lt.ConvexRegressor(monotonic_cst={0: 1}).fit(train.X, train.y)
+    _, against = prices(model, train, test, Clock(60.0))
+    assert against.changes["R squared"] > 0.5
+
+
 def test_no_price_is_the_difference_of_fits_that_did_not_converge(tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.random(200), "b": rng.random(200)})

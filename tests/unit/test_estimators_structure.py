@@ -421,3 +421,15 @@ def test_pairs_count_as_much_as_they_tell():
     assert independent_pairs(10.0, noise) == 10
     noise = noise_of_pairs(np.zeros(10, dtype=np.int64), places + 1, ones)
     assert independent_pairs(10.0, noise) == 2
+
+
+def test_a_fit_that_goes_on_sees_columns_that_had_no_curve(monkeypatch):
+    limits = dataclasses.replace(structure.LIMITS, idle=20.0)
+    monkeypatch.setattr("lighttouch.estimators.growing.LIMITS", limits)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 30))
+    model = lt.LatticeRegressor(warm_start=True, trees=0, lattices=0).fit(X, 2.0 * X[:, 0])
+    assert model.model_.calibrator_of(7) is None
+    y = 2.0 * X[:, 0] + 2.0 * X[:, 7]
+    assert model.fit(X, y).score(X, y) > 0.95
+    assert model.set_params(monotonic_cst={7: -1}).fit(X, y).constraint_report_.rules[0].rows > 0

@@ -313,7 +313,9 @@ def ordered_classes(ordinal: bool | Sequence[Any], classes: NDArray[Any]) -> NDA
     if isinstance(ordinal, bool | np.bool_):
         return classes
     given, held = list(ordinal), classes.tolist()
-    if len(given) != len(held) or set(given) != set(held):
+    if classes.dtype.kind in "iuf":
+        given = _as_numbers(given)
+    if len(given) != len(held) or any(each not in given for each in held):
         absent = [each for each in given if each not in held]
         raise DataError(
             "ordinal must be True, False or all classes of y in ascending order, got "
@@ -321,6 +323,14 @@ def ordered_classes(ordinal: bool | Sequence[Any], classes: NDArray[Any]) -> NDA
             + (f" and no row of {absent[0]!r}" if absent else "")
         )
     return np.asarray(classes[[held.index(each) for each in given]])
+
+
+def _as_numbers(given: list[Any]) -> list[Any]:
+    """Names of classes that are numbers, as a command line writes them; others as they are."""
+    try:
+        return [float(each) for each in given]
+    except (TypeError, ValueError):
+        return given
 
 
 def ordinal_examples(table: Floats, codes: Indices, weights: Floats, classes: int) -> Examples:

@@ -112,7 +112,7 @@ def fit(
     share = _share_in_time(growth, settings, smoothed)
     if share < 1.0:
         examples = examples.fewer(share, growth.examples, settings.rng)
-        smoothed = replace(smoothed, squares=None, near=None, terms=None)  # they are of all
+        smoothed = replace(smoothed, squares=None, near=None, minimum=False)  # they are of all
         cut_short = cut_short or Status.TIME_LIMIT
     file = ambient()
     if cut_short is not None and file is not None:
@@ -193,10 +193,13 @@ def _later_work(dimension: int, growth: Growth, examples: AnyExamples, settings:
 def _from_earlier(
     growth: Growth, earlier: Earlier, examples: AnyExamples, settings: Settings
 ) -> tuple[AdditiveModel, Smoothed]:
-    """The terms and the parameters of an earlier model, smoothed as these examples ask."""
-    model = earlier.model
-    start = (earlier.w - _lift(earlier.w.size, model, examples)) / examples.scale
-    growth.begin_with(model, start)
+    """The terms and the parameters of an earlier model, smoothed as these examples ask. Columns
+    that had no curve of their own have one that begins at 0: they may matter now.
+    """
+    lift = _lift(earlier.w.size, earlier.model, examples)
+    growth.begin_with(earlier.model, (earlier.w - lift) / examples.scale)
+    model = growth.with_all_curves(earlier.model)
+    start = growth.start(model)
     try:
         with settings.limited():
             check_deadline()
@@ -204,7 +207,7 @@ def _from_earlier(
     except OutOfTimeError:
         growth.cut_short = True
         smoothed = growth.unfitted(model)
-    return model, replace(smoothed, w=start, terms=None)
+    return model, replace(smoothed, w=start, minimum=False)
 
 
 def _smooth_enough_for_spread(
@@ -217,7 +220,7 @@ def _smooth_enough_for_spread(
         return smoothed
     other = growth.fit(model, examples.spread(model, smoothed.w), LAST_SWEEPS)
     strengths = np.minimum(smoothed.strengths, other.strengths)
-    return replace(smoothed, strengths=strengths, terms=None)
+    return replace(smoothed, strengths=strengths, minimum=False)
 
 
 def _smooth_loss(settings: Settings) -> LossRow | None:
@@ -269,7 +272,8 @@ def _fit_under_rules(
         w, _ = exactly_feasible(w, stacked(rules, w.size))
     except InfeasibleConstraintsError as error:
         raise named(error, rules) from None
-    exact = own and smoothed.terms is not None and not loss_of(settings.loss).kinked
+    known = smoothed.minimum and smoothed.terms is not None
+    exact = own and known and not loss_of(settings.loss).kinked
     free = moves.with_none(smoothed.w) if exact else None
 
     def kept(trained: Floats) -> Floats:

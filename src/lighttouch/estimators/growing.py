@@ -109,7 +109,7 @@ class Growth:
 
     def leftover(self, model: AdditiveModel) -> Leftover:
         """What the last fit of a model's terms leaves over."""
-        return self.examples.leftover(self.store.features(model), self.row, self._start(model))
+        return self.examples.leftover(self.store.features(model), self.row, self.start(model))
 
     def knows_little(self, left: Leftover) -> bool:
         """Whether labels are hardly random: a likelihood of random ones knows little about them."""
@@ -160,7 +160,7 @@ class Growth:
         roughness = roughness_of(model, self.plan.categorical, count)
         given = None if self.given is None else roughness.uniform(self.given)
         begin = roughness.begin(self.strengths) if given is None else given
-        start = self._start(model)
+        start = self.start(model)
         return smoothing.smooth(
             problem, roughness, begin / share, start, sweeps, given is None, last, self.over
         )
@@ -170,7 +170,7 @@ class Growth:
         roughness = roughness_of(model, self.plan.categorical, self.examples.count)
         given = None if self.given is None else roughness.uniform(self.given)
         strengths = roughness.begin(self.strengths) if given is None else given
-        return Smoothed(self._start(model), roughness, strengths)
+        return Smoothed(self.start(model), roughness, strengths)
 
     def _fit_large(
         self, model: AdditiveModel, examples: AnyExamples, roughness: Roughness
@@ -188,7 +188,8 @@ class Growth:
             term.columns: w[model.part(place)] for place, term in enumerate(model.terms)
         }
 
-    def _start(self, model: AdditiveModel) -> Floats:
+    def start(self, model: AdditiveModel) -> Floats:
+        """The last parameters of every term; 0 where it is new."""
         w = np.zeros(model.dimension)
         w[:1] = self.parameters.get((), 0.0)
         for place, term in enumerate(model.terms):
@@ -207,10 +208,22 @@ class Growth:
             self.known_curves[column, new[column]] = term
         self.own = [self.known_curves[each] for each in self.keypoints.items()]
 
+    def with_all_curves(self, model: AdditiveModel) -> AdditiveModel:
+        """The same, with a curve for every column that has none."""
+        columns = range(len(self.plan.columns))
+        none = [column for column in columns if model.calibrator_of(column) is None]
+        if not none:
+            return model
+        wanted = dict.fromkeys(none, _enough_keypoints(self))
+        table, weights = self.examples.table, self.examples.table_weights
+        return AdditiveModel(
+            [*model.terms, *structure.calibrators(self.plan, table, weights, wanted)]
+        )
+
     def explained(self, left: Leftover) -> dict[int, float]:
         """What every column's own curve explains, in units of the noise of one example."""
         model = AdditiveModel(self.own)
-        spreads = self.store.features(model).spreads(self._start(model), left.weights)
+        spreads = self.store.features(model).spreads(self.start(model), left.weights)
         unit = left.noise / self.examples.count
         return {
             term.columns[0]: float(spread / unit)
@@ -220,7 +233,7 @@ class Growth:
     def curves(self) -> dict[int, tuple[Term, Floats]]:
         """Every column's own curve and its parameters, categories in the order that rules ask."""
         model = AdditiveModel(self.own)
-        w = self._start(model)
+        w = self.start(model)
         found = {
             term.columns[0]: (term, w[model.part(place)]) for place, term in enumerate(self.own)
         }

@@ -210,6 +210,7 @@ class Smoothed:
     near: tuple[Floats, Floats] | None = None
     """For other losses a point, and the Gram matrix with the curvatures there."""
     share: float = 1.0  # of the examples that it was fitted to
+    minimum: bool = True  # whether w is the minimum with these strengths, as far as it was sought
 
     @property
     def rows(self) -> Any:

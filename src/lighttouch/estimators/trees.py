@@ -61,8 +61,8 @@ class TreeCosts:
     """Share of a Newton step that a leaf takes. With 0.3: .113, .109, .015, .014; with 0.1 twice as
     many trees (and 20 rows per leaf: .090, .102, .018, .017). Tuning: measured once."""
     least_rows: int = 10
-    """Of a leaf, counted by their share of its node's curvature. With 20: .096, .101, .016, .017;
-    with 5: .117, .120, .015, .012. Tuning: measured once."""
+    """Of a leaf, counted by their share of its node's curvature, and of a category on average. With
+    20: .096, .101, .016, .017; with 5: .117, .120, .015, .012. Tuning: measured once."""
     least_share: float = 0.05
     """Of a node's rows, on each side of its split. Curves have taken what single columns explain,
     so that the first splits would cut off a few rows at the ends of a column. With 0.05: .114,
@@ -198,19 +198,23 @@ class WithoutTrees:
         return signs
 
     def _bins(self, table: Floats, w: Floats) -> Bins:
-        return Bins.of(table, self._ranks(w), _barred(self.plan) | self._noisy)
+        return Bins.of(table, self._ranks(w), _barred(self.plan) | self._noisy(len(table)))
 
-    @cached_property
-    def _noisy(self) -> set[int]:
+    def _noisy(self, rows: int) -> set[int]:
         """Columns whose categories differ by little more than noise, so that their order is that
-        of the noise of the training rows.
+        of the noise of the training rows; or have too few rows to tell.
         """
         held = self.smoothed.held
-        return {
-            place
+        kinds = {
+            place: len(column.categories)
             for place, column in enumerate(self.plan.columns.columns)
             if column.categories is not None
-            and held.get((place,), math.inf) < COSTS.least_held * (len(column.categories) - 1)
+        }
+        return {
+            place
+            for place, count in kinds.items()
+            if held.get((place,), math.inf) < COSTS.least_held * (count - 1)
+            or rows < COSTS.least_rows * count
         }
 
     def _ranks(self, w: Floats) -> list[Floats | None]:

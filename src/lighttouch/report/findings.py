@@ -342,10 +342,12 @@ def _price(
 
 def _binds(model: Any, name: str) -> bool:
     """Whether a rule may change the model. The minimum of a convex objective stays where it is
-    without rows that do not bind; what the rules keep trees from is not counted.
+    without rows that do not bind; what the rules keep trees from is not counted, and of models
+    that were not compared with one without rules nothing is known.
     """
-    binding = any(rule.binding.size for rule in model.constraint_report_.rules if rule.rule == name)
-    return binding or getattr(model, "trees_", None) is not None
+    rules = [rule for rule in model.constraint_report_.rules if rule.rule == name]
+    idle = all(not rule.binding.size and rule.broken_without is not None for rule in rules)
+    return not idle or getattr(model, "trees_", None) is not None
 
 
 def _again(
