@@ -437,6 +437,15 @@ def test_a_rule_of_a_convex_model_against_the_data_has_a_price():
     assert against.changes["R squared"] > 0.5
 
 
+@pytest.mark.parametrize("kind", [lt.ConvexRegressor, lt.MonotoneRegressor])
+def test_models_of_points_have_a_report(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 2))
+    model = kind(monotonic_cst={0: 1}).fit(X, X[:, 0] + 0.1 * rng.normal(size=60))
+    write_report(model, tmp_path / "points.html", Data("train", X, X[:, 0]))
+    assert "increasing in x0" in (tmp_path / "points.html").read_text()
+
+
 def test_no_price_is_the_difference_of_fits_that_did_not_converge(tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.random(200), "b": rng.random(200)})

@@ -144,7 +144,7 @@ def chosen(model: Model, seconds: float | None) -> Markup:
         rows = _lattice(model)
     elif is_linear(model):
         rows = _linear(model)
-    rows.append(("loss", str(model.loss)))
+    rows.append(("loss", str(getattr(model, "loss", "squared"))))  # models of points have one only
     rows.append(("training", _training(model, seconds)))
     return facts(rows)
 
