@@ -12,6 +12,7 @@ import pytest
 import lighttouch as lt
 from lighttouch.estimators import examples, fitting, training
 from lighttouch.estimators.rules.rows import no_moves
+from lighttouch.running import OutOfTimeError
 
 
 def data(count: int = 800) -> tuple[np.ndarray, np.ndarray]:
@@ -120,6 +121,20 @@ def test_a_time_limit_also_ends_the_search_for_interactions():
     assert limited.status_ == "time limit"
     assert all(len(term.columns) == 1 for term in limited.model_.terms)
     assert any(len(term.columns) == 2 for term in lt.LatticeRegressor().fit(X, y).model_.terms)
+
+
+@pytest.mark.filterwarnings("ignore:training ended")
+@pytest.mark.parametrize("kind", [lt.LatticeRegressor, lt.LatticeClassifier])
+def test_a_time_limit_within_the_first_curves_still_gives_a_model(monkeypatch, kind):
+    def late(*_):
+        raise OutOfTimeError("late")
+
+    monkeypatch.setattr("lighttouch.estimators.growing.Growth.search", late)
+    X, y = data(300)
+    y = y if kind is lt.LatticeRegressor else y > np.median(y)
+    model = kind(monotonic_cst={1: 1}, time_limit=60.0).fit(X, y)
+    assert model.status_ == "time limit" and model.constraint_report_.violation == 0.0
+    assert np.isfinite(model.predict(X)).all() and model.score(X, y) > 0.3
 
 
 def test_squared_errors_of_many_rows_are_trained_by_their_sums(monkeypatch):

@@ -162,11 +162,11 @@ def _found(
     """The model that the examples ask for, as far as there is time to look for it, and its fit
     without rules.
     """
-    with settings.limited():
-        clock = Stopwatch()
-        curves = first_curves(growth)
-        growth.rest = clock.seconds * _later_work(curves.w.size, growth, examples, settings)
     try:
+        with settings.limited():
+            clock = Stopwatch()
+            curves = first_curves(growth)
+        growth.rest = clock.seconds * _later_work(curves.w.size, growth, examples, settings)
         with settings.limited(kept=growth.rest):
             grow(growth)
             check_deadline()
