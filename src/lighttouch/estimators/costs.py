@@ -297,9 +297,17 @@ class SmoothingCosts:
     enough: int = 1000
     """Held-out rows that decide: further folds are not tried. Tuning: not measured alone."""
 
+    clearly: float = 3.0
+    """Standard errors of a difference on held-out rows that decide alone. Tuning: not measured
+    alone."""
+
     looser: tuple[float, ...] = (1e-4, 1e-5)
     """Strengths of all terms that are tried one after the other where labels are determined.
     Tuning: not measured alone."""
+
+    looser_by: float = 0.1
+    """... where they are at most so much of what the terms have, in the geometric mean by the
+    degrees of freedom that they hold. Tuning: not measured alone."""
 
     stale: float = 0.2
     """Change of the weights, relative, from which a Gram matrix is formed anew: forming it was half

@@ -320,7 +320,7 @@ class AdditiveModel:
 
     def wide(self, place: int, rows: Matrix) -> sparse.csr_matrix:
         """Rows about the first parameters of one term as rows about all parameters."""
-        rows = sparse.csr_matrix(rows)
+        rows = rows if sparse.isspmatrix_csr(rows) else sparse.csr_matrix(rows)
         shape = (rows.shape[0], self.dimension)
         return sparse.csr_matrix(
             (rows.data, rows.indices + int(self.starts[place]), rows.indptr), shape=shape

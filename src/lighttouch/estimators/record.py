@@ -44,9 +44,9 @@ class RecordLimits:
     """By how much the share of missing cells must rise to be told. Convention: one row in
     twenty."""
 
-    rows: int = 5_000
-    """Rows, evenly spread, that distributions are taken from: quantiles within 1%. Chance alone
-    makes a PSI of 0.002 of them. Budget."""
+    rows: int = 2_500
+    """Rows, evenly spread, that distributions are taken from: quantiles within 2%. Chance alone
+    makes a PSI of 0.004 of them. Budget."""
 
     late_rows: int = 1_000
     """The same where the time limit is over: quantiles within 3%, in some milliseconds. Budget."""

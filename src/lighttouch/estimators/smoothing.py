@@ -50,7 +50,7 @@ class Examples:
     def _squared(self) -> tuple[Floats, Floats, float]:
         if self.sums is not None:
             return self.sums.squares, self.sums.moment, self.sums.energy
-        moment = np.asarray(self.features.T @ (self.weights * self.y))
+        moment = np.asarray(self._transposed @ (self.weights * self.y))
         return self._gram(self.weights), moment, float(self.weights @ np.square(self.y))
 
     def _gram(self, weights: Floats) -> Floats:
@@ -66,7 +66,12 @@ class Examples:
             return self._squared[:2]
         slopes, curvatures = losses.quadratic(self.row, self.predictions(w), self.y, 0.0)
         H = self._gram_near(self.weights * curvatures, w)
-        return H, H @ w - np.asarray(self.features.T @ (self.weights * slopes))
+        return H, H @ w - np.asarray(self._transposed @ (self.weights * slopes))
+
+    @cached_property
+    def _transposed(self) -> Any:
+        """X': SciPy takes as long to make it as to multiply by it where rows are few."""
+        return self.features.T
 
     def _gram_near(self, curved: Floats, w: Floats) -> Floats:
         """The Gram matrix for these weights, or for earlier ones that are near: steps with it still
@@ -93,10 +98,19 @@ class Examples:
         """The weights of the last Gram matrix."""
         return self._kept.get("weights", self.curvature)
 
-    def value(self, predictions: Floats) -> float:
-        """The mean loss, of losses other than squared errors."""
+    def objective(
+        self, w: Floats, predictions: Floats, roughness: Roughness, strengths: Floats
+    ) -> float:
+        """The mean loss and the roughness at a point with these predictions, of losses other than
+        squared errors; of the point that was asked for last once.
+        """
         assert self.row is not None
-        return float(self.weights @ losses.values(self.row, predictions, self.y, 0.0))
+        point, smoothed, value = self._kept.get("objective", (None, None, 0.0))
+        if point is not w or smoothed is not strengths:
+            loss = float(self.weights @ losses.values(self.row, predictions, self.y, 0.0))
+            value = loss + roughness.value(w, strengths)
+            self._kept["objective"] = w, strengths, value
+        return float(value)
 
     def predictions(self, w: Floats) -> Floats:
         """X w and the offset, of the point that was asked for last once."""
@@ -227,6 +241,18 @@ class Smoothed:
         return found
 
     @property
+    def typical(self) -> float:
+        """The geometric mean of the strengths of bends and lattices, by the degrees of freedom that
+        they hold.
+        """
+        if self.terms is None:
+            return math.inf
+        kinds = np.array([each.key[1] in ("bends", "lattice") for each in self.roughness.penalties])
+        held = np.where(kinds, self.terms, 0.0)
+        total = float(held.sum())
+        return math.exp(float(held @ np.log(self.strengths)) / total) if total > 0.0 else math.inf
+
+    @property
     def matrix(self) -> tuple[Floats, Floats] | None:
         """The Gram matrix of all examples, after the point whose curvatures it has; None if
         unknown.
@@ -333,10 +359,10 @@ def accepted(
 
     z, move = examples.predictions(w), proposed - w
     moved = np.asarray(examples.features @ move)
-    here, share = examples.value(z) + roughness.value(w, strengths), 1.0
+    here, share = examples.objective(w, z, roughness, strengths), 1.0
     for _ in range(SMOOTHING.halvings):
         there, predicted = w + share * move, z + share * moved
-        if examples.value(predicted) + roughness.value(there, strengths) <= here:
+        if examples.objective(there, predicted, roughness, strengths) <= here:
             examples.remember(there, predicted)
             return there
         share *= 0.5
@@ -392,28 +418,28 @@ def loosened(
     them for drawn at random keeps the log-odds too small. By how much is cross-validated; not
     at all where the time is `over` before the end.
     """
-    if not determined(*examples.residual(smoothed.w)):
+    looser = [each for each in SMOOTHING.looser if each <= SMOOTHING.looser_by * smoothed.typical]
+    if not looser or not determined(*examples.residual(smoothed.w)):
         return smoothed
     rows = np.random.default_rng(0).permutation(examples.y.size)
     needed = min(SMOOTHING.folds, math.ceil(SMOOTHING.enough * SMOOTHING.folds / rows.size))
     parts = [np.sort(rows[fold :: SMOOTHING.folds]) for fold in range(needed)]
-
-    def error(strengths: Floats) -> float:
-        return sum(
-            _held_out(examples, smoothed, strengths, np.setdiff1d(rows, part), part, sweeps)
-            for part in parts
-            if not over()
-        )
-
-    best, least = smoothed.strengths, error(smoothed.strengths)
-    for strength in SMOOTHING.looser:
-        tried = smoothed.roughness.uniform((strength, strength))
-        found = error(tried)
-        if over():
-            return smoothed
-        if found >= least:
+    best, known = smoothed.strengths, list[Floats]()
+    for strength in looser:
+        tried, lost, gained = smoothed.roughness.uniform((strength, strength)), [], np.zeros(0)
+        for place, part in enumerate(parts):
+            others = np.setdiff1d(rows, part)
+            if place == len(known) and not over():
+                known.append(_held_out(examples, smoothed, best, others, part, sweeps))
+            if over():
+                return smoothed
+            lost.append(_held_out(examples, smoothed, tried, others, part, sweeps))
+            gained = np.concatenate([gained, known[place] - lost[place]])
+            if abs(gained.sum()) > SMOOTHING.clearly * math.sqrt(float(gained @ gained)):
+                break
+        if not gained.sum() > 0.0:
             break
-        best, least = tried, found
+        best, known = tried, lost
     if best is smoothed.strengths:
         return smoothed
     return replace(
@@ -430,16 +456,16 @@ def _held_out(
     rows: NDArray[np.int64],
     others: NDArray[np.int64],
     sweeps: int,
-) -> float:
-    """The loss on other rows of a fit to some of them."""
+) -> Floats:
+    """The loss on each of other rows of a fit to some of them, times its weight."""
     some = examples.part(rows)
     if some is None:
-        return math.inf
+        return np.full(others.size, math.inf)
     w = smooth(some, smoothed.roughness, strengths, smoothed.w, sweeps, choose=False).w
     z = np.asarray(examples.features[others] @ w)
     assert examples.row is not None
     lost = losses.values(examples.row, z, examples.y[others], 0.0)
-    return float(examples.weights[others] @ lost)
+    return np.asarray(examples.weights[others] * lost)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -468,9 +494,10 @@ def fit_without(
         curvatures = _derivatives(row, np.asarray(X[out] @ known[0]), y[out])[1]
         H = (known[1] - gram(X[out], examples.weights[out] * curvatures)) / share
     factor, D = factored(H, roughness, strengths), roughness.rows(strengths)
+    back, rough = X.T, D.T
     for _ in range(1 if row is None else SMOOTHING.left_out_steps):
         slopes = _derivatives(row, used.predictions(w), y)[0]
-        slope = np.asarray(X.T @ (used.weights * slopes)) + np.asarray(D.T @ (D @ w))
+        slope = np.asarray(back @ (used.weights * slopes)) + np.asarray(rough @ (D @ w))
         before, w = w, accepted(used, roughness, strengths, w, w - solved(factor, slope))
         if has_settled(before, w):
             break

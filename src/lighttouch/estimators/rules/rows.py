@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from lighttouch import lattice
-from lighttouch.arrays import Booleans, Floats, Matrix
+from lighttouch.arrays import Booleans, Floats, Indices, Matrix
 from lighttouch.constraints import LinearConstraints
 from lighttouch.constraints.base import NestedForms, NestedRows, one_after_another
 from lighttouch.estimators.model import AdditiveModel, InputMap, Term
@@ -329,7 +329,7 @@ def moves_of(model: AdditiveModel, ruled: Iterable[int], categorical: Sequence[b
 
     One for every vertex of a lattice axis but the first: a constant needs no move.
     """
-    parts = [sparse.csr_matrix((model.dimension, 0))]
+    moved, places, values, count = [], [], [], 0
     for column in sorted(set(ruled)):
         own = model.calibrator_of(column)
         if own is None or model.terms[own].grid[0] < 2:
@@ -340,8 +340,15 @@ def moves_of(model: AdditiveModel, ruled: Iterable[int], categorical: Sequence[b
                 continue
             axis = term.columns.index(column)
             if _within(term.maps[axis], knots, categorical[column]):
-                parts.append(_moves(model, own, place, axis))
-    return Moves(sparse.hstack(parts, format="csr"))
+                for vertex, parameter, value in _moves(model, own, place, axis):
+                    moved.append(vertex + count - 1)
+                    places.append(parameter)
+                    values.append(value)
+                count += term.lattice.sizes[axis] - 1
+    if not count:
+        return no_moves(model.dimension)
+    entries = np.concatenate(values), (np.concatenate(places), np.concatenate(moved))
+    return Moves(sparse.csr_matrix(entries, shape=(model.dimension, count)))
 
 
 def _within(each: InputMap, knots: Floats, categories: bool) -> bool:
@@ -355,24 +362,23 @@ def _within(each: InputMap, knots: Floats, categories: bool) -> bool:
     return categories or bool((np.ceil(high) - np.floor(low) <= 1.0).all())
 
 
-def _moves(model: AdditiveModel, own: int, place: int, axis: int) -> sparse.csr_matrix:
-    """Into the lattice a function of one of its columns, out of the curve the same."""
+def _moves(
+    model: AdditiveModel, own: int, place: int, axis: int
+) -> Iterator[tuple[Indices, Indices, Floats]]:
+    """Into the lattice a function of one of its columns, out of the curve the same: vertices along
+    the axis from the second on, parameters and values.
+    """
     curve, term = model.terms[own], model.terms[place]
-    values = np.append(curve.maps[0].keypoints, np.nan)  # the last vertex is for missing cells
-    vertices = np.arange(term.lattice.sizes[axis])
-    positions = np.clip(term.maps[axis](values), 0.0, vertices[-1])
-    along = sparse.csr_matrix(np.maximum(0.0, 1.0 - np.abs(positions[:, None] - vertices)))
-    into = model.wide(place, _at_vertices(term, axis).T)
-    out_of = model.wide(own, along.T)
-    return sparse.csr_matrix((into - out_of)[1:].T)
-
-
-def _at_vertices(term: Term, axis: int) -> sparse.csr_matrix:
-    """Which vertex along an axis every vertex of a lattice belongs to, as rows of one 1 each."""
     sizes = term.lattice.sizes
     vertex = np.indices(sizes)[axis].ravel()
-    entries = np.ones(vertex.size), vertex, np.arange(vertex.size + 1)
-    return sparse.csr_matrix(entries, shape=(vertex.size, sizes[axis]))
+    parameter = np.flatnonzero(vertex)
+    yield vertex[parameter], int(model.starts[place]) + parameter, np.ones(parameter.size)
+    values = np.append(curve.maps[0].keypoints, np.nan)  # the last vertex is for missing cells
+    vertices = np.arange(1, sizes[axis])
+    positions = np.clip(term.maps[axis](values), 0.0, vertices[-1])
+    along = np.maximum(0.0, 1.0 - np.abs(positions[:, None] - vertices))
+    knot, vertex = np.nonzero(along)
+    yield 1 + vertex, int(model.starts[own]) + knot, -along[knot, vertex]
 
 
 # -------------------------------------------------------------------------------------------------
