@@ -277,17 +277,21 @@ class AdditiveModel:
         Every row has the same number of entries, weights of 0 included, so that Gram matrices can
         be formed term by term.
         """
+        indices, weights = self.entries(table)
+        indptr = np.arange(0, indices.size + 1, indices.shape[1], dtype=indices.dtype)
+        shape = (indices.shape[0], self.dimension)
+        matrix = sparse.csr_matrix((weights.ravel(), indices.ravel(), indptr), shape=shape)
+        matrix.has_canonical_format = True
+        return matrix
+
+    def entries(self, table: Floats) -> tuple[Indices, Floats]:
+        """The parameters of every row of features, and their weights."""
         rows, width = table.shape[0], self.row_entries
         small = rows * width <= LARGEST_INT32
         indices = np.empty((rows, width), dtype=np.int32 if small else np.int64)
         weights = np.empty(indices.shape)
-        terms = self._flat(table.shape[1])
-        fill_sum_features(np.ascontiguousarray(table), terms, indices, weights)
-        indptr = np.arange(0, indices.size + 1, indices.shape[1], dtype=indices.dtype)
-        shape = (rows, self.dimension)
-        matrix = sparse.csr_matrix((weights.ravel(), indices.ravel(), indptr), shape=shape)
-        matrix.has_canonical_format = True
-        return matrix
+        fill_sum_features(np.ascontiguousarray(table), self._flat(table.shape[1]), indices, weights)
+        return indices, weights
 
     def evaluate(self, table: Floats, w: Floats) -> Floats:
         """Predictions.
@@ -431,10 +435,8 @@ class TermStore:
 
 
 def _rows_of(term: Term, table: Floats) -> TermRows:
-    alone = term.alone.features(table)
-    shape = (table.shape[0], 1 + term.lattice.row_width)  # the intercept comes first
-    places = alone.indices.reshape(shape)[:, 1:] - 1
-    return TermRows(places, np.ascontiguousarray(alone.data.reshape(shape)[:, 1:]))
+    places, values = term.alone.entries(table)  # the intercept comes first
+    return TermRows(places[:, 1:] - 1, np.ascontiguousarray(values[:, 1:]))
 
 
 def _products(

@@ -22,6 +22,7 @@ from lighttouch.arrays import Floats
 from lighttouch.estimators.costs import FIRST_CHOICE, PULL, SMOOTHING, STRENGTHS
 from lighttouch.estimators.model import TermFeatures
 from lighttouch.estimators.penalties import Pair, Roughness
+from lighttouch.kernels.numerics.matrices import add_products, add_transposed
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.projections.splitting import conjugate_gradients
 from lighttouch.running import check_deadline
@@ -50,7 +51,7 @@ class Examples:
     def _squared(self) -> tuple[Floats, Floats, float]:
         if self.sums is not None:
             return self.sums.squares, self.sums.moment, self.sums.energy
-        moment = np.asarray(self._transposed @ (self.weights * self.y))
+        moment = self.back(self.weights * self.y)
         return self._gram(self.weights), moment, float(self.weights @ np.square(self.y))
 
     def _gram(self, weights: Floats) -> Floats:
@@ -66,12 +67,33 @@ class Examples:
             return self._squared[:2]
         slopes, curvatures = losses.quadratic(self.row, self.predictions(w), self.y, 0.0)
         H = self._gram_near(self.weights * curvatures, w)
-        return H, H @ w - np.asarray(self._transposed @ (self.weights * slopes))
+        return H, H @ w - self.back(self.weights * slopes)
 
     @cached_property
-    def _transposed(self) -> Any:
-        """X': SciPy takes as long to make it as to multiply by it where rows are few."""
-        return self.features.T
+    def _rows(self) -> tuple[Any, Any] | None:
+        """Parameters and values of every row, where all rows have as many: SciPy takes as long to
+        find out what to do as to do it where rows are few.
+        """
+        X = self.features
+        if not sparse.issparse(X) or X.nnz == 0 or (np.diff(X.indptr) != X.indptr[1]).any():
+            return None
+        return X.indices.reshape(X.shape[0], -1), X.data.reshape(X.shape[0], -1)
+
+    def times(self, w: Floats) -> Floats:
+        """X w."""
+        if self._rows is None:
+            return np.asarray(self.features @ w)
+        out = np.zeros(self.features.shape[0])
+        add_products(*self._rows, w, out)
+        return out
+
+    def back(self, v: Floats) -> Floats:
+        """X'v."""
+        if self._rows is None:
+            return np.asarray(self.features.T @ v)
+        out = np.zeros(self.features.shape[1])
+        add_transposed(*self._rows, v, out)
+        return out
 
     def _gram_near(self, curved: Floats, w: Floats) -> Floats:
         """The Gram matrix for these weights, or for earlier ones that are near: steps with it still
@@ -115,7 +137,7 @@ class Examples:
     def predictions(self, w: Floats) -> Floats:
         """X w and the offset, of the point that was asked for last once."""
         if self._kept.get("point") is not w:
-            z = np.asarray(self.features @ w)
+            z = self.times(w)
             self.remember(w, z if self.offset is None else z + self.offset)
         found: Floats = self._kept["predictions"]
         return found
@@ -358,7 +380,7 @@ def accepted(
         return proposed
 
     z, move = examples.predictions(w), proposed - w
-    moved = np.asarray(examples.features @ move)
+    moved = examples.times(move)
     here, share = examples.objective(w, z, roughness, strengths), 1.0
     for _ in range(SMOOTHING.halvings):
         there, predicted = w + share * move, z + share * moved
@@ -494,10 +516,10 @@ def fit_without(
         curvatures = _derivatives(row, np.asarray(X[out] @ known[0]), y[out])[1]
         H = (known[1] - gram(X[out], examples.weights[out] * curvatures)) / share
     factor, D = factored(H, roughness, strengths), roughness.rows(strengths)
-    back, rough = X.T, D.T
+    rough = D.T
     for _ in range(1 if row is None else SMOOTHING.left_out_steps):
         slopes = _derivatives(row, used.predictions(w), y)[0]
-        slope = np.asarray(back @ (used.weights * slopes)) + np.asarray(rough @ (D @ w))
+        slope = used.back(used.weights * slopes) + np.asarray(rough @ (D @ w))
         before, w = w, accepted(used, roughness, strengths, w, w - solved(factor, slope))
         if has_settled(before, w):
             break

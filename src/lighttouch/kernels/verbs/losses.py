@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,7 @@ class LossRow:
         """How far a prediction may miss without loss."""
         return float(self.level) if self.parameter == "epsilon" else 0.0
 
-    @property
+    @cached_property
     def levels(self) -> np.ndarray:
         """As kernels read them: one for each example, or a single one for all."""
         return np.atleast_1d(np.asarray(self.level, dtype=np.float64))
