@@ -182,6 +182,7 @@ class Examples:
         if self.row is None:
             return self.y - z, self.weights
         slopes, curvatures = losses.quadratic(self.row, z, self.y, 0.0)
+        curvatures = np.maximum(curvatures, SMOOTHING.least_curvature)
         return -slopes / curvatures, self.weights * curvatures
 
 

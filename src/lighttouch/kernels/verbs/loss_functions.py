@@ -13,7 +13,7 @@ from lighttouch.kernels.compiler.compiled import lean_kernel
 # |error| it is Huber's function), which lies below the loss.
 
 
-SMALLEST_LOGISTIC_CURVATURE = 1e-4  # of its quadratic model: far from 0 the loss is almost straight
+SMALLEST_LOGISTIC_CURVATURE = 1e-6  # of its quadratic model: far from 0 the loss is almost straight
 
 
 # ------------------------------------------------------------------------------- shared by several
