@@ -309,7 +309,7 @@ class Bins:
         """The bin of every cell; 0 for missing cells and unknown categories."""
         out = np.empty(table.shape, dtype=np.uint8)
         ordered = np.ascontiguousarray(_ordered(table, self.ranks))
-        fill_codes(ordered, self._padded, self.counts, out)
+        fill_codes(ordered, self._padded, self.counts, np.empty(BLOCK, dtype=np.uint32), out)
         return out
 
 

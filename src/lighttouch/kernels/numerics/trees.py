@@ -210,24 +210,27 @@ def grow_tree(
 
 
 @lean_kernel
-def fill_codes(table, edges, counts, out):
+def fill_codes(table, edges, counts, at, out):
     """out[r, c] = 0 where the cell is missing or the column has no edges, else 1 and the number of
     edges below it.
+
+    The rows of a block take each step of the binary search together, so that none waits for
+    another; `at` is scratch of `BLOCK` numbers.
     """
-    for r in range(table.shape[0]):
+    for begin in range(0, table.shape[0], BLOCK):
+        rows, codes = table[begin : begin + BLOCK], out[begin : begin + BLOCK]
         for c in range(table.shape[1]):
-            x = table[r, c]
-            if np.isnan(x) or counts[c] == 0:
-                out[r, c] = 0
-                continue
-            low, high = 0, counts[c]
-            while low < high:
-                middle = (low + high) // 2
-                if edges[c, middle] < x:
-                    low = middle + 1
-                else:
-                    high = middle
-            out[r, c] = low + 1
+            own = edges[c]
+            at[:] = 0
+            length = np.uint32(counts[c] + 1)  # numbers that are still possible
+            while length > 1:
+                half = length // np.uint32(2)
+                for r in range(rows.shape[0]):
+                    more = np.uint64(at[r] + half)
+                    at[r] = more if own[more - np.uint64(1)] < rows[r, c] else at[r]
+                length -= half
+            for r in range(rows.shape[0]):
+                codes[r, c] = 0 if counts[c] == 0 or np.isnan(rows[r, c]) else at[r] + 1
 
 
 @lean_kernel
