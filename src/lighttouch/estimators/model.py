@@ -16,6 +16,7 @@ from scipy import sparse
 from lighttouch.arrays import Floats, Indices, Matrix
 from lighttouch.constraints import LinearConstraints
 from lighttouch.kernels.numerics.additive import (
+    BLOCK,
     Terms,
     evaluate_sum,
     fill_positions,
@@ -52,7 +53,8 @@ class InputMap:
     def __call__(self, values: Floats) -> Floats:
         out = np.empty(values.shape)
         column = np.ascontiguousarray(values)  # one kind of array: compiled once
-        fill_positions(column, self.keypoints, self.positions, self.missing, out)
+        found = np.empty(BLOCK, dtype=np.uint32)
+        fill_positions(column, self.keypoints, self.positions, self.missing, found, out)
         return out
 
     def state(self) -> dict[str, Any]:
