@@ -353,3 +353,13 @@ def test_what_the_caller_changes_later_changes_nothing():
     ]
     assert all(np.array_equal(old, new) for old, new in zip(before, after, strict=True))
     assert np.array_equal(ball.project(np.array([2.0, 0.0, 0.0])), [1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix])
+def test_a_row_whose_value_overflows_is_not_called_satisfied(kind):
+    rows = lt.LinearConstraints(kind([[1e200, -1e200], [1.0, 0.0]]), [0.0, 1.0])
+    with pytest.raises(ValueError, match="got nan for"):
+        rows.values([1e200, 1e200])
+    grouped = rows.aggregated(2)
+    with pytest.raises(ValueError, match="got nan for"):
+        grouped.values([1e200, 1e200])

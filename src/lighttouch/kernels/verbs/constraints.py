@@ -117,9 +117,11 @@ def _worst_dense(constraints, start, stop, w):
     member = start
     for j in range(start, stop):
         value = dot(constraints.A[j], w) - constraints.b[j]
-        if value > best:
+        if not value <= best:
             best = value
             member = j
+            if value != value:
+                break  # NaN is the worst of all: it must not be taken for satisfied
     return best, member
 
 
@@ -143,9 +145,11 @@ def _worst_sparse(constraints, start, stop, w):
             )
             - constraints.b[j]
         )
-        if value > best:
+        if not value <= best:
             best = value
             member = j
+            if value != value:
+                break  # NaN is the worst of all: it must not be taken for satisfied
     return best, member
 
 
@@ -192,9 +196,11 @@ def _worst_order(constraints, start, stop, w):
         value = order_scale(constraints, j) * (
             w[constraints.smaller[j]] - w[constraints.larger[j]]
         ) - order_side(constraints, j)
-        if value > best:
+        if not value <= best:
             best = value
             member = j
+            if value != value:
+                break  # NaN is the worst of all: it must not be taken for satisfied
     return best, member
 
 
@@ -249,9 +255,11 @@ def _worst_norm(constraints, start, stop, w):
         value = norm_size(constraints, j, w) - constraints.d[j]
         if constraints.c.shape[0] > 0:
             value -= dot(constraints.c[j], w)
-        if value > best:
+        if not value <= best:
             best = value
             member = j
+            if value != value:
+                break  # NaN is the worst of all: it must not be taken for satisfied
     return best, member
 
 
@@ -280,9 +288,11 @@ def _worst_quadratic(constraints, start, stop, w):
         value = constraints.r[j] + dot(constraints.q[j], w)
         for row in range(w.size):
             value += 0.5 * w[row] * dot(matrix[row], w)
-        if value > best:
+        if not value <= best:
             best = value
             member = j
+            if value != value:
+                break  # NaN is the worst of all: it must not be taken for satisfied
     return best, member
 
 
@@ -420,9 +430,11 @@ def _worst_equality(constraints, start, stop, w):
     member = start
     for j in range(start, stop):
         value = abs(error_of_row(constraints, j, w))
-        if value > best:
+        if not value <= best:
             best = value
             member = j
+            if value != value:
+                break  # NaN is the worst of all: it must not be taken for satisfied
     return best, member
 
 
