@@ -64,6 +64,7 @@ class AcceleratedState(EndingState):
     travelled: float = 0.0  # from the start, at the last look: while it grows, so may the reach
     checkpoint: float = math.inf  # the rounded objective at the last look
     stalled: int = 0
+    used_up: bool = False  # the passes, which is why it has ended
     warm: object = None
 
     @property
@@ -155,8 +156,8 @@ class Accelerated(EndingSolver[AcceleratedState]):
         state.counters[ITERATION] += 1
         if state.iteration % COSTS.check_every == 0:
             self._look(problem, state)
-        if self.passes is not None:
-            state.ended = state.ended or _passes(problem, state) >= self.passes
+        if self.passes is not None and not state.ended:
+            state.ended = state.used_up = _passes(problem, state) >= self.passes
 
     def _begin(self, problem: Problem, state: AcceleratedState) -> None:
         """Project the start, and find units, widths and curvature there."""

@@ -25,7 +25,7 @@ from lighttouch.interfaces import AnySolver
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import dual_bounds
 from lighttouch.interior.program import Program, bound_rows, with_only, with_rows
-from lighttouch.interior.statement import least_bends, program_of
+from lighttouch.interior.statement import program_of
 from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.result import Status
@@ -33,6 +33,7 @@ from lighttouch.running import OutOfTimeError, Stopwatch, prepared
 from lighttouch.solve import _Run
 from lighttouch.solvers.interior import InteriorPoint
 from lighttouch.solvers.interior_rounds import InteriorState, RoundModel
+from lighttouch.solvers.scales import least_bends
 from lighttouch.torch.balance import moves_on, nobody
 from lighttouch.torch.costs import COSTS
 from lighttouch.torch.matrices import DeviceMatrix, DeviceSparse, free_memory, in_gib
