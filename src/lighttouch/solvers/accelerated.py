@@ -64,7 +64,6 @@ class AcceleratedState(EndingState):
     travelled: float = 0.0  # from the start, at the last look: while it grows, so may the reach
     checkpoint: float = math.inf  # the rounded objective at the last look
     stalled: int = 0
-    used_up: bool = False  # the passes, which is why it has ended
     warm: object = None
 
     @property

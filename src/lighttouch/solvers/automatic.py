@@ -1,31 +1,24 @@
 """The solver that chooses for itself: what `solve(problem)` runs.
 
-It chains solvers that can each be used alone. Each goes on from the solution of the one before; the
-chain ends with the first proof, or with the last of them. `choices` is the whole choice, and an
-iterator: what a later solver would cost is asked only where those before it have proven nothing.
+It chains solvers that can each be used alone (`ChainSolver`, in `base.py`). `choices` is the whole
+choice, and an iterator: what a later solver would cost is asked only where those before it have
+proven nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
-import numpy as np
-
-from lighttouch.arrays import Indices, Vector
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.interfaces import AnySolver
-from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections.sets import FeasibleSet, feasible_set
-from lighttouch.result import Status
-from lighttouch.running import seconds_left
-from lighttouch.solvers.accelerated import Accelerated, AcceleratedState
+from lighttouch.solvers.accelerated import Accelerated
 from lighttouch.solvers.averaged import AveragedShards
-from lighttouch.solvers.base import BaseSolver, SolverState
+from lighttouch.solvers.base import ChainSolver, ChainState
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.cutting_planes import CuttingPlanes
 from lighttouch.solvers.interior import InteriorPoint
@@ -45,27 +38,8 @@ from lighttouch.solvers.splitting import AlternatingDirections
 from lighttouch.validation import positive
 
 
-@dataclass
-class ChainState(SolverState):
-    """The solver that runs, its state, and the best feasible point of those before."""
-
-    solver: AnySolver
-    inner: SolverState
-    earlier: Indices  # the counters of the solvers before
-    best: Vector
-    seconds: float  # that were left at the start, for all choices
-    place: int = 0  # how many solvers ran before
-    following: AnySolver | None = None  # once `solver` has ended without a proof
-    best_objective: float = math.inf
-    bound: float = -math.inf  # of the solvers before
-
-    @property
-    def w(self) -> Vector:
-        return self.inner.w  # type: ignore[attr-defined,no-any-return]
-
-
 @dataclass(frozen=True)
-class Automatic(BaseSolver[ChainState]):
+class Automatic(ChainSolver):
     """The default solver: it chooses among `lt.SampledAdaGrad`, `lt.Accelerated` and others.
 
     Losses with kinks and rows that couple many parameters go to an interior point, after sampling
@@ -90,18 +64,12 @@ class Automatic(BaseSolver[ChainState]):
     """
 
     tolerance: float = 1e-3
-    stops_itself = True
     takes_shards = True
 
     def __post_init__(self) -> None:
         positive(self.tolerance, "tolerance")
 
-    def chain(self, problem: Problem) -> tuple[AnySolver, ...]:
-        """The solvers for this problem, in the order in which they run."""
-        return tuple(self.choices(problem, seconds_left()))
-
     def choices(self, problem: Problem, seconds: float) -> Iterator[AnySolver]:
-        """The same one by one, each chosen when it is asked for, for a run of so many seconds."""
         if isinstance(problem.objective, ShardedRisk):
             return self._for_shards(problem)
         try:
@@ -191,112 +159,15 @@ class Automatic(BaseSolver[ChainState]):
         near = max(self.tolerance, COSTS.proof_tolerance) if rest else self.tolerance
         return iter([SampledAdaGrad(near), *rest])
 
-    def init(self, problem: Problem, start: Vector) -> ChainState:
-        seconds = seconds_left()
-        choices = self.choices(problem, seconds)
-        first = next(choices)
-        if math.isfinite(seconds):
-            list(choices)  # a late answer would break a time limit: it is kept with the problem
-        inner = first.init(problem, start)
-        return ChainState(new_counters(), first, inner, new_counters(), start.copy(), seconds)
-
-    def advance(
-        self, problem: Problem, state: ChainState, steps: int, rng: np.random.Generator
-    ) -> None:
-        """At most `steps` iterations of the solver whose turn it is."""
-        if steps == 0:
-            return
-        if state.following is not None:
-            self._next(problem, state, state.following)
-        if state.solver.finished(state.inner) is None:
-            state.solver.advance(problem, state.inner, steps, rng)
-            for counter in (ITERATION, CHECKS, SAMPLES):
-                state.counters[counter] = state.earlier[counter] + state.inner.counters[counter]
-        if state.solver.finished(state.inner) is not None and not (
-            self._is_proven(state) or state.solver.is_content(state.inner)
-        ):
-            self._choose_next(problem, state)
-
-    def _choose_next(self, problem: Problem, state: ChainState) -> None:
-        found = next(islice(self.choices(problem, state.seconds), state.place + 1, None), None)
-        inner = state.inner
-        if isinstance(inner, AcceleratedState) and isinstance(found, Accelerated):
-            if inner.used_up:  # and there is no proof to be had: it goes on without the limit
-                state.solver, inner.ended, inner.used_up = found, False, False
-        elif found is not None:
-            state.following = _within_budget(problem, state, found)
-
-    def _next(self, problem: Problem, state: ChainState, following: AnySolver) -> None:
-        """Go on with the next solver from the solution of this one."""
-        if state.place == 0 and not problem.relative_violation(state.best) > 0.0:
-            state.best_objective = problem.objective.value(state.best)  # the start, feasible
-        first = state.best_objective
-        solution = state.solver.solution(state.inner)
-        objective = problem.objective.value(solution)
-        if objective < state.best_objective:
-            state.best, state.best_objective = solution, objective
-        state.bound = max(state.bound, state.solver.lower_bound(state.inner))
-        state.earlier = state.counters.copy()
-        if math.isinf(state.first_objective):
-            state.first_objective = first if math.isfinite(first) else objective
-        inner = following.init(problem, state.best)
-        inner.first_objective = state.first_objective
-        state.solver, state.inner, state.following = following, inner, None
-        state.place += 1
-
-    def finished(self, state: ChainState) -> Status | None:
-        status = state.solver.finished(state.inner)
-        if status is not None and self._is_proven(state):
-            return Status.CONVERGED
-        return status if state.following is None else None
-
-    def _is_proven(self, state: ChainState) -> bool:
-        """What one has found, another has proven."""
-        return state.best_objective - self.lower_bound(state) <= self._enough(state)
-
-    def average(self, state: ChainState) -> Vector:
-        return state.solver.average(state.inner)
-
-    def solution(self, state: ChainState) -> Vector:
-        return self.candidates(state)[0]
-
-    def candidates(self, state: ChainState) -> Sequence[Vector]:
-        earlier = [state.best] if state.place else []
-        return [*state.solver.candidates(state.inner), *earlier]
-
-    def probabilities(self, state: ChainState) -> Vector | None:
-        return state.solver.probabilities(state.inner)
-
-    def batch_sizes(self, state: ChainState) -> tuple[int, int, int]:
-        return state.solver.batch_sizes(state.inner)
-
-    def lower_bound(self, state: ChainState) -> float:
-        return max(state.bound, state.solver.lower_bound(state.inner))
-
-    def multipliers(self, problem: Problem, state: ChainState) -> Vector | None:
-        return state.solver.multipliers(problem, state.inner)
-
-    def accuracy(self, state: ChainState) -> float:
-        return max(self._enough(state), state.solver.accuracy(state.inner))
-
-    def _enough(self, state: ChainState) -> float:
-        """The gap within which the best point of the solvers before may be called optimal."""
-        known = math.isfinite(state.best_objective)
-        return self.tolerance * abs(state.best_objective) if known else 0.0
-
-    def notes(self, state: ChainState) -> Sequence[str]:
-        return state.solver.notes(state.inner)
-
-
-def _within_budget(problem: Problem, state: ChainState, solver: AnySolver) -> AnySolver:
-    """A finish that ends in a proof, or takes less work than the sampling before it, where kinks
-    make it slow.
-    """
-    if not (isinstance(solver, Accelerated) and solver.near and has_kinks(problem)):
-        return solver
-    if isinstance(problem.objective, ShardedRisk):
-        return solver  # the mean of the shards' solutions is too far off to stop near it
-    sampled = COSTS.sparse_operations * state.gradient_samples / problem.objective.examples
-    few = max(COSTS.fewest_polish_passes, int(COSTS.polish_share * sampled))
-    proof = provable_passes(problem)
-    return replace(solver, passes=proof if proof >= COSTS.proof_passes else few)
+    def adapted(self, problem: Problem, state: ChainState, solver: AnySolver) -> AnySolver:
+        """A finish that ends in a proof, or takes less work than the sampling before it, where
+        kinks make it slow.
+        """
+        if not (isinstance(solver, Accelerated) and solver.near and has_kinks(problem)):
+            return solver
+        if isinstance(problem.objective, ShardedRisk):
+            return solver  # the mean of the shards' solutions is too far off to stop near it
+        sampled = COSTS.sparse_operations * state.gradient_samples / problem.objective.examples
+        few = max(COSTS.fewest_polish_passes, int(COSTS.polish_share * sampled))
+        proof = provable_passes(problem)
+        return replace(solver, passes=proof if proof >= COSTS.proof_passes else few)
