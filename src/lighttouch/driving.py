@@ -1,9 +1,10 @@
-"""The parts of `solve`: Budget, Recorder and Answer.
+"""The parts of `solve`: Budget, Reserve, Recorder, Answer and Proof.
 
-`Budget` says how far a run may go and how many steps to take at once. `Recorder` decides when a row
-of the history is due and makes it. `Answer` is the best of the solver's candidates, projected:
-objective and violation are computed here from the point that is returned, over all examples and all
-constraints; nothing is carried over from the loop.
+`Budget` says how far a run may go and how many steps to take at once, `Reserve` what of its time is
+kept for the final projection. `Recorder` decides when a row of the history is due and makes it.
+`Answer` is the best of the solver's candidates, projected: objective and violation are computed
+here from the point that is returned, over all examples and all constraints; nothing is carried over
+from the loop. `Proof` is how far from the optimum it can be.
 """
 
 from __future__ import annotations
@@ -60,6 +61,17 @@ class Budget:
         """Seconds; below 0 once the time is over."""
         return self.seconds - self.clock.seconds
 
+    def for_projections(self, kept: float = 0.0) -> float:
+        """A little more than is left besides what is kept: a projection just begun may end."""
+        return self.left - kept + min(COSTS.overtime, self.seconds)
+
+    def for_looking(self, interrupted: bool) -> float:
+        """Functions in Python may take seconds for one pass over all of them: once the time is
+        over, or a signal has come, points that were not looked at yet are given up soon.
+        """
+        seconds = max(0.0, self.left) + COSTS.overtime
+        return min(seconds, COSTS.signal_grace) if interrupted else seconds
+
     def share_used(self, iteration: int) -> float:
         """How much of the nearer limit is used up, from 0 to 1."""
         by_steps = iteration / self.iterations if self.iterations else 1.0
@@ -76,6 +88,38 @@ class Budget:
         """Fit the next chunk to how long the last one took."""
         fitting = done * COSTS.chunk_seconds / max(seconds, COSTS.shortest_chunk)
         self._chunk = int(max(1, min(COSTS.chunk_growth * done, fitting)))
+
+
+class Reserve:
+    """Seconds of the limit that are kept for the final projection, where one must be made.
+
+    Millions of rows take a while to look at: so the last look counts until looks have taken less
+    than their share of the run.
+    """
+
+    def __init__(self, problem: Problem, solver: AnySolver, budget: Budget, projects: bool) -> None:
+        self.problem, self.solver, self.budget = problem, solver, budget
+        share = COSTS.final_projection_share * budget.seconds
+        self._share = share if projects and math.isfinite(share) else 0.0
+        self._needed = True  # at the last look
+        self._looking = 0.0  # seconds of all looks
+
+    def seconds(self, state: State, spent: float) -> float:
+        """What is kept by now, after so many seconds of work."""
+        if self._share and self._looking <= COSTS.looking_share * spent:
+            clock = Stopwatch()
+            self._needed = self._is_needed(state)
+            self._looking += clock.seconds
+        return self._share if self._needed else 0.0
+
+    def is_touched(self, state: State, spent: float) -> bool:
+        """Whether no more is left than what is kept."""
+        if self.budget.left > self._share:
+            return False
+        return self.seconds(state, spent) > 0.0 and self._is_needed(state)
+
+    def _is_needed(self, state: State) -> bool:
+        return all(is_broken(self.problem, each) for each in self.solver.candidates(state))
 
 
 @dataclass(frozen=True)
@@ -239,6 +283,7 @@ class Answer:
     seconds: float
     broken: bool
     broken_before: bool
+    given_up: bool = False  # the last point was not looked at: the time was over
 
 
 def unprojected(problem: Problem, solution: Vector, method: str) -> Answer:
@@ -317,3 +362,32 @@ def _judged(problem: Problem, solution: Vector, w: Vector, method: str, seconds:
         broken=broken,
         broken_before=broken if same else is_broken(problem, solution),
     )
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A lower bound of the optimum, and how far above it the answer is."""
+
+    bound: float
+    gap: float
+
+    @classmethod
+    def of(cls, answer: Answer, bound: float) -> Proof:
+        """A bound above the objective of a feasible point by more than rounding contradicts itself
+        and proves nothing.
+        """
+        if answer.broken:
+            return cls(bound, math.inf)
+        rounding = COSTS.bound_rounding * (1.0 + abs(answer.objective))
+        contradicts = not bound <= answer.objective + rounding
+        bound = -math.inf if contradicts else min(bound, answer.objective)
+        return cls(bound, answer.objective - bound)
+
+    def is_within(self, accuracy: float) -> bool:
+        """Whether CONVERGED may be said, with room for rounding."""
+        return not self.gap > accuracy * (1.0 + COSTS.claim_rounding)
+
+    def words(self) -> list[str]:
+        if not math.isfinite(self.gap):
+            return []
+        return [f"the objective is proven within {self.gap:.3g} of the optimum"]

@@ -1,8 +1,9 @@
 """solve(): the one driver loop. It owns the clock, the history, the ending and the final answer.
 
-The parts are in `driving.py`: `Budget` (how far a run may go), `Recorder` (what it notes on the
-way) and `Answer` (the projected point and what is true of it). A solver owns everything in between;
-it is asked only through `interfaces.Solver`.
+The parts are in `driving.py`: `Budget` (how far a run may go), `Reserve` (what it keeps for the
+end), `Recorder` (what it notes on the way), `Answer` (the projected point and what is true of it)
+and `Proof` (how far from the optimum it can be). A solver owns everything in between; it is asked
+only through `interfaces.Solver`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import importlib
 import logging
 import math
 import os
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,10 +34,11 @@ from lighttouch.driving import (
     Budget,
     Callback,
     Progress,
+    Proof,
     Recorder,
+    Reserve,
     best_projection,
     endless_direction,
-    is_broken,
     unprojected,
 )
 from lighttouch.errors import CheckpointMismatchError, DataError, ProjectionError
@@ -140,11 +143,10 @@ def solve(
     """
     clock = Stopwatch()  # before shards are asked what they hold
     place = _device(problem, device)
+    every = positive(checkpoint_every, "checkpoint_every", zero=True)
     with (
         Interrupts() as interrupts,
-        checkpointing(
-            checkpoint, positive(checkpoint_every, "checkpoint_every", zero=True)
-        ) as file,
+        checkpointing(checkpoint, every) as file,
         working_with(engine),
     ):
         run_on = _Run
@@ -153,28 +155,32 @@ def solve(
             solver, run_on = on_device.solver_for(solver, place), on_device.DeviceRun
         solver = Automatic() if solver is None else solver
         refuse_bad_arguments(problem, solver, callback, resume, seed, project, progress)
-        if resume is not None and (start is not None or checkpoint is not None):
-            other = "start" if start is not None else "checkpoint"
-            raise ValueError(
-                f"{other} and resume cannot be given together: a resumed run goes on from where it "
-                "was"
-            )
-        objection = _shards_objection(problem, solver) or solver.objection_to(problem)
-        if objection:
-            raise ValueError(f"{type(solver).__name__} cannot take this problem: {objection}")
+        _refuse_two_beginnings(resume, start, checkpoint)
+        _refuse_what_it_cannot_take(problem, solver)
         budget = Budget(problem, solver, iterations, time_limit, clock)
         looks_convex = not is_custom(problem) or look_at_custom_pieces(problem)
         recorder = Recorder(problem, solver, record_every, callback, progress)
-        run = run_on(problem, solver, budget, recorder, interrupts)
-        run.projects, run.looks_convex = project, looks_convex
-        run.open(start, seed, resume, None if resume is not None else file)
+        run = run_on(problem, solver, budget, recorder, interrupts, project, looks_convex)
+        run.open(start, seed, resume, file)
         LOG.info("solving %r with %s", problem, solver)
-        status = run.ending(run.until_it_ends())
-        if status is Status.CONVERGED and not looks_convex:
-            status = Status.STALLED
-        result = run.result(status, run.answer(status, project), project)
+        status = run.until_it_ends()
+        result = run.result(status, run.answer(status))
         LOG.log(logging.INFO if status in GOOD_ENDINGS else logging.WARNING, "%s", told_end(result))
         return result
+
+
+def _refuse_two_beginnings(resume: object, start: object, checkpoint: object) -> None:
+    if resume is not None and (start is not None or checkpoint is not None):
+        other = "start" if start is not None else "checkpoint"
+        raise ValueError(
+            f"{other} and resume cannot be given together: a resumed run goes on from where it was"
+        )
+
+
+def _refuse_what_it_cannot_take(problem: Problem, solver: AnySolver) -> None:
+    objection = _shards_objection(problem, solver) or solver.objection_to(problem)
+    if objection:
+        raise ValueError(f"{type(solver).__name__} cannot take this problem: {objection}")
 
 
 def _shards_objection(problem: Problem, solver: AnySolver) -> str | None:
@@ -195,6 +201,7 @@ def _device(problem: object, device: Any) -> Any:
     return own if device is None else device
 
 
+RAN_AWAY = (Status.DIVERGED, Status.UNBOUNDED)
 GOOD_ENDINGS = (Status.CONVERGED, Status.STALLED, Status.ITERATION_LIMIT)
 
 
@@ -281,25 +288,26 @@ class _Run:
         budget: Budget,
         recorder: Recorder,
         interrupts: Interrupts,
+        projects: bool,
+        looks_convex: bool,
     ) -> None:
         self.problem, self.solver, self.asked = problem, solver, solver
         self.budget, self.recorder, self.interrupts = budget, recorder, interrupts
+        self.projects = projects  # whether the answer will be projected
+        self.looks_convex = looks_convex  # else nothing proven of convex functions may be claimed
+        self.reserve = Reserve(problem, solver, budget, projects)
         self.belongs_to = Belonging(problem, solver)
         self.file: CheckpointFile | None = None
         self.start = ""  # the fingerprint of the first point
         self.went_on = ""  # from which iteration of which file, in words
-        self.looks_convex = True  # False where nothing proven of convex functions may be claimed
         self.rng = np.random.default_rng(0)
         self.state: Any = None
         self.seconds = 0.0  # in the solver, without recording and compilation
         self.seed: int | None = None
         self.direction: Vector | None = None  # along which the objective falls without end
-        self.projects = True  # whether the answer will be projected
-        self.must_project = True  # whether no candidate was feasible at the last look
-        self.looking = 0.0  # seconds of those looks
-        self.unprojected = False  # a projection failed on the way
-        self.given_up = False  # the last point was not looked at: the time was over
         self.finite: tuple[Vector, Vector] = (np.zeros(0), np.zeros(0))  # last iterate, average
+
+    # -- how it begins ------------------------------------------------------------------------
 
     def open(
         self,
@@ -312,7 +320,7 @@ class _Run:
         if resume is not None:
             self.belongs_to.refuse_other(resume.belongs_to)
             self._refuse_fewer_iterations(resume)
-            self.go_on(resume)
+            self._go_on(resume)
             return
         point = self.problem.start(start)
         if file is not None:
@@ -321,23 +329,29 @@ class _Run:
             if known is not None:
                 self._refuse_to_go_back(known.state)
                 self.recorder.history = History(known.history)
-                self.go_on(known.state)
+                self._go_on(known.state)
                 LOG.info("going on from %s, iteration %d", file.path, self.state.iteration)
                 self.went_on = f"went on from iteration {self.state.iteration} of {file.path.name}"
                 return
-        self.begin(point, seed)
+        self._begin(point, seed)
 
-    def begin(self, point: Vector, seed: int | None) -> None:
+    def _begin(self, point: Vector, seed: int | None) -> None:
         self.recorder.bar.show(0.0, "preparing; the first time compiling takes a while")
         self.seed, self.rng = seed, np.random.default_rng(seed)
         clock = Stopwatch()
         try:
-            with within(self._time_for_projections(), lambda: self.interrupts.raised):
+            with within(self.budget.for_projections(), lambda: self.interrupts.raised):
                 self.state = self.solver.init(self.problem, point)
         except OutOfTimeError:
             self.solver, self.state = NotBegun(), NotBegunState(new_counters(), point)
             self.recorder.solver = self.solver
         self.seconds = clock.seconds
+        self._keep_if_finite()
+
+    def _go_on(self, resume: RunState) -> None:
+        self.state = resume.solver_state.copy()
+        self.rng.bit_generator.state = resume.generator
+        self.seconds, self.seed = resume.seconds, resume.seed
         self._keep_if_finite()
 
     def _refuse_fewer_iterations(self, resume: RunState) -> None:
@@ -356,53 +370,29 @@ class _Run:
                 f"{self.budget.iterations} asked for; allow as many, or begin anew"
             )
 
-    def go_on(self, resume: RunState) -> None:
-        self.state = resume.solver_state.copy()
-        self.rng.bit_generator.state = resume.generator
-        self.seconds, self.seed = resume.seconds, resume.seed
-        self._keep_if_finite()
+    # -- how it goes on -----------------------------------------------------------------------
 
-    def _run_state(self, copied: bool = False) -> RunState:
-        return RunState(
-            self.state.copy() if copied else self.state,
-            self.rng.bit_generator.state,
-            self.seconds,
-            self.belongs_to,
-            self.seed,
-        )
-
-    def _keep(self) -> None:
-        """Hand a copy of the run to the checkpoint."""
-        if self.file is not None:
-            rows = self.recorder.history.rows()
-            self.file.write(Snapshot(self._run_state(copied=True), self.start, rows))
-
-    def ending(self, status: Status) -> Status:
-        """DIVERGED is UNBOUNDED where a direction shows it."""
+    def until_it_ends(self) -> Status:
+        """Chunk after chunk, until the solver, a limit or the user ends the run."""
+        status = self._loop()
         if status is Status.DIVERGED:
             start = self.problem.start()
             self.direction = endless_direction(self.problem, start, self.finite[0])
             return status if self.direction is None else Status.UNBOUNDED
+        if status is Status.CONVERGED and not self.looks_convex:
+            return Status.STALLED
         return status
 
-    def until_it_ends(self) -> Status:
-        """Chunk after chunk, until the solver, a limit or the user ends the run."""
-        known = len(self.recorder.history) > 0  # the last row of a run that goes on from a file
-        asked = not known and self.recorder.record(self.state, self.seconds)
-        ended = self.solver.finished(self.state) if known else None
-        if ended is None and self.state.iteration >= self.budget.iterations:
-            ended = Status.ITERATION_LIMIT
-        if ended is None and asked:
-            ended = Status.INTERRUPTED
-        if isinstance(self.state, NotBegunState):
-            ended = self._cut_short()
+    def _loop(self) -> Status:
+        ended = self._ended_before()
         while ended is None:
-            in_time = self._advance()
+            try:
+                in_time = self._advance()
+            except ProjectionError:
+                return Status.NOT_PROJECTED if self._keep_if_finite() else Status.DIVERGED
             if not self._keep_if_finite():
                 return Status.DIVERGED
             self.recorder.show(self.budget.share_used(self.state.iteration), self.state.iteration)
-            if self.unprojected:
-                return Status.NOT_PROJECTED
             ended = self._ending()
             if not in_time:
                 return ended or self._cut_short()
@@ -410,42 +400,36 @@ class _Run:
                 self._keep()
         return ended
 
-    def _cut_short(self) -> Status:
-        return Status.INTERRUPTED if self.interrupts.raised else Status.TIME_LIMIT
+    def _ended_before(self) -> Status | None:
+        """Whether there is nothing to do at all."""
+        known = len(self.recorder.history) > 0  # the last row of a run that goes on from a file
+        asked = not known and self.recorder.record(self.state, self.seconds)
+        if isinstance(self.state, NotBegunState):
+            return self._cut_short()
+        if known and (ended := self.solver.finished(self.state)) is not None:
+            return ended
+        if self.state.iteration >= self.budget.iterations:
+            return Status.ITERATION_LIMIT
+        return Status.INTERRUPTED if asked else None
 
     def _advance(self) -> bool:
         """A chunk of iterations; False where a projection ran out of time on the way."""
         before, clock = self.state.iteration, Stopwatch()
         steps = self.budget.steps(before, self.recorder.next_stop(before))
-        kept = 0.0 if self.problem.interpreted else self._reserved()
+        kept = 0.0 if self.problem.interpreted else self.reserve.seconds(self.state, self.seconds)
         try:
             with (
-                within(self._time_for_projections(kept), lambda: self.interrupts.raised),
+                within(self.budget.for_projections(kept), lambda: self.interrupts.raised),
                 np.errstate(over="ignore", invalid="ignore"),  # `_keep_if_finite` looks
             ):
                 self.solver.advance(self.problem, self.state, steps, self.rng)
         except OutOfTimeError:
             return False
-        except ProjectionError:
-            self.unprojected = True
         finally:
             took = clock.seconds
             self.seconds += took
             self.budget.learn(max(1, self.state.iteration - before), took)
         return True
-
-    def _time_for_projections(self, kept: float = 0.0) -> float:
-        """A little more than is left besides what is kept: a projection just begun may end."""
-        return self.budget.left - kept + min(COSTS.overtime, self.budget.seconds)
-
-    def _time_to_look(self) -> AbstractContextManager[None]:
-        """Functions in Python may take seconds for one pass over all of them: once the time is
-        over, or a signal has come, points that were not looked at yet are given up soon.
-        """
-        if not self.problem.interpreted:
-            return nullcontext()
-        seconds = max(0.0, self.budget.left) + COSTS.overtime
-        return within(min(seconds, COSTS.signal_grace) if self.interrupts.raised else seconds)
 
     def _ending(self) -> Status | None:
         try:
@@ -468,29 +452,17 @@ class _Run:
             return ended
         if self.interrupts.raised:
             return Status.INTERRUPTED
-        share = COSTS.final_projection_share * self.budget.seconds
-        over = self.budget.left <= 0.0 or (
-            self.budget.left <= share and self._reserved() > 0.0 and self._all_are_broken()
-        )
+        over = self.budget.left <= 0.0 or self.reserve.is_touched(self.state, self.seconds)
         return Status.TIME_LIMIT if over else None
 
-    def _reserved(self) -> float:
-        """Seconds of the limit that are kept for the final projection, where one must be made.
+    def _cut_short(self) -> Status:
+        return Status.INTERRUPTED if self.interrupts.raised else Status.TIME_LIMIT
 
-        Millions of rows take a while to look at: so the last look counts until looks have taken
-        less than their share of the run.
-        """
-        share = COSTS.final_projection_share * self.budget.seconds
-        if not self.projects or math.isinf(share):
-            return 0.0
-        if self.looking <= COSTS.looking_share * self.seconds:
-            clock = Stopwatch()
-            self.must_project = self._all_are_broken()
-            self.looking += clock.seconds
-        return share if self.must_project else 0.0
-
-    def _all_are_broken(self) -> bool:
-        return all(is_broken(self.problem, each) for each in self.solver.candidates(self.state))
+    def _time_to_look(self) -> AbstractContextManager[None]:
+        """Only functions in Python take long enough to be given up."""
+        if not self.problem.interpreted:
+            return nullcontext()
+        return within(self.budget.for_looking(self.interrupts.raised))
 
     def _keep_if_finite(self) -> bool:
         last = np.array(self.state.w)
@@ -502,44 +474,56 @@ class _Run:
         self.finite = (last, average)
         return True
 
-    def answer(self, status: Status, project: bool) -> Answer:
+    def _keep(self) -> None:
+        """Hand a copy of the run to the checkpoint."""
+        if self.file is not None:
+            rows = self.recorder.history.rows()
+            self.file.write(Snapshot(self._run_state(copied=True), self.start, rows))
+
+    def _run_state(self, copied: bool = False) -> RunState:
+        return RunState(
+            self.state.copy() if copied else self.state,
+            self.rng.bit_generator.state,
+            self.seconds,
+            self.belongs_to,
+            self.seed,
+        )
+
+    # -- what it gives ------------------------------------------------------------------------
+
+    def answer(self, status: Status) -> Answer:
         known = self.recorder.known
         if known is None:
-            return self._best_answer(status, project)
+            return self._best_answer(status)
         try:
             with self._time_to_look():
-                return self._best_answer(status, project)
+                return self._best_answer(status)
         except OutOfTimeError:
-            self.given_up = True
             how = "not projected: the time was over, and this is the best point that was looked at"
-            return unprojected(self.problem, known, how)
+            return replace(unprojected(self.problem, known, how), given_up=True)
 
-    def _best_answer(self, status: Status, project: bool) -> Answer:
-        finite = status not in (Status.DIVERGED, Status.UNBOUNDED)
+    def _best_answer(self, status: Status) -> Answer:
+        finite = status not in RAN_AWAY
         self.recorder.close(self.state, self.seconds, finite)
-        if not finite:
-            candidates = [self.finite[1]]
-        elif project:
-            candidates = list(self.solver.candidates(self.state))
-        else:
-            candidates = [self.solver.solution(self.state)]
-        if not project:
-            return unprojected(self.problem, candidates[0], "not projected")
+        if not self.projects:
+            point = self.solver.solution(self.state) if finite else self.finite[1]
+            return unprojected(self.problem, point, "not projected")
+        candidates = self.solver.candidates(self.state) if finite else [self.finite[1]]
         left = max(0.0, self.budget.left)  # what was kept for it, and a little more
         return best_projection(
             self.problem, candidates, left + COSTS.chunk_seconds, left + COSTS.overtime
         )
 
-    def result(self, status: Status, answer: Answer, project: bool) -> Result:
-        if project and status not in (Status.DIVERGED, Status.UNBOUNDED) and answer.broken:
+    def result(self, status: Status, answer: Answer) -> Result:
+        if self.projects and status not in RAN_AWAY and answer.broken:
             status = Status.NOT_PROJECTED
-        elif self.given_up:
+        elif answer.given_up:
             status = self._cut_short()
-        last, average = self.finite
-        bound = self._bound(answer)
-        gap = math.inf if answer.broken else answer.objective - bound
-        if status is Status.CONVERGED and gap > self._claim():
+        bound = self.solver.lower_bound(self.state) if self.looks_convex else -math.inf
+        proof = Proof.of(answer, bound)
+        if status is Status.CONVERGED and not proof.is_within(self.solver.accuracy(self.state)):
             status = Status.STALLED
+        last, average = self.finite
         return Result(
             w=answer.w,
             w_average=average,
@@ -560,53 +544,32 @@ class _Run:
             violation_before_projection=answer.violation_before,
             objective_before_projection=answer.objective_before,
             preparation_seconds=self.budget.clock.compiling,
-            lower_bound=bound,
-            gap=gap,
+            lower_bound=proof.bound,
+            gap=proof.gap,
             multipliers=self.solver.multipliers(self.problem, self.state),
-            notes=self._notes(answer, gap, project and status is not Status.NOT_PROJECTED),
+            notes=tuple(self._notes(status, answer, proof)),
         )
 
-    def _bound(self, answer: Answer) -> float:
-        """The solver's bound; a bound above the objective of a feasible point by more than rounding
-        contradicts itself and proves nothing, and so does any bound where a function is not convex.
-        """
-        bound = self.solver.lower_bound(self.state) if self.looks_convex else -math.inf
-        if answer.broken:
-            return bound
-        rounding = COSTS.bound_rounding * (1.0 + abs(answer.objective))
-        return min(bound, answer.objective) if bound <= answer.objective + rounding else -math.inf
-
-    def _claim(self) -> float:
-        """The gap within which CONVERGED may be said, with room for rounding."""
-        return self.solver.accuracy(self.state) * (1.0 + COSTS.claim_rounding)
-
-    def _notes(self, answer: Answer, gap: float, projected: bool) -> tuple[str, ...]:
-        compiling = self.budget.clock.compiling
-        proven = (
-            [f"the objective is proven within {gap:.3g} of the optimum"]
-            if math.isfinite(gap)
-            else []
+    def _notes(self, status: Status, answer: Answer, proof: Proof) -> Iterator[str]:
+        if self.went_on:
+            yield self.went_on
+        yield from self.solver.notes(self.state)
+        if isinstance(self.problem.objective, ShardedRisk):
+            yield self.problem.objective.memory()
+        yield from proof.words()
+        yield (
+            f"compilation and other preparation took {self.budget.clock.compiling:.2f} s, not "
+            "included in the seconds"
         )
-        objective = self.problem.objective
-        notes = [
-            *([self.went_on] if self.went_on else []),
-            *self.solver.notes(self.state),
-            *([objective.memory()] if isinstance(objective, ShardedRisk) else []),
-            *proven,
-            f"compilation and other preparation took {compiling:.2f} s, not included in the "
-            "seconds",
-        ]
         if self.direction is not None:
             largest = np.argsort(-np.abs(self.direction))[:COLUMNS_IN_WORDS]
             terms = ", ".join(f"w[{j}]: {self.direction[j]:+.3g}" for j in sorted(largest))
-            notes.append(f"the objective falls without end along ({terms})")
+            yield f"the objective falls without end along ({terms})"
         if answer.broken_before:
-            ended = "the projection removed it" if projected else "w was not projected"
+            removed = self.projects and status is not Status.NOT_PROJECTED
+            ended = "the projection removed it" if removed else "w was not projected"
             advice = "; ".join(filter(None, [ended, self.solver.remedy()]))
-            notes.append(
-                f"the solution broke a constraint by {answer.violation_before:.3g}: {advice}"
-            )
-        return tuple(notes)
+            yield f"the solution broke a constraint by {answer.violation_before:.3g}: {advice}"
 
 
 def _blown_up(w: Vector) -> bool:

@@ -4,6 +4,7 @@ proved.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -102,3 +103,40 @@ def test_large_problems_end_feasible_and_within_their_limits():
         and stopped.iterations == 40
         and stopped.violation <= 1e-7
     )
+
+
+def under_an_order() -> lt.Problem:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6)) * np.geomspace(1.0, 30.0, 6)
+    return lt.Problem(lt.EmpiricalRisk(X, X @ rng.normal(size=6)), lt.ordering(6), lt.Box(-9, 9))
+
+
+def test_what_a_later_solver_costs_is_not_asked_before_it_is_needed(monkeypatch):
+    def refuse(problem):
+        raise AssertionError("asked")
+
+    monkeypatch.setattr("lighttouch.solvers.automatic.interior_seconds", refuse)
+    assert lt.solve(under_an_order()).status is Status.CONVERGED
+
+
+def test_under_a_time_limit_it_is_asked_before_the_run(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "lighttouch.solvers.automatic.interior_seconds", lambda given: asked.append(given) or 99.0
+    )
+    problem = under_an_order()
+    lt.solve(problem, time_limit=20.0, iterations=0)
+    assert asked == [problem]
+
+
+@pytest.mark.parametrize("pieces", [(), (7,), (1, 2, 12, 13)])
+def test_fista_goes_on_where_its_limit_has_ended_it_and_nothing_proves_more(monkeypatch, pieces):
+    few = replace(COSTS, passes_before_proof=20)
+    monkeypatch.setattr("lighttouch.solvers.automatic.COSTS", few)
+    monkeypatch.setattr("lighttouch.solvers.automatic.interior_seconds", lambda given: np.inf)
+    problem, solver, state = under_an_order(), lt.Automatic(1e-7), None
+    alone = lt.solve(problem, lt.Accelerated(1e-7))
+    assert alone.gradient_samples > 2 * 20 * problem.objective.examples
+    for limit in pieces:
+        state = lt.solve(problem, solver, iterations=limit, resume=state).state
+    assert same(lt.solve(problem, solver, resume=state), alone)

@@ -13,7 +13,7 @@ from lighttouch import losses
 from lighttouch.interior.balance import balanced_value, balancing_moves
 from lighttouch.interior.path import dual_bounds
 from lighttouch.interior.program import with_rows
-from lighttouch.interior.statement import least_bends, program_of
+from lighttouch.interior.statement import program_of
 from lighttouch.result import certified, not_certified
 from lighttouch.solvers.bounds import (
     Normal,
@@ -23,6 +23,7 @@ from lighttouch.solvers.bounds import (
     lower_bound,
     minorant,
 )
+from lighttouch.solvers.scales import least_bends
 
 LOSSES = ["squared", "absolute", "hinge", "logistic", "huber", lt.Quantile(0.2), "poisson"]
 DOMAINS = [lt.Everywhere(), lt.Box(-1.0, 2.0), lt.Box(-1.0, np.inf), lt.Ball(1.5), lt.Simplex()]

@@ -36,7 +36,7 @@ SOLVER = lt.LightTouch(1.0, 0.01, 4)
 def test_the_default_solver_goes_on_in_the_middle_of_its_chain(tmp_path, monkeypatch):
     given, solver = problem(loss="logistic", y=np.sign(np.arange(400.0) - 150.5)), lt.Automatic()
     chain = (lt.SampledAdaGrad(1e-2), lt.Accelerated(1e-6, near=True))
-    monkeypatch.setattr(lt.Automatic, "chain", lambda self, given: chain)
+    monkeypatch.setattr(lt.Automatic, "choices", lambda *_: iter(chain))
     whole = lt.solve(given, solver)
     path, seen = tmp_path / "run.ltc", set()
     for limit in range(0, 10**6, max(1, whole.iterations // 9)):

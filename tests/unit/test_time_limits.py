@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 import time
 import warnings
 
@@ -385,7 +384,7 @@ def test_looks_at_points_take_their_share_of_the_time_only(monkeypatch, clock):
         clock[0] += 1.0
         return step(*given)
 
-    monkeypatch.setattr(sys.modules["lighttouch.solve"], "is_broken", slow_look)
+    monkeypatch.setattr("lighttouch.driving.is_broken", slow_look)
     monkeypatch.setattr(lt.FullTouch, "advance", slow_step)
     rows = lt.LinearConstraints([[1.0, 0.0]], [1.0])
     problem = lt.Problem(lt.EmpiricalRisk([[1.0, 2.0]], [1.0], loss="squared"), rows)

@@ -51,38 +51,6 @@ def _zero(d: int) -> Matrix:
     return sparse.csr_matrix((d, d))
 
 
-def least_bends(objective: Objective, fold: bool = True) -> Vector:
-    """c with P - diag(c) positive semidefinite, for the P of `program_of(objective, fold)`."""
-    d = objective.dimension
-    if isinstance(objective, WeightedSum):
-        pairs = zip(objective.weights, objective.objectives, strict=True)
-        bends = [weight * least_bends(part, fold) for weight, part in pairs]
-        return np.asarray(np.sum(bends, axis=0))
-    if not isinstance(objective, Quadratic):
-        of_data = _bends_of_data(objective) if fold else np.zeros(d)
-        return float(objective.l2) + of_data
-    P = objective.P
-    diagonal = np.array(P.diagonal())
-    entries = sparse.csr_matrix(P).data if sparse.issparse(P) else P
-    alone = np.count_nonzero(entries) == np.count_nonzero(diagonal)
-    return diagonal if alone else np.zeros(d)
-
-
-def _bends_of_data(objective: Objective) -> Vector:
-    """... of a squared loss whose examples hold one parameter each, as in isotonic regression:
-    X'X is diagonal. Otherwise 0, which is less than it could be.
-    """
-    none = np.zeros(objective.dimension)
-    if not (isinstance(objective, EmpiricalRisk) and objective.loss_row.name == "squared"):
-        return none
-    X = objective.X
-    if not sparse.issparse(X) or np.diff(X.indptr).max(initial=0) > 1:
-        return none
-    one = np.diff(X.indptr) == 1
-    sums = np.bincount(X.indices, objective.shares[one] * np.square(X.data), objective.dimension)
-    return sums * (1.0 - COSTS.sum_rounding * np.finfo(np.float64).eps * (1.0 + objective.examples))
-
-
 def quadratic_program(P: Matrix, q: Vector, constant: float = 0.0) -> Program:
     """x'Px/2 + q.x + constant, without rows."""
     none = np.zeros(0)

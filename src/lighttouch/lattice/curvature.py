@@ -9,16 +9,18 @@ from itertools import combinations, pairwise
 
 from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ConstraintError
-from lighttouch.lattice.stencils import (
-    Block,
+from lighttouch.lattice.model import (
     Sizes,
-    Stencil,
     checked_feature,
     checked_interpolation,
     checked_number,
     checked_pair,
     checked_sign,
     checked_sizes,
+)
+from lighttouch.lattice.stencils import (
+    Block,
+    Stencil,
     constraints_from,
     stencil,
     steps,

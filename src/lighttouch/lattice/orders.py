@@ -21,14 +21,16 @@ from lighttouch.constraints.base import LatticeAxes, RecordConstraints
 from lighttouch.errors import ConstraintError
 from lighttouch.kernels.verbs.constraints import group_values
 from lighttouch.kernels.verbs.lattice_rows import LatticeOrder
-from lighttouch.lattice.stencils import (
+from lighttouch.lattice.model import (
     Sizes,
-    Stencil,
     checked_feature,
     checked_features,
     checked_interpolation,
     checked_number,
     checked_sizes,
+)
+from lighttouch.lattice.stencils import (
+    Stencil,
     constraints_from,
     stencil,
     steps,

@@ -22,12 +22,14 @@ from scipy import sparse
 from lighttouch.arrays import Indices
 from lighttouch.constraints import LinearConstraints
 from lighttouch.constraints.base import NestedForms, NestedRows
-from lighttouch.lattice.stencils import (
-    Block,
+from lighttouch.lattice.model import (
     Sizes,
     checked_interpolation,
     checked_pair,
     checked_sizes,
+)
+from lighttouch.lattice.stencils import (
+    Block,
     constraints_from,
     require_room,
     stencil,

@@ -155,8 +155,8 @@ class Accelerated(EndingSolver[AcceleratedState]):
         state.counters[ITERATION] += 1
         if state.iteration % COSTS.check_every == 0:
             self._look(problem, state)
-        if self.passes is not None:
-            state.ended = state.ended or _passes(problem, state) >= self.passes
+        if self.passes is not None and not state.ended:
+            state.ended = state.used_up = _passes(problem, state) >= self.passes
 
     def _begin(self, problem: Problem, state: AcceleratedState) -> None:
         """Project the start, and find units, widths and curvature there."""

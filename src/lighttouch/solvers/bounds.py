@@ -33,14 +33,13 @@ from lighttouch.interfaces import Objective
 from lighttouch.interior.balance import balanced_value, balancing_moves
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.program import Program, Smooth
-from lighttouch.interior.statement import least_bends
 from lighttouch.losses import conjugate_values, quadratic
 from lighttouch.objectives import EmpiricalRisk, Quadratic, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.result import EXACT, Certificate
 from lighttouch.running import is_prepared, prepared, seconds_left
 from lighttouch.solvers.costs import COSTS
-from lighttouch.solvers.scales import TINY
+from lighttouch.solvers.scales import TINY, least_bends
 
 Factor = tuple[Floats, bool]  # as scipy.linalg.cho_factor gives it
 

@@ -43,7 +43,7 @@ from lighttouch.interior.program import (
     row_maxima,
     with_rows,
 )
-from lighttouch.interior.statement import least_bends, objection_to, program_of
+from lighttouch.interior.statement import objection_to, program_of
 from lighttouch.interior.systems import System, choose_system
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
 from lighttouch.objectives import Quadratic, WeightedSum
@@ -54,7 +54,7 @@ from lighttouch.projections.sets import feasible_set
 from lighttouch.running import check_deadline, one_blas_thread, prepared
 from lighttouch.solvers.base import EndingSolver, EndingState, claim_unit
 from lighttouch.solvers.costs import COSTS
-from lighttouch.solvers.scales import TINY
+from lighttouch.solvers.scales import TINY, least_bends
 from lighttouch.solvers.working_set import Cuts, ProblemRows, cuts_at
 from lighttouch.validation import positive
 

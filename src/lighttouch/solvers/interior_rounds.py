@@ -42,13 +42,14 @@ from lighttouch.interior.program import (
     with_rows,
     with_rows_scaled,
 )
-from lighttouch.interior.statement import least_bends, program_of
+from lighttouch.interior.statement import program_of
 from lighttouch.interior.systems import Factor, System, choose_system, expected_seconds
 from lighttouch.problem import Problem
 from lighttouch.projections.cutting_planes import Part
 from lighttouch.projections.sets import feasible_set
 from lighttouch.running import OutOfTimeError, prepared, seconds_left
 from lighttouch.solvers.base import EndingState, claim_unit
+from lighttouch.solvers.scales import least_bends
 from lighttouch.solvers.working_set import Cuts, ProblemRows, Taken, with_opposites_merged
 
 

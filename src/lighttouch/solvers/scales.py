@@ -1,17 +1,23 @@
-"""What a problem says about itself before it is solved: sizes, kinks, and the cost of a pass."""
+"""What a problem says about itself before it is solved: sizes, kinks, least curvature, and what
+passes over it cost.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Vector
+from lighttouch.arrays import EPSILON, Vector
 from lighttouch.interfaces import Objective
+from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.losses import target_size
 from lighttouch.objectives import EmpiricalRisk, Quadratic, ShardedRisk, WeightedSum
 from lighttouch.objectives.sums import column_squares
 from lighttouch.objectives.sums import has_kinks as kinked
 from lighttouch.problem import Problem
+from lighttouch.projections.sets import feasible_set
 from lighttouch.solvers.costs import COSTS
 
 TINY = 1e-300  # keeps quotients of zeros finite
@@ -102,3 +108,83 @@ def _first_step_size(objective: Objective) -> float:
 
 def _root_mean_square(values: Vector) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
+
+
+# -------------------------------------------------------------------------------------------------
+# How much an objective curves at least.
+
+
+def least_bends(objective: Objective, fold: bool = True) -> Vector:
+    """c with P - diag(c) positive semidefinite, for the P of the interior point's
+    `program_of(objective, fold)`.
+    """
+    d = objective.dimension
+    if isinstance(objective, WeightedSum):
+        pairs = zip(objective.weights, objective.objectives, strict=True)
+        bends = [weight * least_bends(part, fold) for weight, part in pairs]
+        return np.asarray(np.sum(bends, axis=0))
+    if not isinstance(objective, Quadratic):
+        of_data = _bends_of_data(objective) if fold else np.zeros(d)
+        return float(objective.l2) + of_data
+    P = objective.P
+    diagonal = np.array(P.diagonal())
+    entries = sparse.csr_matrix(P).data if sparse.issparse(P) else P
+    alone = np.count_nonzero(entries) == np.count_nonzero(diagonal)
+    return diagonal if alone else np.zeros(d)
+
+
+def _bends_of_data(objective: Objective) -> Vector:
+    """... of a squared loss whose examples hold one parameter each, as in isotonic regression:
+    X'X is diagonal. Otherwise 0, which is less than it could be.
+    """
+    none = np.zeros(objective.dimension)
+    if not (isinstance(objective, EmpiricalRisk) and objective.loss_row.name == "squared"):
+        return none
+    X = objective.X
+    if not sparse.issparse(X) or np.diff(X.indptr).max(initial=0) > 1:
+        return none
+    one = np.diff(X.indptr) == 1
+    sums = np.bincount(X.indices, objective.shares[one] * np.square(X.data), objective.dimension)
+    rounding = INTERIOR.sum_rounding * EPSILON * (1.0 + objective.examples)
+    return np.asarray(sums * (1.0 - rounding), dtype=np.float64)
+
+
+# -------------------------------------------------------------------------------------------------
+# What full gradients cost, for the choice between FISTA and others.
+
+
+def full_pass_is_cheap(problem: Problem) -> bool:
+    """Whether FISTA beats sampling."""
+    most = COSTS.kinked_cheap_pass if has_kinks(problem) else COSTS.cheap_pass
+    return pass_operations(problem) <= most or problem.objective.examples == 1
+
+
+def polish_is_cheap(problem: Problem) -> bool:
+    """Whether FISTA on all examples is affordable after sampling."""
+    most = COSTS.kinked_polish_pass if has_kinks(problem) else COSTS.polish_pass
+    return pass_operations(problem) <= most
+
+
+def provable_passes(problem: Problem) -> int:
+    """Full gradients that a proof may take; 0 where FISTA's bounds are seldom finite: without a
+    ridge or bounds on all parameters, or where projections are no matter of milliseconds.
+    """
+    lower, upper = problem.domain.bounds(problem.dimension)
+    bounded = bool(np.isfinite(lower).all() and np.isfinite(upper).all())
+    if not (bounded or problem.objective.l2 > 0.0):
+        return 0
+    feasible = feasible_set(problem.constraints, problem.domain)
+    if not (feasible.is_box or feasible.is_order):
+        return 0
+    return int(COSTS.proof_seconds * COSTS.pass_rate / max(1.0, pass_operations(problem)))
+
+
+def fista_seconds(problem: Problem, tolerance: float) -> float:
+    """About how long FISTA takes to prove the answer of sampling; infinite where it cannot. Under
+    kinks its steps grow as the tolerance shrinks.
+    """
+    if provable_passes(problem) < COSTS.proof_passes:
+        return math.inf
+    passes = COSTS.proof_passes * max(1.0, COSTS.proof_tolerance / tolerance)
+    work = pass_operations(problem) + COSTS.projection_operations * problem.dimension
+    return passes * work / COSTS.pass_rate

@@ -25,14 +25,15 @@ from lighttouch.interfaces import AnySolver
 from lighttouch.interior.costs import COSTS as INTERIOR
 from lighttouch.interior.path import dual_bounds
 from lighttouch.interior.program import Program, bound_rows, with_only, with_rows
-from lighttouch.interior.statement import least_bends, program_of
+from lighttouch.interior.statement import program_of
 from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.result import Status
 from lighttouch.running import OutOfTimeError, Stopwatch, prepared
-from lighttouch.solve import _Run
+from lighttouch.solve import RAN_AWAY, _Run
 from lighttouch.solvers.interior import InteriorPoint
 from lighttouch.solvers.interior_rounds import InteriorState, RoundModel
+from lighttouch.solvers.scales import least_bends
 from lighttouch.torch.balance import moves_on, nobody
 from lighttouch.torch.costs import COSTS
 from lighttouch.torch.matrices import DeviceMatrix, DeviceSparse, free_memory, in_gib
@@ -220,12 +221,11 @@ def _new_model(problem: Problem, device: torch.device) -> DeviceModel:
 class DeviceRun(_Run):
     """A run whose solution is exactly feasible as it is, or is projected onto its working set."""
 
-    def answer(self, status: Status, project: bool) -> Answer:
-        finite = status not in (Status.DIVERGED, Status.UNBOUNDED)
-        if not project or not finite:
-            return super().answer(status, project)
+    def answer(self, status: Status) -> Answer:
+        if not self.projects or status in RAN_AWAY:
+            return super().answer(status)
         assert isinstance(self.solver, DeviceInteriorPoint)
-        self.recorder.close(self.state, self.seconds, finite)
+        self.recorder.close(self.state, self.seconds, finite=True)
         clock, problem = Stopwatch(), self.problem
         point = np.array(problem.domain.project(self.solver.solution(self.state)))
         if problem.constraints.violation(point) == 0.0 or self.solver.model(problem).equal:
