@@ -11,6 +11,7 @@ from lighttouch.arrays import Matrix
 from lighttouch.errors import DataError
 from lighttouch.kernels.verbs.objectives import DenseQuadratic, SparseQuadratic
 from lighttouch.objectives.empirical import RecordObjective
+from lighttouch.running import one_blas_thread
 from lighttouch.validation import finite_matrix, finite_vector
 
 LARGEST_DECOMPOSED = 500
@@ -79,9 +80,9 @@ class Quadratic(RecordObjective):
         """By the smallest eigenvalue, where that is affordable."""
         if self.dimension > LARGEST_DECOMPOSED:
             return
-        smallest = float(
-            np.linalg.eigvalsh(self.P.toarray() if scipy.sparse.issparse(self.P) else self.P)[0]
-        )
+        P = self.P.toarray() if scipy.sparse.issparse(self.P) else self.P
+        with one_blas_thread():  # several wait for each other, for seconds where cores are busy
+            smallest = float(np.linalg.eigvalsh(P)[0])
         if smallest < -CURVED_DOWN * scale * self.dimension:
             raise DataError(
                 f"P must be positive semidefinite; it has the eigenvalue {smallest:.3g}, "

@@ -37,7 +37,7 @@ from lighttouch.losses import conjugate_values, quadratic
 from lighttouch.objectives import EmpiricalRisk, Quadratic, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.result import EXACT, Certificate
-from lighttouch.running import is_prepared, prepared, seconds_left
+from lighttouch.running import is_prepared, one_blas_thread, prepared, seconds_left
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import TINY, least_bends
 
@@ -180,9 +180,10 @@ def _factor_of_P(problem: Problem) -> tuple[Factor | None, float]:
     if float(problem.dimension) ** 3 / 3.0 > COSTS.bound_factor_products:
         return None, 0.0
     P = np.array(dense(problem.objective.P))
-    least = float(scipy.linalg.eigvalsh(P, subset_by_index=(0, 0))[0])
     outward = COSTS.outward * EPSILON * P.shape[0] * float(np.abs(P).max(initial=0.0))
-    return factor_less(P), least - outward
+    with one_blas_thread():  # several wait for each other, for seconds where cores are busy
+        least = float(scipy.linalg.eigvalsh(P, subset_by_index=(0, 0))[0])
+        return factor_less(P), least - outward
 
 
 def factor_less(H: Floats) -> Factor | None:
