@@ -15,7 +15,6 @@ from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
 from lighttouch.kernels.numerics.exact_sum import nearest_blend, quick_blend
 from lighttouch.kernels.numerics.lattice_features import simplex_value
 
-
 BLOCK = 64  # rows whose cells are looked for together
 
 
