@@ -286,7 +286,7 @@ class AdditiveModel:
         matrix.has_canonical_format = True
         return matrix
 
-    def entries(self, table: Floats) -> tuple[Indices, Floats]:
+    def entries(self, table: Floats) -> tuple[NDArray[Any], Floats]:
         """The parameters of every row of features, and their weights."""
         rows, width = table.shape[0], self.row_entries
         small = rows * width <= LARGEST_INT32
