@@ -73,3 +73,15 @@ def test_one_huge_cell_leaves_the_other_keypoints():
     assert quantile_keypoints(np.array([0.0, 1.0, 1e15]), np.ones(3), 5).size == 3
     nearly = np.array([0.0, 0.1, 0.1 + 1e-16, 0.1 + 2e-16, 0.2, 0.3, 0.4])
     assert quantile_keypoints(nearly, np.ones(7), 9).size == 5
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 21, 64, 65])
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, 200])
+def test_cells_are_found_by_blocks_as_by_searching_one_by_one(count: int, rows: int) -> None:
+    rng = np.random.default_rng(count * rows)
+    keypoints = np.unique(np.round(rng.normal(size=count), 2))
+    values = np.concatenate([rng.choice(keypoints, rows // 2), rng.normal(size=rows - rows // 2)])
+    values[rng.random(rows) < 0.1] = np.nan
+    found = InputMap(keypoints, np.arange(keypoints.size, dtype=float), -1.0)(values)
+    want = np.interp(values, keypoints, np.arange(keypoints.size, dtype=float))
+    np.testing.assert_allclose(found, np.where(np.isnan(values), -1.0, want), atol=1e-9)

@@ -22,6 +22,9 @@ from lighttouch.losses import loss_of
 from lighttouch.running import OutOfTimeError
 
 
+SQUARED = loss_of("squared")
+
+
 @pytest.fixture(autouse=True)
 def quiet():
     with warnings.catch_warnings():
@@ -322,6 +325,60 @@ def test_codes_count_the_edges_below():
     bins = Bins((np.array([1.0, 2.0]), np.empty(0)), (None, np.array([0.0])))
     table = np.array([[0.5, 0.0], [1.0, 0.0], [1.5, 1.0], [9.0, 0.0], [np.nan, np.nan]])
     assert bins.codes(table).tolist() == [[1, 0], [1, 0], [2, 0], [3, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("rows", [1, 255, 256, 257])
+def test_codes_of_blocks_of_rows(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    table = np.round(rng.normal(size=(rows, 4)), 1)
+    table[rng.random(table.shape) < 0.1] = np.nan
+    bins = Bins.of(np.round(rng.normal(size=(500, 4)), 1), [None] * 4, {2})
+    want = [
+        np.where(np.isnan(column), 0, 1 + np.searchsorted(edges, column)) if edges.size else 0
+        for edges, column in zip(bins.edges, table.T, strict=True)
+    ]
+    np.testing.assert_array_equal(bins.codes(table), np.stack(np.broadcast_arrays(*want), axis=1))
+
+
+def test_columns_that_cannot_be_split_change_nothing() -> None:
+    X, y = local(rows=600)
+    weights = np.full(600, 1 / 600)
+    alone = Bins.of(X, [None] * 4, set())
+    few = grown(
+        TreeRows(alone.codes(X), np.zeros(600), y, weights), alone, np.zeros(4, int), SQUARED, 5
+    )
+    wide = np.insert(X, [0, 2], 1.0, axis=1)
+    both = Bins.of(wide, [None] * 6, {2})  # the former second column; two others are constant
+    barred = Bins.of(X, [None] * 4, {1})
+    want = grown(
+        TreeRows(barred.codes(X), np.zeros(600), y, weights), barred, np.zeros(4, int), SQUARED, 5
+    )
+    found = grown(
+        TreeRows(both.codes(wide), np.zeros(600), y, weights), both, np.zeros(6, int), SQUARED, 5
+    )
+    assert set(few.used) == {0, 1, 2, 3}
+    assert set(want.used) <= {0, 2, 3} and set(found.used) <= {1, 4, 5}
+    np.testing.assert_array_equal(found.at(both.codes(wide)), want.at(barred.codes(X)))
+
+
+def test_trees_that_do_not_overtake_the_first_few_are_given_up() -> None:
+    class Slow:
+        """A little better with every tree, for ever."""
+
+        weights = np.full(100, 0.01)
+
+        def __init__(self) -> None:
+            self.most = 0
+
+        def gain(self, count: int) -> tuple[float, float]:
+            self.most = max(self.most, count)
+            return -1.0 + 1e-3 * count, 1e-4
+
+    slow = Slow()
+    trees._best_count([slow], range(11, 501), known=0.1)
+    assert slow.most == COSTS.overtaken
+    alone = Slow()
+    assert trees._best_count([alone], range(11, 501)).count == alone.most == 500
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
