@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import lighttouch as lt
-from lighttouch.estimators import examples, fitting, training
+from lighttouch import losses
+from lighttouch.estimators import examples, fitting, smoothing, training
+from lighttouch.estimators.penalties import roughness_of
 from lighttouch.estimators.rules.rows import no_moves
 from lighttouch.running import OutOfTimeError
 
@@ -204,3 +206,32 @@ with warnings.catch_warnings(record=True) as said:
     names: dict[str, object] = {}
     exec(compile(program, "program", "exec"), names)
     assert [str(each.message) for each in names["said"]]
+
+
+def test_less_smoothing_is_tried_only_where_it_is_less(monkeypatch):
+    """And the first held-out rows decide where they are clear."""
+    rng = np.random.default_rng(0)
+    X = rng.random((900, 2))
+    y = np.where(X[:, 0] + X[:, 1] > 1.0, 1.0, -1.0)
+    model = lt.LatticeRegressor(lattices=None, trees=0).fit(X, y).model_
+    roughness = roughness_of(model, [False, False], 900.0)
+    logistic = losses.loss_of("logistic")
+    labels = smoothing.Examples(model.features(X), y, np.full(900, 1 / 900), logistic, 900.0)
+    calls = []
+    held_out = smoothing._held_out
+
+    def counted(*arguments):
+        calls.append(arguments[2])
+        return held_out(*arguments)
+
+    monkeypatch.setattr(smoothing, "_held_out", counted)
+    start = np.zeros(model.dimension)
+    for strength, tried in ((1e-6, False), (1e-2, True)):
+        strengths = np.full(len(roughness.penalties), strength)
+        fitted = smoothing.smooth(labels, roughness, strengths, start, 6, choose=False)
+        fitted = dataclasses.replace(fitted, terms=np.ones(strengths.size))
+        calls.clear()
+        found = smoothing.loosened(labels, fitted, 5)
+        assert bool(calls) == tried
+        assert (found is not fitted) == tried
+    assert len(calls) < 2 * smoothing.SMOOTHING.folds * len(smoothing.SMOOTHING.looser)

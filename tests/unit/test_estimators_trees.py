@@ -21,7 +21,6 @@ from lighttouch.estimators.trees import COSTS, Bins, TreeRows, Trees, boosted, g
 from lighttouch.losses import loss_of
 from lighttouch.running import OutOfTimeError
 
-
 SQUARED = loss_of("squared")
 
 
