@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import lighttouch
-from benchmarks.thresholds import EXPERIMENTS
+from benchmarks.thresholds import EXPERIMENTS, MODULES
 
 SOURCE = Path(lighttouch.__file__).parent
 RECORDS = {
@@ -52,7 +52,7 @@ def kinds(text: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def experiments() -> set[str]:
-    for name in ("projections", "solvers", "interior", "estimators"):
+    for name in MODULES:
         importlib.import_module(f"benchmarks.thresholds.{name}")
     return {each.field for each in EXPERIMENTS}
 
