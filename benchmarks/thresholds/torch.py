@@ -4,7 +4,6 @@ otherwise; without PyTorch they measure nothing.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +16,12 @@ from lighttouch.arrays import Matrix
 
 LIMIT = 3.0  # seconds of the turns of one case
 NEVER = float("inf")
-INSTALLED = importlib.util.find_spec("torch") is not None
+try:  # a folder of that name is no proof
+    from torch import Tensor as _Tensor  # noqa: F401
+
+    INSTALLED = True
+except ImportError:
+    INSTALLED = False
 
 
 def value(field: str) -> Any:

@@ -83,6 +83,16 @@ def test_every_experiment_that_is_named_exists_and_belongs_to_its_field(experime
     assert all(experiment in names for experiment, names in named.items())
 
 
+@pytest.mark.parametrize("record", RECORDS)
+def test_every_crossover_was_measured_by_an_experiment(record, experiments):
+    """Of its own name, which can be run again, and in which the choice makes a difference."""
+    for name, text in fields(record).items():
+        if "Crossover" in kinds(text):
+            assert name in experiments
+            assert f"experiment `{name}`" in text
+            assert not re.search(r"not measured|measured once|\bflat\b", text), name
+
+
 def test_a_name_occurs_in_one_record_of_the_solvers_only():
     count = collections.Counter(name for record in SOLVING for name in fields(record))
     assert not [name for name, times in count.items() if times > 1]

@@ -55,8 +55,8 @@ class TrainingCosts:
 
     largest_gram: int = 3000
     """Parameters up to which the smoothing is judged by a factor of a dense matrix. Crossover:
-    experiment `largest_gram` (whole fits to labels), equal at about 2,400: 0.2 and 0.3 of the time
-    at 1,400, 4.4 times as long at 3,800."""
+    experiment `largest_gram` (whole fits to labels), between 1,400 and 3,900: 0.2 and 0.35 of the
+    time at the first, 2.6 times as long at the second."""
     sampled_entries: float = 5e6
     """Entries of the feature matrix from which examples are sampled where the model is too large to
     factor: a step of conjugate gradients passes over all of them hundreds of times. Crossover:

@@ -49,9 +49,9 @@ class InteriorCosts:
 
     folded_rows: float = 0.3
     """Examples per parameter from which X'X is formed once, instead of rows in every step.
-    Crossover: experiment `folded_rows` (least squares in order), equal at 0.5 with 16 of 1,000
-    entries per row, below 0.2 with 100 of them, at 0.3 with dense rows; rows take 0.45, 1.1 and 0.8
-    of the time at 0.2, and 1.6, 7 and 1.7 times as long at 0.7."""
+    Crossover: experiment `folded_rows` (least squares in order), equal at 0.45 with 16 of 1,000
+    entries per row, at 0.2 with 100 of them and with dense rows; rows take 0.4, 0.5 and 0.7 of the
+    time at 0.1, and 1.5, 6 and 1.65 times as long at 0.7."""
     shortest_dense_run: float = 2000.0
     """Entries, in the mean, of runs of rows with the same parameters that are taken as dense
     matrices: a call of BLAS takes some microseconds, an entry of a sparse row a nanosecond.
@@ -104,9 +104,9 @@ class InteriorCosts:
     processor's cache holds, and no memory is asked for anew."""
     short: float = 1e-3
     """Seconds of a dense factor below which nothing else is looked at. Crossover: experiment
-    `short`, equal at 5e-4 (second differences) and 1.5e-3 (rows of 3 entries anywhere): a dense
-    factor at once takes 0.3 of the time at 1e-4 of either, 4.4 times as long at 2e-3 of the first,
-    1.4 times at 3e-3 of the second."""
+    `short`, equal at 6e-4 (second differences) and 1.4e-3 (rows of 3 entries anywhere): a dense
+    factor at once takes 0.3 of the time at 1e-4 of either, and 4.7 and 1.2 times as long at
+    2e-3."""
     dense_share: float = 0.1
     """Of the entries of rows that are not 0, from which their Gram matrix is a product of dense
     matrices; P is stored in the same way. Crossover: experiment `dense_share`, equal at 0.09, 0.17
@@ -168,8 +168,9 @@ class InteriorCosts:
     restorations: int = 4
     """Moves that bring a point back to where it breaks no row: nearly always 2 or 3. Budget."""
     most_restored: float = 0.5
-    """Rows for that, per parameter: of more, the Gram matrix costs as much as a step. Crossover:
-    not measured."""
+    """Broken rows per parameter up to which a point is moved to where it breaks none. Crossover:
+    experiment `most_restored`; moved whatever they break, points cost runs under dense rows 1.3,
+    1.1 and 1.2 times the time at 0.75, 1 and 2. Below 0.5 none of its problems ask."""
     restoring_room: float = 0.05
     """Of the worst excess, by which broken rows are satisfied afterwards: next to nothing for the
     objective, and fewer rows break in exchange. Tuning: not measured."""

@@ -423,7 +423,7 @@ class ProjectionCosts:
 
     interior_for_found_rows: float = 2e9
     """Multiplications of a dense normal matrix's factor up to which found rows go to the interior
-    point first. Budget: a tenth of a second per step. Experiment `interior_for_found_rows` (convex
+    point first. Budget: a tenth of a second per step; experiment `interior_for_found_rows` (convex
     regression): the interior point takes 0.9, 0.7, 0.7 and 0.2 of the time of Newton and active set
     at 2e6, 7e6, 1.6e7 and 5e7."""
 
