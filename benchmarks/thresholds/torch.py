@@ -4,6 +4,7 @@ otherwise; without PyTorch they measure nothing.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,12 +17,8 @@ from lighttouch.arrays import Matrix
 
 LIMIT = 3.0  # seconds of the turns of one case
 NEVER = float("inf")
-try:  # a folder of that name is no proof
-    from torch import Tensor as _Tensor  # noqa: F401
-
-    INSTALLED = True
-except ImportError:
-    INSTALLED = False
+_found = importlib.util.find_spec("torch")
+INSTALLED = _found is not None and _found.origin is not None  # a folder of that name has none
 
 
 def value(field: str) -> Any:
