@@ -16,6 +16,7 @@ from typing import Any
 
 from lighttouch.running import OutOfTimeError, within
 
+MODULES = ("projections", "solvers", "interior", "systems", "working_sets", "estimators", "torch")
 ROUNDS = 3  # runs of each method, of which the fastest counts; the first also compiles
 LIMIT = 5.0  # seconds of a run
 
@@ -101,6 +102,46 @@ def seconds(call: Callable[[], object], limit: float = LIMIT) -> float:
         if taken > limit / ROUNDS:
             break
     return least
+
+
+def alternated(
+    first: Callable[[], object],
+    second: Callable[[], object],
+    rounds: int = 5,
+    clock: Callable[[], float] = time.process_time,
+    limit: float = LIMIT,
+) -> tuple[float, float]:
+    """The least time of each of two calls, which take turns: what else the machine does meets both.
+    Processor time, unless both use several threads. Turns end after `limit` seconds; the first one,
+    which also compiles, counts only where there is no other.
+    """
+    least, began = [float("inf")] * 2, time.perf_counter()
+    for turn in range(rounds + 1):
+        for side, call in enumerate((first, second)):
+            start = clock()
+            call()
+            taken = clock() - start
+            least[side] = taken if turn < 2 else min(least[side], taken)
+        if turn and time.perf_counter() - began > limit:
+            break
+    return least[0], least[1]
+
+
+def sides(
+    record: Any, field: str, below: object, above: object, call: Callable[[], object], **how: Any
+) -> tuple[float, float]:
+    """The seconds of a call with two values of a field that force the method up to the threshold,
+    and the one beyond; `how` is for `alternated`.
+    """
+
+    def forced(value: object) -> Callable[[], object]:
+        def run() -> object:
+            with with_values(record, **{field: value}):
+                return call()
+
+        return run
+
+    return alternated(forced(below), forced(above), **how)
 
 
 def report(each: Experiment) -> str:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 
-from benchmarks.thresholds import EXPERIMENTS, report
+from benchmarks.thresholds import EXPERIMENTS, MODULES, report
 
 
 def main(fields: list[str]) -> int:
-    for name in ("projections", "solvers", "interior", "estimators"):
-        if importlib.util.find_spec(f"benchmarks.thresholds.{name}") is not None:
-            importlib.import_module(f"benchmarks.thresholds.{name}")
+    for name in MODULES:
+        importlib.import_module(f"benchmarks.thresholds.{name}")
     unknown = set(fields) - {each.field for each in EXPERIMENTS}
     if unknown:
         print(f"no experiment for {', '.join(sorted(unknown))}", file=sys.stderr)

@@ -16,7 +16,9 @@ from scipy import sparse
 
 import lighttouch as lt
 from benchmarks.models.scaling import INCREASING, table
-from benchmarks.thresholds import Comparison, experiment, seconds, with_values
+from benchmarks.thresholds import Comparison, experiment, seconds, sides, with_values
+from benchmarks.thresholds.solvers import compared, path
+from lighttouch.estimators.costs import LIMITS
 from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.solvers.costs import COSTS as SOLVING
 from lighttouch.solvers.quadratic_model import gram
@@ -74,8 +76,8 @@ def gram_dense() -> Iterator[Comparison]:
 def smooth_models() -> Iterator[Comparison]:
     """Fits by either solver, and how many matrices the quadratic one formed while it trained."""
     for rows in (50_000, 200_000):
-        steps = fit_seconds(rows, TRAINING, least_sampled=NEVER)
-        sampled = fit_seconds(rows, TRAINING, least_sampled=0.0, product_seconds=NEVER)
+        steps = fit_seconds(rows, TRAINING, advantage=NEVER)
+        sampled = fit_seconds(rows, TRAINING, product_seconds=NEVER)
         yield Comparison(rows, steps, sampled, f"{_formed(rows)} formed")
 
 
@@ -91,8 +93,53 @@ def _formed(rows: int) -> int:
 
     quadratic_model.gram = counted
     try:
-        with with_values(TRAINING, least_sampled=NEVER):
+        with with_values(TRAINING, advantage=NEVER):
             fitted(rows)
     finally:
         quadratic_model.gram = plain
     return count[0]
+
+
+@experiment(
+    "largest_gram", TRAINING.largest_gram, "parameters, labels, 12 columns",
+    "by a dense factor", "by conjugate gradients",
+)  # fmt: skip
+def largest_gram() -> Iterator[Comparison]:
+    fitted(1_000)  # compiles
+    for rows, most in ((3_000, 1_500), (10_000, 1_500), (10_000, 4_000)):
+        with with_values(LIMITS, most_parameters=most, parameters_per_row=0.5):
+            size = fitted(rows).parameters_.size
+            run = functools.partial(fitted, rows)
+            times = sides(TRAINING, "largest_gram", 10**9, 0, run, rounds=1, limit=1.0)
+        yield Comparison(size, *times, f"{rows:,} rows")
+
+
+def many_labels(rows: int, dimension: int, width: int, loss: str) -> lt.Problem:
+    """A loss with a ridge, of rows with so many entries, in increasing order."""
+    rng = np.random.default_rng(0)
+    places = rng.integers(0, dimension, rows * width)
+    ends = np.arange(0, places.size + 1, width)
+    X = sparse.csr_matrix((rng.random(places.size), places, ends), shape=(rows, dimension))
+    X.sum_duplicates()
+    margin = X @ np.sort(rng.normal(size=dimension)) + rng.logistic(size=rows)
+    ridge = 0.03 * sparse.identity(dimension, format="csr")
+    risk = lt.EmpiricalRisk(X, np.where(margin > 0.0, 1.0, -1.0), loss, roughness=ridge)
+    return lt.Problem(risk, lt.ordering(dimension))
+
+
+def steps_or_sampling(
+    sizes: tuple[int, ...], dimension: int, width: int, loss: str
+) -> Iterator[Comparison]:
+    """Seconds to within a fifth of a percent of the better end."""
+    for rows in sizes:
+        problem = many_labels(rows, dimension, width, loss)
+        runs = (path(problem, solver) for solver in (lt.QuadraticSteps(), lt.Automatic()))
+        yield compared(float(rows * width), *runs, f"{rows:,} rows of {width} entries")
+
+
+@experiment(
+    "sampled_entries", TRAINING.sampled_entries, "entries, logistic, 5,000 parameters",
+    "quadratic steps", "automatic solver",
+)  # fmt: skip
+def sampled_entries() -> Iterator[Comparison]:
+    yield from steps_or_sampling((1_000, 20_000, 100_000, 400_000), 5_000, 20, "logistic")

@@ -219,15 +219,7 @@ TRIED: dict[str, tuple[object, ...]] = {
     "searching_lift": (1e-8, 1e-3),
     "last_lift": (0.0, 1e-7),
     "joining_cuts": (1, 1024),
-    "rows_per_factor": (0.1, 10.0),
-    "all_rows_per_parameter": (2.0, 200.0),
-    "quick": (0.005, 0.5),
-    "short": (2e-4, 2e-2),
-    "shorter": (0.03, 3.0),
-    "dense_share": (0.01, 0.5),
     "largest_block": (2, 128),
-    "eliminated_share": (0.1, 0.6),
-    "folded_entries": (4.0, 1024.0),
 }
 
 

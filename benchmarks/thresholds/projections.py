@@ -8,7 +8,8 @@ import numpy as np
 from scipy import sparse
 
 import lighttouch as lt
-from benchmarks.thresholds import Comparison, experiment, seconds
+from benchmarks.coupled.convex import concave_increasing
+from benchmarks.thresholds import Comparison, experiment, seconds, sides, with_values
 from lighttouch.arrays import Floats, Vector
 from lighttouch.kernels.orders.project import no_runs, vector_runs
 from lighttouch.projections.costs import COSTS
@@ -240,3 +241,51 @@ def shortest_edge_run() -> Iterator[Comparison]:
             seconds(lambda o=order, v=v: on_graph(o.graph, no_runs(), v, None)),
             seconds(lambda o=order, r=runs, v=v: on_graph(o.graph, r, v, None)),
         )
+
+
+def crossed(length: int) -> lt.LinearConstraints:
+    """Second differences of 400, and five rows of so many entries anywhere."""
+    rng = np.random.default_rng(0)
+    short = sparse.diags([1.0, -2.0, 1.0], [0, 1, 2], shape=(398, 400))
+    places = np.concatenate([rng.choice(400, length, replace=False) for _ in range(5)])
+    ends = np.arange(0, 5 * length + 1, length)
+    long = sparse.csr_matrix((rng.standard_normal(5 * length), places, ends), shape=(5, 400))
+    return lt.LinearConstraints(sparse.vstack([short, long], format="csr"), np.zeros(403))
+
+
+def projected(field: str, above: float, rows: lt.LinearConstraints, v: Vector) -> tuple[float, ...]:
+    """With lines in the band, and with those set aside that are longer than `above`."""
+
+    def run() -> object:
+        return lt.project(v, lt.LinearConstraints(rows.A, rows.b))
+
+    return sides(COSTS, field, float("inf"), above, run, rounds=2)
+
+
+@experiment(
+    "dense_line", COSTS.dense_line, "five long rows across second differences of 400",
+    "in the band", "set aside",
+)  # fmt: skip
+def dense_line() -> Iterator[Comparison]:
+    v = np.random.default_rng(1).standard_normal(400)
+    for length in (5, 14, 28, 56, 113):
+        size = length / np.sqrt(803)
+        times = projected("dense_line", (length - 1) / np.sqrt(803), crossed(length), v)
+        yield Comparison(size, times[0], times[1], f"{length} entries")
+
+
+@experiment(
+    "interior_for_found_rows", COSTS.interior_for_found_rows, "convex regression, rows are found",
+    "interior point first", "Newton, then active set",
+)  # fmt: skip
+def interior_for_found_rows() -> Iterator[Comparison]:
+    for points in (60, 90, 120, 180):
+
+        def run(points: int = points) -> object:
+            problem = concave_increasing(points, None, 10.0, False).problem
+            v = np.random.default_rng(0).standard_normal(problem.dimension)
+            return lt.project(v, problem.constraints, problem.domain)
+
+        with with_values(COSTS, largest_generated=0.0):
+            times = sides(COSTS, "interior_for_found_rows", float("inf"), 0.0, run, limit=4.0)
+        yield Comparison((3.0 * points) ** 3 / 3.0, *times, f"{points} points")

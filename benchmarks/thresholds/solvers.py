@@ -73,12 +73,22 @@ def hinge_pairs(pairs: int, features: int) -> lt.Problem:
     return lt.Problem(risk, lt.lattice.increasing([2] * features), lt.Box(-10, 10))
 
 
-@experiment("cheap_pass", COSTS.cheap_pass, "dense logistic, d = 100", "FISTA", "sampling")
+def by_default(field: str, size: float, problem: lt.Problem, name: str = "") -> Comparison:
+    """The whole default with FISTA first, and with sampling first."""
+    runs = []
+    for limit in (np.inf, 0.0):
+        with with_values(COSTS, **{field: limit}):
+            runs.append(path(problem, lt.Automatic()))
+    return compared(size, runs[0], runs[1], name)
+
+
+@experiment(
+    "cheap_pass", COSTS.cheap_pass, "dense logistic, d = 100, the whole default",
+    "FISTA first", "sampling first",
+)  # fmt: skip
 def cheap_pass() -> Iterator[Comparison]:
-    for examples in (10_000, 40_000, 160_000):
-        problem = dense_logistic(examples)
-        runs = (path(problem, solver) for solver in (lt.Accelerated(), lt.SampledAdaGrad()))
-        yield compared(examples * 100.0, *runs)
+    for examples in (10_000, 40_000, 160_000, 400_000):
+        yield by_default("cheap_pass", examples * 100.0, dense_logistic(examples))
 
 
 @experiment(
@@ -99,16 +109,21 @@ def kinked_cheap_pass() -> Iterator[Comparison]:
         yield compared(pairs * problem.objective.cost, *runs, ends)
 
 
-@experiment("cheap_check", COSTS.cheap_check, "huber, sparse rows, d = 500", "FISTA", "sampling")
+@experiment(
+    "cheap_check", COSTS.cheap_check, "logistic, sparse rows, d = 500, the whole default",
+    "FISTA first", "sampling first",
+)  # fmt: skip
 def cheap_check() -> Iterator[Comparison]:
+    """Without the interior point, which is asked first and would take these problems."""
     rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(2_000, 500)), rng.normal(size=2_000)
+    X = rng.normal(size=(2_000, 500))
+    y = np.where(X @ rng.normal(size=500) + rng.normal(size=2_000) > 0.0, 1.0, -1.0)
     for rows in (2_000, 20_000, 200_000):
         A = scipy.sparse.random(rows, 500, 0.02, "csr", random_state=rng)
         rules = lt.LinearConstraints(A, np.full(rows, 0.05))
-        problem = lt.Problem(lt.EmpiricalRisk(X, y, "huber"), rules)
-        runs = (path(problem, solver) for solver in (lt.Accelerated(), lt.SampledAdaGrad()))
-        yield compared(float(A.nnz), *runs)
+        problem = lt.Problem(lt.EmpiricalRisk(X, y, "logistic"), rules)
+        with with_values(COSTS, short_interior=-1.0, proof_seconds=-1.0, interior_seconds=-1.0):
+            yield by_default("cheap_check", float(A.nnz), problem)
 
 
 def polished(field: str, size: float, problem: lt.Problem) -> Comparison:

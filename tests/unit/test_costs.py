@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import lighttouch
-from benchmarks.thresholds import EXPERIMENTS
+from benchmarks.thresholds import EXPERIMENTS, MODULES
 
 SOURCE = Path(lighttouch.__file__).parent
 RECORDS = {
@@ -52,7 +52,7 @@ def kinds(text: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def experiments() -> set[str]:
-    for name in ("projections", "solvers", "interior", "estimators"):
+    for name in MODULES:
         importlib.import_module(f"benchmarks.thresholds.{name}")
     return {each.field for each in EXPERIMENTS}
 
@@ -81,6 +81,16 @@ def test_every_experiment_that_is_named_exists_and_belongs_to_its_field(experime
                 named[experiment].add(name)
     assert set(named) == experiments
     assert all(experiment in names for experiment, names in named.items())
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_every_crossover_was_measured_by_an_experiment(record, experiments):
+    """Of its own name, which can be run again, and in which the choice makes a difference."""
+    for name, text in fields(record).items():
+        if "Crossover" in kinds(text):
+            assert name in experiments
+            assert f"experiment `{name}`" in text
+            assert not re.search(r"not measured|measured once|\bflat\b", text), name
 
 
 def test_a_name_occurs_in_one_record_of_the_solvers_only():

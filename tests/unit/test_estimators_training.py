@@ -34,7 +34,7 @@ def without_factor(monkeypatch) -> None:
 
 def sampling(monkeypatch) -> None:
     """Examples are sampled, as for millions of rows."""
-    costs = dataclasses.replace(training.COSTS, advantage=0.0, least_sampled=0.0)
+    costs = dataclasses.replace(training.COSTS, advantage=0.0)
     monkeypatch.setattr(training, "COSTS", costs)
 
 

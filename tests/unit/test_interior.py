@@ -276,7 +276,11 @@ def test_counting_stops_where_a_factor_is_too_large():
 # -- rows found one by one, and cuts --------------------------------------------------------------
 
 FEW = dict(
-    rows_per_factor=0.0, first_rows=0.2, least_joining_rows=5, joining_rows_per_parameter=0.5
+    rows_per_factor=0.0,
+    quick=0.0,
+    first_rows=0.2,
+    least_joining_rows=5,
+    joining_rows_per_parameter=0.5,
 )
 ALL = dict(rows_per_factor=np.inf, all_rows_per_parameter=np.inf)
 

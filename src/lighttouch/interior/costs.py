@@ -47,17 +47,21 @@ class InteriorCosts:
     experiment `share_of_step`; with 0.9 six small problems take up to 1.6 times as many steps (53
     for 33), with 0.9995 as many but for 36 for 33."""
 
-    folded_entries: float = 64.0
-    """Products per entry of sparse data that forming X'X may take. Crossover: experiment
-    `folded_entries`; none of its six small problems has such data, and its steps are the same at 4
-    and 1,024. The crossover itself is not measured."""
+    folded_rows: float = 0.3
+    """Examples per parameter from which X'X is formed once, instead of rows in every step.
+    Crossover: experiment `folded_rows` (least squares in order), equal at 0.45 with 16 of 1,000
+    entries per row, at 0.2 with 100 of them and with dense rows; rows take 0.4, 0.5 and 0.7 of the
+    time at 0.1, and 1.5, 6 and 1.65 times as long at 0.7."""
     shortest_dense_run: float = 2000.0
     """Entries, in the mean, of runs of rows with the same parameters that are taken as dense
     matrices: a call of BLAS takes some microseconds, an entry of a sparse row a nanosecond.
-    Crossover: not measured beyond these two rates."""
+    Crossover: experiment `shortest_dense_run`, equal at 6,000, 2,000 and 2,000 with 5, 20 and 60
+    entries per row; entry by entry takes 0.36, 0.6 and 0.8 of the time at 1,000, and 1.2, 2.5 and
+    1.9 times as long at 10,000."""
     free_dense_dimension: int = 300
-    """Parameters up to which a dense matrix costs next to nothing. Crossover: not measured; a
-    factor of 300 takes 0.4 ms at `dense_rate`."""
+    """Parameters up to which eigenvalues, or another basis, are asked for by the way, and long rows
+    that may come last in an order. Budget: all eigenvalues of 300 take 2.4 ms, two Cholesky
+    factors, which know the least one to a factor of 2 only, 1.4 ms (equal at 45)."""
     dense_rate: float = 2.2e10
     """Multiplications per second of Cholesky's factor. Rate: experiment `dense_rate`; 2026-11, two
     cores: factors of 500, 1,000 and 2,000 took 0.63, 0.73 and 0.59 of the expected time."""
@@ -76,14 +80,21 @@ class InteriorCosts:
     most_sparse_factor_entries: int = 50_000_000
     """Entries of a sparse factor at most. Memory: about a gigabyte."""
     tiled_products: float = 1e9
-    """Multiplications of a Gram matrix from which it is made of tiles on all cores. Crossover: not
-    measured; at `product_rate` 25 ms, beside which starting threads is little."""
+    """Multiplications of a Gram matrix from which it is made of tiles on all cores. Crossover:
+    experiment `tiled_products`. One core was taken by other work when it was run (2026-11-18): all
+    cores then took 1.7 to 2.8 times as long at 1e8, 1.2 to 1.4 at 5e8, 1.1 to 1.2 at 2e9 and 1.05
+    to 1.1 at 1e10. To be run again on a machine that does nothing else."""
     tiled_entries: float = 2e7
-    """Entries of a dense matrix from which a product with a vector uses all cores: Crossover:
-    measured once; two cores take half the time for 200 million, and no less for 5 million."""
+    """Entries of a dense matrix from which a product with a vector uses all cores: two cores once
+    took half the time for 200 million, and no less for 5 million. Crossover: experiment
+    `tiled_entries`. One core was taken by other work when it was run (2026-11-18): all cores then
+    took 1.4 times as long at 1e6, 1.1 at 5e6 and 1.03 at 2e7. To be run again on a machine that
+    does nothing else."""
     tiled_scaled: float = 2e6
     """... and a copy of it with its rows multiplied: most of its time goes into new memory.
-    Crossover: not measured."""
+    Crossover: experiment `tiled_scaled`. One core was taken by other work when it was run
+    (2026-11-18): all cores then took 1.8 times as long at 1e5, 1.15 at 1e6 and 1.1 at 5e6 and 2e7.
+    To be run again on a machine that does nothing else."""
     tile: int = 512
     """Columns of a tile. Tuning: not measured; a tile of numbers has 2 MB."""
     tall_tile: int = 4096
@@ -91,13 +102,21 @@ class InteriorCosts:
     cached_entries: int = 131_072
     """Entries of a dense matrix that are worked on together. Memory: a megabyte, which the
     processor's cache holds, and no memory is asked for anew."""
-    short: float = 2e-3
+    short: float = 1e-3
     """Seconds of a dense factor below which nothing else is looked at. Crossover: experiment
-    `short`, flat; on six small problems 2e-4 takes 0.93 to 1.08 of the time, 2e-2 0.98 to 1.07."""
+    `short`, equal at 6e-4 (second differences) and 1.4e-3 (rows of 3 entries anywhere): a dense
+    factor at once takes 0.3 of the time at 1e-4 of either, and 4.7 and 1.2 times as long at
+    2e-3."""
     dense_share: float = 0.1
-    """Of the entries of P and the rows that are not 0, from which all count as dense. Crossover:
-    experiment `dense_share`, flat; on six small problems 0.01 takes 0.95 to 1.13 of the time, 0.5
-    takes 0.91 to 1.03."""
+    """Of the entries of rows that are not 0, from which their Gram matrix is a product of dense
+    matrices; P is stored in the same way. Crossover: experiment `dense_share`, equal at 0.09, 0.17
+    and 0.18 with 200, 500 and 1,000 parameters: sparse products take 0.6, 0.3 and 0.25 of the time
+    at 0.05, and 3.3 to 4 times as long at 0.4."""
+    full_share: float = 0.04
+    """Of the entries of P and the rows that are not 0, from which a dense factor is taken at once.
+    Crossover: experiment `full_share`, equal at 0.025 and 0.045 (bands in 800 and 1,600
+    parameters): looking at others takes 0.4 and 0.26 of the time at 0.015, and 1.3 and 1.2 times as
+    long at 0.06."""
     order_rate: float = 1e6
     """Rows and parameters per second of finding an order for a sparse factor. Rate: experiment
     `order_rate`; 2026-11: 0.35 to 0.6 of the expected time on chains."""
@@ -111,15 +130,9 @@ class InteriorCosts:
     long_row: int = 500
     """Entries of a row that is left out of that, where such rows are few (BOYD1 has 18). Tuning:
     not measured."""
-    shorter: float = 0.3
-    """Seconds of a factor by blocks below which a sparse one is not looked at. Crossover:
-    experiment `shorter`, flat; on six small problems 0.03 and 3 take 0.94 to 1.07 of the time."""
     largest_block: int = 16
     """Parameters of a block that is eliminated. Tuning: experiment `largest_block`, flat; on six
     small problems 2 and 128 take the same steps, and 0.98 to 1.12 of the time."""
-    eliminated_share: float = 0.3
-    """Of the parameters that blocks must hold to be worth their work. Crossover: experiment
-    `eliminated_share`, flat; on six small problems 0.1 and 0.6 take 0.95 to 1.03 of the time."""
     largest_matrix: float = 2e9
     """Bytes of a dense matrix. Memory."""
     most_entries: float = 5e6
@@ -155,8 +168,9 @@ class InteriorCosts:
     restorations: int = 4
     """Moves that bring a point back to where it breaks no row: nearly always 2 or 3. Budget."""
     most_restored: float = 0.5
-    """Rows for that, per parameter: of more, the Gram matrix costs as much as a step. Crossover:
-    not measured."""
+    """Broken rows per parameter up to which a point is moved to where it breaks none. Crossover:
+    experiment `most_restored`; moved whatever they break, points cost runs under dense rows 1.3,
+    1.1 and 1.2 times the time at 0.75, 1 and 2. Below 0.5 none of its problems ask."""
     restoring_room: float = 0.05
     """Of the worst excess, by which broken rows are satisfied afterwards: next to nothing for the
     objective, and fewer rows break in exchange. Tuning: not measured."""
@@ -187,8 +201,10 @@ class InteriorCosts:
     """Rows that are learnt at once: as many columns as a product with the factor wants. Tuning: not
     measured."""
     pivot_blocks: float = 2.0
-    """Rows per parameter, up to which whole blocks of them are learnt: as many may be held.
-    Crossover: not measured."""
+    """Rows per parameter, up to which whole blocks of them are learnt, which later models of the
+    same matrix know. Crossover: experiment `pivot_blocks`; on a surface of 625 vertices blocks take
+    1.1, 0.7, 1.3 and 1.0 of the time with 1, 2, 3 and 4 rows per parameter, under rows of 3 entries
+    anywhere, of which few hold, 1.2, 1.6, 2.9 and 4.1 times as long with 1, 2, 4 and 8."""
     first_slacks: tuple[float, ...] = (50.0, 50.0, 1e4)
     """How far inside a path begins, in excesses of the worst row, at each attempt: nearer is
     faster, but ill-conditioned rows (LISWET) want to begin far away. The second is for small
@@ -218,13 +234,15 @@ class InteriorCosts:
     Rows join along the path, of which each round goes a few steps. Tuning: experiment
     `goal_shrink`; of six small problems one depends on it: 35 steps with 0.3 and 39 with 0.01 for
     33."""
-    rows_per_factor: float = 1.0
-    """Cost of all rows, in factors, from which a working set is used: it takes twice the steps.
-    Crossover: experiment `rows_per_factor`; with 10, all of 8,000 dense rows take 2.5 times as long
-    as a working set; 0.1 takes as long as now on six small problems."""
+    rows_per_factor: float = 7.0
+    """Cost of all rows, in factors, from which a working set is used: it takes twice the steps or
+    more. Crossover: experiment `rows_per_factor`, equal at 5 (rows of 100 entries, d = 900): all
+    rows take 0.95 of the time at 2, 1.1 times as long at 6 and 1.9 times at 18; with d = 1,200 0.8
+    at 4 and 1.3 at 11."""
     all_rows_per_parameter: float = 20.0
     """Rows per parameter, below which all are used. Crossover: experiment `all_rows_per_parameter`,
-    flat; 2 and 200 take the same steps on six small problems, 0.96 to 1.08 of the time."""
+    equal at 26 (pairs of convex regression): 0.99 of the time at 13, 3 times as long at 53, 7 times
+    at 80."""
     searching_steps: int = 100
     """Steps of all rounds together that estimates of the time count on. Rate: not measured; four
     times as many as of one path."""
@@ -232,19 +250,15 @@ class InteriorCosts:
     """Rows per second and step, whatever their entries: some sixty passes over vectors. Rate: not
     measured by an experiment."""
     quick: float = 0.05
-    """Seconds per step that all rows may cost in any case. Crossover: experiment `quick`; with 0.5,
-    all of 8,000 dense rows take 2.5 times as long as a working set; with 0.005, generated pairs
-    take 33 steps for 37 and 0.9 of the time."""
+    """Seconds per step that all rows may cost in any case. Crossover: experiment `quick`, equal at
+    0.02 to 0.03 (rows of 3 entries, d = 100 and 500): all rows take 0.4 and 0.8 of the time at
+    0.01, 1.4 and 1.06 at 0.03, 3.5 and 1.5 at 0.1. The value is above it for rows of 12 to 60
+    entries, of which all take 0.04 to 0.5 of the time at 0.004 to 0.04."""
     least_joining_rows: int = 200
     """Rows that may join at once. Tuning: experiment `least_joining_rows`; under 8,000 dense rows
     17 steps with 2,000, 11 with 200 and with 20."""
     dense_row: float = 0.5
     """Of the parameters that a row must hold to count as dense. Convention: more than half."""
-    dense_dimension: int = 150
-    """... and the parameters from which such rows are treated apart: they are so expensive that few
-    are used, those that the best point without rows breaks first. Crossover: measured once; with
-    100 parameters the treatment of other rows takes as long, with 200 half as long again, with 500
-    twice as long."""
     dense_steps: int = 1
     """Steps of a round of dense rows, while they are looked for, that begins near its path. Tuning:
     measured once; with 700 parameters and three seeds 7 or 8 steps in all to 1%, with 2 steps 12 to

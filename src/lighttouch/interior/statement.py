@@ -112,11 +112,17 @@ def _rows(
 
 
 def _fold(X: Matrix) -> bool:
-    """Whether X'X is worth forming: once, instead of rows in every step."""
+    """Whether X'X is worth forming, once, instead of rows in every step; not where it has too many
+    entries.
+    """
+    n, d = X.shape
+    few = 0.0
     if sparse.issparse(X):
-        squares = float(np.square(np.diff(X.indptr), dtype=np.float64).sum())
-        return bool(squares <= COSTS.folded_entries * X.nnz)
-    return bool(X.shape[0] >= X.shape[1] or X.shape[1] <= COSTS.free_dense_dimension)
+        few = float(np.square(np.diff(X.indptr), dtype=np.float64).sum())
+        few = 16.0 * min(few, float(d) * d)  # bytes: a value, a column and room
+    if few > COSTS.largest_matrix:
+        return False
+    return bool(n >= COSTS.folded_rows * d)
 
 
 def _folded(X: Matrix, y: Vector, share: Vector) -> Program:

@@ -382,7 +382,7 @@ class Blocks:
 def independent_blocks(P: Matrix, rows: Matrix) -> Blocks | None:
     """Blocks of parameters that occur in the same rows, such that no row touches two of them.
 
-    Greedy, those in the fewest rows first. None where they are too few to be worth it.
+    Greedy, those in the fewest rows first. None where there are none.
     """
     dimension = rows.shape[1]
     columns = sparse.csc_matrix(rows)
@@ -407,7 +407,7 @@ def independent_blocks(P: Matrix, rows: Matrix) -> Blocks | None:
         if group.size <= COSTS.largest_block and not taken[touched].any():
             taken[touched] = True
             found.append(group)
-    if sum(map(len, found)) < COSTS.eliminated_share * dimension:
+    if not found:
         return None
     members = np.full((len(found), max(map(len, found))), -1, dtype=np.int64)
     for k, group in enumerate(found):
@@ -550,18 +550,31 @@ def choose_system(program: Program) -> tuple[System, float]:
     by_dense = dense_seconds(program.P, program.blocks)
     stored = sum(map(entries, program.blocks))
     full = float(program.count + program.dimension) * program.dimension
-    is_dense = stored + entries(program.P) > COSTS.dense_share * full
+    is_dense = stored + entries(program.P) > COSTS.full_share * full
     if by_dense <= COSTS.short or stored > COSTS.most_entries or is_dense:
         return DenseSystem(program), by_dense
-    by_blocks = block_system(program)
-    if by_blocks is not None and by_blocks.seconds <= min(by_dense, COSTS.shorter):
-        return by_blocks, by_blocks.seconds
-    size = program.count + program.dimension
-    slow = size / COSTS.order_rate > COSTS.typical_steps * by_dense
-    if slow or (np.isfinite(by_dense) and is_wide(program)):
-        return DenseSystem(program), by_dense
-    by_pieces = SparseSystem(program)
-    least = min(by_dense, by_pieces.seconds)
-    if by_blocks is not None and by_blocks.seconds <= least:
-        return by_blocks, by_blocks.seconds
-    return (by_pieces, least) if least < by_dense else (DenseSystem(program), by_dense)
+    by_blocks, seconds = block_system(program), by_dense
+    if by_blocks is not None:
+        seconds = min(by_dense, by_blocks.seconds)
+        by_blocks = by_blocks if by_blocks.seconds <= by_dense else None
+    if _may_be_faster(program, seconds):
+        by_pieces = SparseSystem(program)
+        if by_pieces.seconds < seconds:
+            return by_pieces, by_pieces.seconds
+    return by_blocks or DenseSystem(program), seconds
+
+
+def _may_be_faster(program: Program, seconds: float) -> bool:
+    """Whether a sparse factor may take less than this, and an order for it is found in less time
+    than all steps take: a factor has at least the entries of its matrix.
+    """
+    counts = [np.diff(sparse.csr_matrix(block).indptr) for block in program.blocks]
+    joined = np.concatenate([np.zeros(0, dtype=np.int64), *counts])
+    joined = joined[joined > 1]  # others are folded into the diagonal
+    size = joined.size + program.dimension
+    bends = max(0.0, 0.5 * (entries(program.P) - program.dimension))
+    if (float(joined.sum()) + bends + size) / COSTS.entry_rate >= seconds:
+        return False
+    if (program.count + program.dimension) / COSTS.order_rate > COSTS.typical_steps * seconds:
+        return False
+    return not (np.isfinite(seconds) and is_wide(program))

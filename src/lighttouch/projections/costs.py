@@ -63,9 +63,12 @@ class ProjectionCosts:
     """Entries of a sparse system up to which its factorisation is looked at. Budget: the question
     takes a pass over them and an order for a band."""
 
-    dense_line: float = 10.0
-    """Entries of a line, in roots of the size of the system, from which it counts as dense.
-    Crossover: not measured; a line that long would fill the band, and is set aside."""
+    dense_line: float = 0.5
+    """Entries of a row, in roots of the size of the system, from which it is set aside where the
+    cost of a factor is estimated: it would fill the band, though a factor has it last. Crossover:
+    experiment `dense_line`; five such rows across second differences of 400 take the same time in
+    the band at 0.2, and 8 times as long at 0.5, 1, 2 and 4. (Parameters in many rows stay in the
+    band: set aside, projections took 1 to 4 times as long, with 1.5 to 20 roots.)"""
 
     largest_active_gram: int = 6000
     """Active rows whose Gram matrix is still formed. Memory: 288 MB."""
@@ -420,8 +423,9 @@ class ProjectionCosts:
 
     interior_for_found_rows: float = 2e9
     """Multiplications of a dense normal matrix's factor up to which found rows go to the interior
-    point first. Crossover: one side measured once; convex regression of 300 points (2.4e8): 1.2 s
-    against 3.6 s of Newton and active set, with 3,600 rows."""
+    point first. Budget: a tenth of a second per step; experiment `interior_for_found_rows` (convex
+    regression): the interior point takes 0.9, 0.7, 0.7 and 0.2 of the time of Newton and active set
+    at 2e6, 7e6, 1.6e7 and 5e7."""
 
     rounding_errors: float = 64.0
     """Rounding errors of the largest coordinate that a row may be broken by. Rounding."""

@@ -69,11 +69,11 @@ class SolverCosts:
     """Size of a parameter whose square overflows. Rounding."""
 
     # -- which method: Automatic ------------------------------------------------------------------
-    cheap_pass: float = 1.6e7
-    """Operations of a full gradient up to which FISTA beats sampling, for smooth losses. Crossover:
-    experiment `cheap_pass` (dense logistic, d = 100), not reached; FISTA alone came within 0.2% at
-    1e6, 4e6 and 1.6e7 (0.1, 0.3 and 2.3 s), where sampling alone never did. Beyond: not
-    measured."""
+    cheap_pass: float = 1e8
+    """Operations of a full gradient up to which FISTA goes first, for smooth losses. Crossover:
+    experiment `cheap_pass` (dense logistic, d = 100, the whole default), not below it: FISTA first
+    takes 0.07, 0.23 and 0.9 of the time to within 0.2% at 1e6, 4e6 and 1.6e7, and 1.6 and 2.3 s at
+    4e7 and 1e8, where sampling first does not come near in 20 s. Larger data were not tried."""
     kinked_cheap_pass: float = 1.6e5
     """The same for losses with kinks. It decides where the interior point, which is asked first,
     would take too long. Crossover: experiment `kinked_cheap_pass` (hinge on a 2^12 lattice, the
@@ -81,8 +81,9 @@ class SolverCosts:
     1.2 times at 1.9e5. At 4.7e4 sampling first does not come near in 20 s."""
     cheap_check: float = 2e7
     """Operations of checking all constraints up to which projecting in every step is no burden.
-    Crossover: experiment `cheap_check` (sparse rows, d = 500), not reached; FISTA took 1.1, 0.7 and
-    0.3 of the time at 2e4, 2e5 and 2e6."""
+    Crossover: experiment `cheap_check` (logistic, sparse rows, d = 500, the default without its
+    interior point), not below it: FISTA first takes 0.17, 0.18, 0.15 and 0.25 of the time at 2e4,
+    2e5, 2e6 and 2e7. Larger ones were not tried."""
     polish_pass: float = 1.2e7
     """Operations of a full gradient up to which FISTA may finish what sampling began. Budget:
     experiment `polish_pass`; the finish makes a run 2.1 to 3.1 times as long at 6e6 to 4e7."""
@@ -290,7 +291,8 @@ class SolverCosts:
     """Operations of a full gradient up to which they do. Budget: some hundred are needed."""
     planes_rows_at_once: int = 1000
     """Rows up to which all are in use from the beginning; of more, those that were broken.
-    Crossover: not measured."""
+    Crossover: experiment `planes_rows_at_once`, equal at 1,000 (d = 20 and 50): all take 0.7 and
+    1.1 of the time at 300, 2.5 and 5.6 times as long at 10,000."""
     cutting_rounds: int = 150
     """Rounds at most, each with two gradients and two interior points. Budget."""
     cutting_rise: float = 0.1
@@ -320,8 +322,9 @@ class SolverCosts:
     gradients follow."""
     largest_factored: int = 3000
     """Parameters up to which a dense matrix is factored; beyond it conjugate gradients take over.
-    Crossover: not measured; a factor takes d^3 / 3 multiplications, 9e9 at 3,000 (about a
-    second)."""
+    Crossover: experiment `largest_factored`, equal at 4,000 under well-conditioned rows: factors
+    take 0.25 of the time to within 0.2% at 2,000, 1.8 times as long at 6,000. On surfaces of 400 to
+    2,025 vertices conjugate gradients with ADMM by pieces never come near."""
     model_residual: float = 1e-4
     """Residuals of ADMM on a model at most, relative: an error there changes the objective by its
     square. Tolerance."""
@@ -351,7 +354,9 @@ class SolverCosts:
     """Steps of conjugate gradients without rules. Budget."""
     interior_rows: int = 100_000
     """Rules up to which a quadratic model is minimised by an interior point: each step adds them to
-    the matrix that it factors. Crossover: not measured."""
+    the matrix that it factors. Crossover: experiment `interior_rows`, equal at 90,000 (d = 400);
+    ADMM takes 3.7 and 1.5 times as long at 3,000 and 30,000. With d = 100 it takes 4 times as long
+    at 100,000."""
     gram_entries: int = 200_000
     """Entries of the rows that are added to a Gram matrix at a time. Memory: 2.4 MB, which stay in
     the cache; no second copy of all rows is made (100,000 rows of 97 entries: 2.0 s, 1.5 s so)."""

@@ -248,7 +248,7 @@ def uses_working_set(problem: Problem) -> bool:
     """Whether all rows would cost much more than the factorisation itself."""
     rows, d = model_of(problem).rows, problem.dimension
     factor = d**3 / 3.0 / COSTS.dense_rate
-    if rows.products / COSTS.gram_rate > COSTS.rows_per_factor * max(factor, COSTS.quick):
+    if rows.products / COSTS.gram_rate > max(COSTS.rows_per_factor * factor, COSTS.quick):
         return True
     return rows.count > COSTS.all_rows_per_parameter * d and (
         rows.count / COSTS.row_rate > COSTS.quick

@@ -85,8 +85,7 @@ class ProblemRows:
 
     def _dense(self, family: RecordConstraints) -> bool:
         """Whether each row of it is about nearly all parameters, and expensive."""
-        many = self.dimension > COSTS.dense_dimension
-        return many and family.most_entries > COSTS.dense_row * self.dimension
+        return bool(family.most_entries > COSTS.dense_row * self.dimension)
 
     @property
     def any_dense(self) -> bool:

@@ -17,9 +17,9 @@ class TorchCosts:
     """The largest eta_p. Convention: the paper's (Section 5)."""
     vertices_per_corner: float = 12.0
     """Vertices of a lattice per corner of a cell up to which interpolation from all corners is a
-    product of matrices over all vertices. Crossover: measured once, forward and back on one thread;
-    27 times faster than corner by corner at 1 (2^12), equal at 11 (3^6), half as fast at 81 (6^4)
-    and 98 (5^5)."""
+    product of matrices over all vertices. Crossover: experiment `vertices_per_corner`, forward and
+    back on one thread: 0.02 of the time of corner by corner at 1 (2^12), equal at 11 (3^6), 1.3
+    times as long at 16 (4^4), 2.3 times at 98 (5^5); 0.75 at 26 (3^8)."""
     chunk_entries: int = 2**26
     """Entries of a chunk of rows in double precision. Memory: half a gigabyte."""
     margin: float = 1e-9
@@ -34,7 +34,9 @@ class TorchCosts:
     """Of a card's free memory that rows may take beside the working set. Memory."""
     device_all_rows_per_parameter: float = 20.0
     """Rows per parameter up to which all are used from the beginning, where they have few entries.
-    Crossover: not measured."""
+    Crossover: experiment `device_all_rows_per_parameter`; with the processor as device (d = 300)
+    below 5: all rows take 1.6, 2.8 and 9 times as long as broken ones at 5, 20 and 60. The value is
+    for cards, on which a round costs more; there it is to be run."""
     bytes_per_entry: float = 40.0
     """Of a sparse row on a device: value, column, line, and room for products. Memory."""
     planned_rows: float = 6.0

@@ -19,7 +19,7 @@ from lighttouch.projections.costs import COSTS
 
 
 def factor_cost(P: Matrix, rows: Matrix) -> float:
-    """About how many multiplications one factorisation takes: the few dense lines set aside, the
+    """About how many multiplications one factorisation takes: the few long rows set aside, the
     others in a band (reverse Cuthill-McKee order, George 1971).
 
     An upper estimate for what a fill-reducing order makes of it; random sparse rows come out as
@@ -31,6 +31,7 @@ def factor_cost(P: Matrix, rows: Matrix) -> float:
     pattern = sparse.bmat([[abs(P), abs(rows.T)], [abs(rows), None]], format="csr")
     degree = np.diff(pattern.indptr)
     dense = degree > COSTS.dense_line * np.sqrt(count + dimension)
+    dense[:dimension] = False
     rest = pattern[~dense][:, ~dense]
     place = csgraph.reverse_cuthill_mckee(rest.tocsr(), symmetric_mode=True)
     banded = rest[place][:, place].tocoo()
