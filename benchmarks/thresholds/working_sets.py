@@ -5,6 +5,7 @@ Times are of whole runs on one thread, which prepare the problem anew.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from scipy import sparse
 
 import lighttouch as lt
 from benchmarks.coupled.convex import concave_increasing
+from benchmarks.speed.expensive import dense_rows
 from benchmarks.thresholds import Comparison, alternated, experiment, sides, with_values
 from benchmarks.thresholds.solvers import compared, path
 from lighttouch.arrays import Matrix
@@ -122,6 +124,17 @@ def most_restored() -> Iterator[Comparison]:
     """Dense rows, a working set, with points moved to where they break no row however many they
     break, and never.
     """
+    for dimension, count, broken in ((1_000, 50_000, 0.04), (500, 25_000, 0.06)):
+        always, never = (
+            solved(
+                functools.partial(dense_rows, dimension, count),
+                lt.InteriorPoint(1e-2),
+                most_restored=most,
+            )
+            for most in (NEVER, 0.0)
+        )
+        name = f"{count:,} rows, d = {dimension}, to 1%"
+        yield Comparison(broken, *alternated(always, never, 3, limit=LIMIT), name)
     for dimension, count in ((500, 8_000), (200, 8_000), (100, 50_000)):
         rng = np.random.default_rng(3)
         build = least_squares(

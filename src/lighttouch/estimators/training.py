@@ -57,12 +57,11 @@ class TrainingCosts:
     """Parameters up to which the smoothing is judged by a factor of a dense matrix. Crossover:
     experiment `largest_gram` (whole fits to labels), between 1,400 and 3,900: 0.2 and 0.35 of the
     time at the first, 2.6 times as long at the second."""
-    sampled_entries: float = 5e6
+    sampled_entries: float = 3e6
     """Entries of the feature matrix from which examples are sampled where the model is too large to
     factor: a step of conjugate gradients passes over all of them hundreds of times. Crossover:
-    experiment `sampled_entries`, below it: on well-conditioned labels in order (5,000 parameters)
-    the automatic solver takes 0.2, 0.4, 0.5, 0.4 and 0.15 of the time at 2e4, 8e4, 4e5, 2e6 and
-    8e6. Models under other rules, for which the value was chosen, were not tried."""
+    experiment `sampled_entries`, equal at 2e6 for labels: quadratic steps take 0.07, 0.5 and 1.7 of
+    the time at 8e4, 8e5 and 4e6 (for numbers, in a single run, 0.03, 0.24 and 0.7)."""
     product_seconds: float = 3e-9
     """Per product of two entries of a row, in the matrix of a quadratic model (measured: 1.2 s for
     100,000 rows of 93 entries on a busy machine, copying included). Rate."""

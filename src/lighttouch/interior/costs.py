@@ -79,22 +79,18 @@ class InteriorCosts:
     `entry_rate`; 2026-11: 0.3 of the expected time at 2,000 parameters, 0.8 at 200,000."""
     most_sparse_factor_entries: int = 50_000_000
     """Entries of a sparse factor at most. Memory: about a gigabyte."""
-    tiled_products: float = 1e9
+    tiled_products: float = 3e8
     """Multiplications of a Gram matrix from which it is made of tiles on all cores. Crossover:
-    experiment `tiled_products`. One core was taken by other work when it was run (2026-11-18): all
-    cores then took 1.7 to 2.8 times as long at 1e8, 1.2 to 1.4 at 5e8, 1.1 to 1.2 at 2e9 and 1.05
-    to 1.1 at 1e10. To be run again on a machine that does nothing else."""
-    tiled_entries: float = 2e7
-    """Entries of a dense matrix from which a product with a vector uses all cores: two cores once
-    took half the time for 200 million, and no less for 5 million. Crossover: experiment
-    `tiled_entries`. One core was taken by other work when it was run (2026-11-18): all cores then
-    took 1.4 times as long at 1e6, 1.1 at 5e6 and 1.03 at 2e7. To be run again on a machine that
-    does nothing else."""
-    tiled_scaled: float = 2e6
+    experiment `tiled_products`, equal at 3e8 (two cores that do nothing else): one core takes 0.7
+    of the time at 1e8, 1.1 to 1.3 at 5e8, 1.3 to 1.8 at 1e10."""
+    tiled_entries: float = 2e6
+    """Entries of a dense matrix from which a product with a vector uses all cores. Crossover:
+    experiment `tiled_entries`, equal at 2e6 (two cores that do nothing else): one core takes 0.6 of
+    the time at 1e6, 1.5 at 5e6, 1.4 at 2e7 and 5e7."""
+    tiled_scaled: float = 6e5
     """... and a copy of it with its rows multiplied: most of its time goes into new memory.
-    Crossover: experiment `tiled_scaled`. One core was taken by other work when it was run
-    (2026-11-18): all cores then took 1.8 times as long at 1e5, 1.15 at 1e6 and 1.1 at 5e6 and 2e7.
-    To be run again on a machine that does nothing else."""
+    Crossover: experiment `tiled_scaled`, equal at 6e5 (two cores that do nothing else): one core
+    takes 0.6 of the time at 1e5, 1.2 at 1e6, 1.35 at 2e7."""
     tile: int = 512
     """Columns of a tile. Tuning: not measured; a tile of numbers has 2 MB."""
     tall_tile: int = 4096
@@ -169,8 +165,9 @@ class InteriorCosts:
     """Moves that bring a point back to where it breaks no row: nearly always 2 or 3. Budget."""
     most_restored: float = 0.5
     """Broken rows per parameter up to which a point is moved to where it breaks none. Crossover:
-    experiment `most_restored`; moved whatever they break, points cost runs under dense rows 1.3,
-    1.1 and 1.2 times the time at 0.75, 1 and 2. Below 0.5 none of its problems ask."""
+    experiment `most_restored`, between 0.06 and 0.75: under dense rows runs in which points are
+    moved take 0.9 of the time at 0.04 and 0.06 (0.6 under 100,000 rows of 2,000 entries, once),
+    1.3, 1.1 and 1.2 at 0.75, 1 and 2."""
     restoring_room: float = 0.05
     """Of the worst excess, by which broken rows are satisfied afterwards: next to nothing for the
     objective, and fewer rows break in exchange. Tuning: not measured."""
@@ -201,10 +198,11 @@ class InteriorCosts:
     """Rows that are learnt at once: as many columns as a product with the factor wants. Tuning: not
     measured."""
     pivot_blocks: float = 2.0
-    """Rows per parameter, up to which whole blocks of them are learnt, which later models of the
-    same matrix know. Crossover: experiment `pivot_blocks`; on a surface of 625 vertices blocks take
-    1.1, 0.7, 1.3 and 1.0 of the time with 1, 2, 3 and 4 rows per parameter, under rows of 3 entries
-    anywhere, of which few hold, 1.2, 1.6, 2.9 and 4.1 times as long with 1, 2, 4 and 8."""
+    """Rows per parameter, up to which what was learnt of them is kept for later models of the same
+    matrix: in whole blocks, so that a run that was resumed has the same bits. Budget: of memory,
+    and experiment `pivot_blocks`; on a surface of 625 vertices blocks take 1.1, 0.7, 1.3 and 1.0 of
+    the time with 1, 2, 3 and 4 rows per parameter, under rows of 3 entries anywhere, of which few
+    hold, 1.2, 1.6, 2.9 and 4.1 times as long with 1, 2, 4 and 8."""
     first_slacks: tuple[float, ...] = (50.0, 50.0, 1e4)
     """How far inside a path begins, in excesses of the worst row, at each attempt: nearer is
     faster, but ill-conditioned rows (LISWET) want to begin far away. The second is for small

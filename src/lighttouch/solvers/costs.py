@@ -70,10 +70,11 @@ class SolverCosts:
 
     # -- which method: Automatic ------------------------------------------------------------------
     cheap_pass: float = 1e8
-    """Operations of a full gradient up to which FISTA goes first, for smooth losses. Crossover:
-    experiment `cheap_pass` (dense logistic, d = 100, the whole default), not below it: FISTA first
-    takes 0.07, 0.23 and 0.9 of the time to within 0.2% at 1e6, 4e6 and 1.6e7, and 1.6 and 2.3 s at
-    4e7 and 1e8, where sampling first does not come near in 20 s. Larger data were not tried."""
+    """Operations of a full gradient up to which FISTA goes first, for smooth losses. Budget: of
+    larger data, which were not tried, sampling has a first answer earlier. In experiment
+    `cheap_pass` (dense logistic, d = 100, the whole default) FISTA first takes 0.07, 0.23 and 0.9
+    of the time to within 0.2% at 1e6, 4e6 and 1.6e7, and 1.6 and 2.3 s at 4e7 and 1e8, where
+    sampling first does not come near in 20 s."""
     kinked_cheap_pass: float = 1.6e5
     """The same for losses with kinks. It decides where the interior point, which is asked first,
     would take too long. Crossover: experiment `kinked_cheap_pass` (hinge on a 2^12 lattice, the
@@ -81,9 +82,9 @@ class SolverCosts:
     1.2 times at 1.9e5. At 4.7e4 sampling first does not come near in 20 s."""
     cheap_check: float = 2e7
     """Operations of checking all constraints up to which projecting in every step is no burden.
-    Crossover: experiment `cheap_check` (logistic, sparse rows, d = 500, the default without its
-    interior point), not below it: FISTA first takes 0.17, 0.18, 0.15 and 0.25 of the time at 2e4,
-    2e5, 2e6 and 2e7. Larger ones were not tried."""
+    Budget: the same. In experiment `cheap_check` (logistic, sparse rows, d = 500, the default
+    without its interior point) FISTA first takes 0.17, 0.18, 0.15 and 0.25 of the time at 2e4, 2e5,
+    2e6 and 2e7."""
     polish_pass: float = 1.2e7
     """Operations of a full gradient up to which FISTA may finish what sampling began. Budget:
     experiment `polish_pass`; the finish makes a run 2.1 to 3.1 times as long at 6e6 to 4e7."""

@@ -84,8 +84,10 @@ class ProblemRows:
         return bool(np.all(np.concatenate([np.zeros(0), *values]) < taken.right))
 
     def _dense(self, family: RecordConstraints) -> bool:
-        """Whether each row of it is about nearly all parameters, and expensive."""
-        return bool(family.most_entries > COSTS.dense_row * self.dimension)
+        """Whether each row of it is about nearly all parameters, and a pass over them is cheap
+        beside a step: rows that are made when they are asked for take longer.
+        """
+        return _is_stored(family) and family.most_entries > COSTS.dense_row * self.dimension
 
     @property
     def any_dense(self) -> bool:
@@ -121,7 +123,7 @@ class ProblemRows:
         """
         found = [np.zeros(0, dtype=np.int64)]
         for first, family in self._numbered():
-            if self._dense(family) and _is_stored(family):
+            if self._dense(family):
                 excess = self._excess(first, family, w).copy()
                 near = int(COSTS.dense_near * self.dimension)
                 mine = known[(known >= first) & (known < first + family.count)] - first
