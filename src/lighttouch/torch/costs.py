@@ -34,9 +34,9 @@ class TorchCosts:
     """Of a card's free memory that rows may take beside the working set. Memory."""
     device_all_rows_per_parameter: float = 20.0
     """Rows per parameter up to which all are used from the beginning, where they have few entries.
-    Crossover: experiment `device_all_rows_per_parameter`; with the processor as device (d = 300)
-    below 5: all rows take 1.6, 2.8 and 9 times as long as broken ones at 5, 20 and 60. The value is
-    for cards, on which a round costs more; there it is to be run."""
+    Crossover: experiment `device_all_rows_per_parameter`, equal at about 30 on an H200 (d = 300):
+    all rows take 1.3, 0.8, 1.6 and 2.0 of the time of broken ones at 5, 20, 60 and 200. With the
+    processor as device below 5: 1.6, 2.8 and 9 at 5, 20 and 60."""
     bytes_per_entry: float = 40.0
     """Of a sparse row on a device: value, column, line, and room for products. Memory."""
     planned_rows: float = 6.0
