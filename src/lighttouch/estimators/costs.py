@@ -330,8 +330,8 @@ class SmoothingCosts:
     trace_steps: int = 100
     """Of conjugate gradients, at most. Budget."""
 
-    judged_dense_entries: float = 1e7
-    """Entries of the feature matrix by which smoothing is chosen with a Gram matrix: 120 MB.
+    judged_dense_entries: float = 4e6
+    """Entries of the feature matrix by which smoothing is chosen with a Gram matrix: 48 MB.
     Memory."""
 
     judged_entries: float = 2e6
