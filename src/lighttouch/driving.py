@@ -385,7 +385,7 @@ class Proof:
 
     def is_within(self, accuracy: float) -> bool:
         """Whether CONVERGED may be said, with room for rounding."""
-        return not self.gap > accuracy * (1.0 + COSTS.claim_rounding)
+        return self.gap <= accuracy * (1.0 + COSTS.claim_rounding)
 
     def words(self) -> list[str]:
         if not math.isfinite(self.gap):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,8 @@ class Problem:
         """The same in units of each row's scale, for linear rows their norm."""
         if not self.constraints.count:
             return 0.0
-        return max(0.0, self.constraints.largest_relative(finite_vector(w, "w", self.dimension)))
+        found = self.constraints.largest_relative(finite_vector(w, "w", self.dimension))
+        return math.inf if math.isnan(found) else max(0.0, found)
 
     def __repr__(self) -> str:
         return (

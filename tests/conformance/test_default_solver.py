@@ -16,6 +16,8 @@ import lighttouch as lt
 from benchmarks.thresholds import with_values
 from catalogue import PROBLEMS, Case
 from lighttouch.result import Status
+from lighttouch.running import OutOfTimeError
+from lighttouch.solvers import automatic
 from lighttouch.solvers.costs import COSTS
 
 DEAR_PASS = 1.6e7  # operations: less than the default's own number, which wants a gigabyte
@@ -150,3 +152,26 @@ def test_fista_goes_on_where_its_limit_has_ended_it_and_nothing_proves_more(monk
     for limit in pieces:
         state = lt.solve(problem, solver, iterations=limit, resume=state).state
     assert same(lt.solve(problem, solver, resume=state), alone)
+
+
+def test_time_that_is_over_while_the_next_solver_is_chosen_is_no_ending(monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6)) * np.geomspace(1.0, 30.0, 6)
+    y = X @ rng.normal(size=6)
+
+    def problem() -> lt.Problem:
+        return lt.Problem(lt.EmpiricalRisk(X, y), lt.ordering(6), lt.Box(-9, 9))
+
+    def late(_: lt.Problem) -> float:
+        raise OutOfTimeError
+
+    solver = lt.Automatic(1e-7)
+    with with_values(COSTS, passes_before_proof=20):
+        whole, begun = lt.solve(problem(), solver), lt.solve(problem(), solver, iterations=3)
+        with monkeypatch.context() as patched:
+            patched.setattr(automatic, "interior_seconds", late)
+            cut = lt.solve(problem(), solver, resume=begun.state, time_limit=5.0)
+        again = lt.solve(problem(), solver, resume=cut.state)
+    assert cut.status is Status.TIME_LIMIT
+    assert again.status is whole.status
+    np.testing.assert_array_equal(again.w, whole.w)

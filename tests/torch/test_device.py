@@ -312,3 +312,10 @@ def test_without_torch_the_error_says_what_to_install(monkeypatch):
         ImportError, match="needs PyTorch, which is not installed: pip install torch"
     ):
         lt.solve(FAMILIES["box"](), device="cpu")
+
+
+def test_dense_rows_on_a_device_are_dense_wherever_they_are_stored() -> None:
+    A, b = rows(400, 30)
+    for family in (TensorRows(torch.tensor(A), torch.tensor(b)), lt.LinearConstraints(A, b)):
+        found = working_rows.DeviceRows((family,), 30, CPU)
+        assert found.any_dense and not found.few

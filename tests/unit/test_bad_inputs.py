@@ -363,3 +363,12 @@ def test_a_row_whose_value_overflows_is_not_called_satisfied(kind):
     grouped = rows.aggregated(2)
     with pytest.raises(ValueError, match="got nan for"):
         grouped.values([1e200, 1e200])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix])
+def test_rows_whose_squares_overflow_have_lengths(kind):
+    rows = lt.LinearConstraints(kind([[1e200, 1e200], [1.0, 0.0]]), [0.0, 1.0])
+    np.testing.assert_allclose(rows.row_scales(), [2**0.5 * 1e200, 1.0])
+    problem = lt.Problem(lt.EmpiricalRisk(np.eye(2), [1.0, 1.0]), rows)
+    assert problem.relative_violation([1.0, 1.0]) > 1.0
+    assert lt.solve(problem).violation == 0.0

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy import sparse
 
 import lighttouch as lt
@@ -326,3 +327,16 @@ def test_cutting_planes_leave_the_start_under_plain_rows(seed):
     found, best = (lt.solve(problem, by) for by in (lt.CuttingPlanes(), lt.InteriorPoint(1e-8)))
     assert found.status is lt.Status.CONVERGED
     assert found.objective <= best.objective * (1.0 + 1e-3)
+
+
+def test_what_the_interior_point_is_told_to_curve_at_least_is_in_its_program():
+    """Fewer examples than a third of the parameters, with one entry each."""
+    rng = np.random.default_rng(0)
+    entries = np.ones(8), (np.arange(8), 5 * np.arange(8))
+    risk = lt.EmpiricalRisk(scipy.sparse.csr_matrix(entries, shape=(8, 40)), rng.normal(size=8))
+    program = program_of(risk)
+    assert np.linalg.eigvalsh(program.P.toarray() - np.diag(least_bends(risk))).min() >= -1e-15
+    free = np.full(40, np.inf)
+    for _ in range(50):
+        x, s = rng.normal(size=40), 0.2 * rng.normal(size=program.count)
+        assert dual_bounds(program, x, s, -free, free, least_bends(risk))[0] <= 1e-12

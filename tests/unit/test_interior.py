@@ -452,3 +452,21 @@ def test_a_matrix_that_does_not_fit_is_not_made():
     assert block_system(program) is not None
     with with_values(COSTS, largest_matrix=1e5):
         assert block_system(program) is None
+
+
+@pytest.mark.parametrize("dimension", [200, 500, 1500])
+def test_blocks_may_hold_every_parameter(dimension: int) -> None:
+    rng = np.random.default_rng(0)
+    ends = np.arange(0, dimension + 1, 2)
+    A = scipy.sparse.csr_matrix((rng.random(dimension) + 0.5, np.arange(dimension), ends))
+    P, q = rng.random(dimension) + 0.1, rng.normal(size=dimension)
+    rules = lt.LinearConstraints(A, np.full(dimension // 2, 0.1))
+    problem = lt.Problem(lt.Quadratic(scipy.sparse.diags(P).tocsr(), q), rules)
+    result = lt.solve(problem, lt.InteriorPoint(1e-8))
+    assert result.status is lt.Status.CONVERGED and result.violation == 0.0
+    free = -q / P
+    for row, first in enumerate(ends[:-1]):  # each alone, by hand
+        here = slice(first, first + 2)
+        a, excess = A[row, here].toarray()[0], A[row, here] @ free[here] - 0.1
+        step = max(0.0, float(excess[0])) / float(a @ (a / P[here]))
+        np.testing.assert_allclose(result.w[here], free[here] - step * a / P[here], atol=1e-4)

@@ -29,8 +29,8 @@ NOTED_PASS = 2e6
 two numbers per point are kept."""
 
 NOTED_PER_PARAMETER = 6
-"""Entries per parameter, from which a pass outweighs hashing the point. Crossover: equal at 6
-(measured once, 200,000 parameters): a product with sparse rows takes 0.6, 1.4 and 3.8 of the time
+"""Entries per parameter, from which a pass outweighs hashing the point: equal at 6 (measured once,
+200,000 parameters); a product with sparse rows takes 0.6, 1.4 and 3.8 of the time
 of the hash at 4, 8 and 16."""
 
 MOST_REMEMBERED = 1_000_000

@@ -82,18 +82,25 @@ class StoredRows(RecordConstraints):
 
     @cached_property
     def _row_scales(self) -> Vector:
-        squares = (
-            np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel()
-            if self.sparse
-            else np.einsum("ij,ij->i", self.A, self.A)
-        )
-        return np.where(squares > 0.0, np.sqrt(squares), 1.0)
+        norms = np.sqrt(_row_squares(self.A))
+        for j in np.flatnonzero(np.isinf(norms)):  # entries whose squares overflow
+            row = self.A[j].toarray() if self.sparse else self.A[j]
+            largest = float(np.abs(row).max())
+            norms[j] = min(largest * float(np.linalg.norm(row / largest)), np.finfo(float).max)
+        return np.where(norms > 0.0, norms, 1.0)
 
     def describe(self, j: int) -> str:
         if self.names:
             return self.names[j]
         row = self.A.getrow(j) if self.sparse else scipy.sparse.csr_matrix(self.A[j : j + 1])
         return f"row {j}: {in_terms(row)} {self.sign} {self.b[j]:.6g}"
+
+
+def _row_squares(A: Matrix) -> Vector:
+    with np.errstate(over="ignore"):
+        if scipy.sparse.issparse(A):
+            return np.asarray(A.multiply(A).sum(axis=1)).ravel()
+        return np.asarray(np.einsum("ij,ij->i", A, A))
 
 
 def in_terms(row: Matrix) -> str:

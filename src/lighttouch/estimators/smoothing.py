@@ -75,7 +75,7 @@ class Examples:
         find out what to do as to do it where rows are few.
         """
         X = self.features
-        if not sparse.issparse(X) or X.nnz == 0 or (np.diff(X.indptr) != X.indptr[1]).any():
+        if not sparse.isspmatrix_csr(X) or X.nnz == 0 or (np.diff(X.indptr) != X.indptr[1]).any():
             return None
         return X.indices.reshape(X.shape[0], -1), X.data.reshape(X.shape[0], -1)
 
@@ -124,7 +124,8 @@ class Examples:
         self, w: Floats, predictions: Floats, roughness: Roughness, strengths: Floats
     ) -> float:
         """The mean loss and the roughness at a point with these predictions, of losses other than
-        squared errors; of the point that was asked for last once.
+        squared errors; of the point that was asked for last once. Strengths belong to one
+        roughness, predictions to one point.
         """
         assert self.row is not None
         point, smoothed, value = self._kept.get("objective", (None, None, 0.0))

@@ -15,6 +15,7 @@ from lighttouch.interior.program import Program, Smooth, stacked, times
 from lighttouch.interior.tiles import gram
 from lighttouch.losses import slope_ranges
 from lighttouch.objectives import EmpiricalRisk, Quadratic, WeightedSum
+from lighttouch.running import seconds_left
 
 
 def objection_to(objective: Objective) -> str | None:
@@ -112,16 +113,19 @@ def _rows(
 
 
 def _fold(X: Matrix) -> bool:
-    """Whether X'X is worth forming, once, instead of rows in every step; not where it has too many
-    entries.
+    """Whether X'X is worth forming, once, instead of rows in every step; not where that takes too
+    much memory or time. Always where it is diagonal: `least_bends` relies on it.
     """
     n, d = X.shape
-    few = 0.0
     if sparse.issparse(X):
-        few = float(np.square(np.diff(X.indptr), dtype=np.float64).sum())
-        few = 16.0 * min(few, float(d) * d)  # bytes: a value, a column and room
-    if few > COSTS.largest_matrix:
-        return False
+        entries = np.diff(X.indptr)
+        if entries.max(initial=0) <= 1:
+            return True
+        products = float(np.square(entries, dtype=np.float64).sum())
+        needed = 16.0 * min(products, float(d) * d)  # bytes: a value, a column and room
+        most = min(COSTS.folded_products, COSTS.folded_rate * seconds_left())
+        if needed > COSTS.largest_matrix or products > most:
+            return False
     return bool(n >= COSTS.folded_rows * d)
 
 

@@ -495,8 +495,10 @@ class BlockFactor:
         system, program = self.system, self.system.program
         right = top + program.backward(self.weights * bottom)
         y = self.lower @ right[system.first]
-        half = scipy.linalg.blas.dtrsv(self.rest, right[system.second] - self.Z_back @ y, lower=1)
-        two = scipy.linalg.blas.dtrsv(self.rest, half, lower=1, trans=1)  # faster than dpotrs
+        two = right[system.second] - self.Z_back @ y
+        if two.size:  # otherwise the blocks hold every parameter
+            half = scipy.linalg.blas.dtrsv(self.rest, two, lower=1)
+            two = scipy.linalg.blas.dtrsv(self.rest, half, lower=1, trans=1)  # faster than dpotrs
         dx = np.empty(program.dimension)
         dx[system.second] = two
         dx[system.first] = self.lower_back @ (y - self.Z @ two)

@@ -159,6 +159,7 @@ class ChainState(SolverState):
     seconds: float  # that were left at the start, for all choices
     place: int = 0  # how many solvers ran before
     following: AnySolver | None = None  # once `solver` has ended without a proof
+    is_last: bool = False  # nothing follows
     best_objective: float = math.inf
     bound: float = -math.inf  # of the solvers before
 
@@ -210,18 +211,22 @@ class ChainSolver(BaseSolver[ChainState]):
             state.solver.advance(problem, state.inner, steps, rng)
             for counter in (ITERATION, CHECKS, SAMPLES):
                 state.counters[counter] = state.earlier[counter] + state.inner.counters[counter]
-        if state.solver.finished(state.inner) is not None and not (
-            self._is_proven(state) or state.solver.is_content(state.inner)
-        ):
+        if state.solver.finished(state.inner) is not None and self.finished(state) is None:
             self._choose_next(problem, state)
 
     def _choose_next(self, problem: Problem, state: ChainState) -> None:
+        """The next solver; the same one goes on without a limit where that has ended it, and is
+        the last one otherwise.
+        """
         found = next(islice(self.choices(problem, state.seconds), state.place + 1, None), None)
         inner = state.inner
-        if isinstance(inner, EndingState) and type(found) is type(state.solver):
-            if inner.used_up:
-                state.solver, inner.ended, inner.used_up = found, False, False
-        elif found is not None:
+        again = isinstance(inner, EndingState) and type(found) is type(state.solver)
+        if isinstance(inner, EndingState) and again and inner.used_up:
+            assert found is not None
+            state.solver, inner.ended, inner.used_up = found, False, False
+        elif found is None or again:
+            state.is_last = True
+        else:
             state.following = self.adapted(problem, state, found)
 
     def _next(self, problem: Problem, state: ChainState, following: AnySolver) -> None:
@@ -246,7 +251,9 @@ class ChainSolver(BaseSolver[ChainState]):
         status = state.solver.finished(state.inner)
         if status is not None and self._is_proven(state):
             return Status.CONVERGED
-        return status if state.following is None else None
+        if status is None or state.is_last or state.solver.is_content(state.inner):
+            return status
+        return None  # another follows, or has still to be chosen
 
     def _is_proven(self, state: ChainState) -> bool:
         """What one has found, another has proven."""

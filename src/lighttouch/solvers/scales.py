@@ -154,7 +154,7 @@ def _bends_of_data(objective: Objective) -> Vector:
 
 
 def full_pass_is_cheap(problem: Problem) -> bool:
-    """Whether FISTA beats sampling."""
+    """Whether FISTA goes first, rather than sampling."""
     most = COSTS.kinked_cheap_pass if has_kinks(problem) else COSTS.cheap_pass
     return pass_operations(problem) <= most or problem.objective.examples == 1
 

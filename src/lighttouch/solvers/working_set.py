@@ -87,7 +87,7 @@ class ProblemRows:
         """Whether each row of it is about nearly all parameters, and a pass over them is cheap
         beside a step: rows that are made when they are asked for take longer.
         """
-        return _is_stored(family) and family.most_entries > COSTS.dense_row * self.dimension
+        return family.most_entries > COSTS.dense_row * self.dimension and _is_stored(family)
 
     @property
     def any_dense(self) -> bool:

@@ -35,8 +35,8 @@ class TorchCosts:
     device_all_rows_per_parameter: float = 20.0
     """Rows per parameter up to which all are used from the beginning, where they have few entries.
     Crossover: experiment `device_all_rows_per_parameter`, equal at about 30 on an H200 (d = 300):
-    all rows take 1.3, 0.8, 1.6 and 2.0 of the time of broken ones at 5, 20, 60 and 200. With the
-    processor as device below 5: 1.6, 2.8 and 9 at 5, 20 and 60."""
+    all rows take 0.8, 1.6 and 2.0 of the time of broken ones at 20, 60 and 200 (at 5 they took 1.3,
+    0.2 s for 0.16 s). With the processor as device below 5: 1.6, 2.8 and 9 at 5, 20 and 60."""
     bytes_per_entry: float = 40.0
     """Of a sparse row on a device: value, column, line, and room for products. Memory."""
     planned_rows: float = 6.0

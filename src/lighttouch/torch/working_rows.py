@@ -184,6 +184,10 @@ class DeviceRows(ProblemRows):
         taken = ids[places]
         return Taken(tuple(blocks), np.concatenate(rights), np.concatenate(equals), taken, taken)
 
+    def _dense(self, family: RecordConstraints) -> bool:
+        """Whether each row of it is about nearly all parameters, wherever it is stored."""
+        return family.most_entries > INTERIOR.dense_row * self.dimension
+
     def broken(self, w: Vector) -> Indices:
         found = [np.zeros(0, dtype=np.int64)]
         for first, family in self._numbered():

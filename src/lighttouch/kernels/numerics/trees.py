@@ -15,7 +15,7 @@ import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
 
-BLOCK = 256  # rows that go down a tree together
+BLOCK = 256  # rows that go down a tree together, or are binned together
 NO_CUT = 255
 
 
