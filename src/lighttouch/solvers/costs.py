@@ -290,10 +290,10 @@ class SolverCosts:
     with the dimension, and so does the work of each."""
     cutting_pass: float = 1e6
     """Operations of a full gradient up to which they do. Budget: some hundred are needed."""
-    planes_rows_at_once: int = 1000
+    planes_rows_at_once: int = 500
     """Rows up to which all are in use from the beginning; of more, those that were broken.
-    Crossover: experiment `planes_rows_at_once`, equal at 1,000 (d = 20 and 50): all take 0.7 and
-    1.1 of the time at 300, 2.5 and 5.6 times as long at 10,000."""
+    Crossover: experiment `planes_rows_at_once`, equal at 600 (d = 20) and below 300 (d = 50): all
+    take 0.9 and 1.2 of the time at 300, 1.1 and 1.3 at 1,000, 3.1 and 4.5 at 10,000."""
     cutting_rounds: int = 150
     """Rounds at most, each with two gradients and two interior points. Budget."""
     cutting_rise: float = 0.1
