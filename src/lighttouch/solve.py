@@ -349,10 +349,13 @@ class _Run:
         self._keep_if_finite()
 
     def _go_on(self, resume: RunState) -> None:
-        self.state = resume.solver_state.copy()
+        if isinstance(resume.solver_state, NotBegunState):
+            self._begin(resume.solver_state.w, resume.seed)
+        else:
+            self.state = resume.solver_state.copy()
+            self.seconds, self.seed = resume.seconds, resume.seed
+            self._keep_if_finite()
         self.rng.bit_generator.state = resume.generator
-        self.seconds, self.seed = resume.seconds, resume.seed
-        self._keep_if_finite()
 
     def _refuse_fewer_iterations(self, resume: RunState) -> None:
         done = resume.solver_state.iteration

@@ -392,3 +392,23 @@ def test_looks_at_points_take_their_share_of_the_time_only(monkeypatch, clock):
     before_the_end = [step for step in looks if step < len(steps)]
     assert len(steps) >= 70
     assert len(before_the_end) <= 3
+
+
+@pytest.mark.parametrize("solver", [lt.Automatic(1e-6), lt.LightTouch(1.0, 0.01, 2)])
+def test_a_run_whose_time_was_over_before_it_began_can_be_resumed(solver, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    risk = lt.EmpiricalRisk(X, X @ [1.0, 3.0, 2.0, 4.0])
+    rules = lt.ordering(4)
+    whole = lt.solve(lt.Problem(risk, rules), solver, iterations=200, seed=3)
+
+    def late(*_):
+        raise OutOfTimeError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(solver), "init", late)
+        cut = lt.solve(lt.Problem(risk, rules), solver, iterations=200, seed=3)
+    assert cut.status is lt.Status.TIME_LIMIT and cut.iterations == 0
+    again = lt.solve(lt.Problem(risk, rules), solver, iterations=200, resume=cut.state)
+    assert again.status is whole.status
+    np.testing.assert_array_equal(again.w, whole.w)

@@ -53,10 +53,10 @@ class InteriorCosts:
     entries per row, at 0.2 with 100 of them and with dense rows; rows take 0.4, 0.5 and 0.7 of the
     time at 0.1, and 1.5, 6 and 1.65 times as long at 0.7."""
     folded_products: float = 1e9
-    """Products that forming it from sparse rows may take, which nothing can interrupt. Budget: 2.5
-    seconds; 20,000 rows of 200 entries (8e8) once took 2.5 s in all, 8.4 s without it."""
-    folded_rate: float = 1e8
-    """... and per second that is left of a time limit. Budget: a quarter of it."""
+    """Products that forming it from sparse rows may take. Budget: 2.5 seconds; under 20,000 rows of
+    200 entries (8e8) a run once took 2.5 s, 8.4 s without it."""
+    folded_at_once: float = 1e8
+    """... between two looks at the clock. Budget: a quarter of a second."""
     shortest_dense_run: float = 2000.0
     """Entries, in the mean, of runs of rows with the same parameters that are taken as dense
     matrices: a call of BLAS takes some microseconds, an entry of a sparse row a nanosecond.

@@ -15,7 +15,7 @@ from lighttouch.interior.program import Program, Smooth, stacked, times
 from lighttouch.interior.tiles import gram
 from lighttouch.losses import slope_ranges
 from lighttouch.objectives import EmpiricalRisk, Quadratic, WeightedSum
-from lighttouch.running import seconds_left
+from lighttouch.running import check_deadline
 
 
 def objection_to(objective: Objective) -> str | None:
@@ -118,21 +118,36 @@ def _fold(X: Matrix) -> bool:
     """
     n, d = X.shape
     if sparse.issparse(X):
-        entries = np.diff(X.indptr)
-        if entries.max(initial=0) <= 1:
+        if np.diff(X.indptr).max(initial=0) <= 1:
             return True
-        products = float(np.square(entries, dtype=np.float64).sum())
+        products = _products(X)
         needed = 16.0 * min(products, float(d) * d)  # bytes: a value, a column and room
-        most = min(COSTS.folded_products, COSTS.folded_rate * seconds_left())
-        if needed > COSTS.largest_matrix or products > most:
+        if needed > COSTS.largest_matrix or products > COSTS.folded_products:
             return False
     return bool(n >= COSTS.folded_rows * d)
+
+
+def _squares(X: Matrix, share: Vector) -> Matrix:
+    """X' diag(share) X, some rows at a time where that takes long, with looks at the clock."""
+    weighted = sparse.csr_matrix(sparse.diags(share) @ X)
+    stride = max(1, int(X.shape[0] * COSTS.folded_at_once / max(1.0, _products(X))))
+    total = X[:stride].T @ weighted[:stride]
+    for first in range(stride, X.shape[0], stride):
+        check_deadline()
+        here = slice(first, first + stride)
+        total = total + X[here].T @ weighted[here]
+    return total
+
+
+def _products(X: Matrix) -> float:
+    """Of two entries of the same row."""
+    return float(np.square(np.diff(X.indptr), dtype=np.float64).sum())
 
 
 def _folded(X: Matrix, y: Vector, share: Vector) -> Program:
     """sum share (x.w - y)^2 / 2 as a quadratic form."""
     if sparse.issparse(X):
-        P = X.T @ (sparse.diags(share) @ X)
+        P = _squares(X, share)
     elif share.size and share.min() == share.max():  # without a copy of X
         P = share[0] * gram(X)
     else:
