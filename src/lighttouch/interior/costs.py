@@ -187,9 +187,6 @@ class InteriorCosts:
     """Guesses of the rows that hold with equality, before an interior point is tried instead: 10 to
     20 on most lattice models, 53 on one of 1,471 parameters, each a tenth of a factor of all
     parameters (an interior point took 2 to 5 times as long). Budget."""
-    pivot_patience: int = 3
-    """Guesses that contradict no fewer rows than the best so far, before rows change sides downhill
-    only. Convention: Kim and Park (2011) take 3."""
     pivot_shift: float = 1e-12
     """Of the diagonal, in a factor of rows that may depend on each other. Rounding."""
     pivot_refinements: int = 2

@@ -65,17 +65,17 @@ class _NothingFoundError(Exception):
 
 
 def _all_at_once(dual: _Dual, held: Booleans) -> tuple[Booleans, Vector]:
-    """The rows that hold with equality and their multipliers, as far as guesses get better."""
-    fewest, patience = dual.broken.size + 1, COSTS.pivot_patience
+    """The rows that hold with equality and their multipliers, as long as every guess contradicts
+    fewer rows than the one before.
+    """
+    fewest = dual.broken.size + 1
     while True:
         v = dual.multipliers(held)
         wrong = np.where(held, v < 0.0, dual.excess(v) > dual.rounding)
         count = int(np.count_nonzero(wrong))
-        patience = COSTS.pivot_patience if count < fewest else patience - 1
-        fewest = min(fewest, count)
-        if count == 0 or patience < 0:
+        if count == 0 or count >= fewest:
             return held, v
-        held = held ^ wrong
+        fewest, held = count, held ^ wrong
 
 
 def _downhill(dual: _Dual, held: Booleans, v: Vector) -> Vector:
@@ -103,7 +103,8 @@ def _towards(dual: _Dual, v: Vector, found: Vector) -> Vector:
     objective falls; at least to where the first multiplier is 0.
     """
     low = np.flatnonzero(found < 0.0)
-    first = float((v[low] / (v[low] - found[low])).min())
+    zero_at = v[low] / (v[low] - found[low])
+    first = float(zero_at.min())
     here, share = dual.objective(v), 1.0
     while share > max(first, COSTS.pivot_least_share):
         there = np.maximum(v + share * (found - v), 0.0)
@@ -111,7 +112,7 @@ def _towards(dual: _Dual, v: Vector, found: Vector) -> Vector:
             return there
         share *= 0.5
     there = np.maximum(v + first * (found - v), 0.0)
-    there[low[v[low] <= first * (v[low] - found[low])]] = 0.0
+    there[low[zero_at == first]] = 0.0  # and not what rounding leaves of it
     return there
 
 
