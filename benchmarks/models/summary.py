@@ -28,22 +28,28 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 
 
 def _title(name: str, measure: str, part: pd.DataFrame) -> str:
-    splits = part["seed"].nunique()
     rows = part["rows"].iloc[0] if "rows" in part and part["rows"].notna().all() else None
     size = "" if rows is None else f"{int(rows):,} rows, "
-    return f"{name} ({size}{splits} split{'s' * (splits > 1)}), {measure}"
+    return f"{name} ({size}{_splits(part['seed'].nunique())}), {measure}"
+
+
+def _splits(count: int) -> str:
+    return f"{count} split{'s' if count > 1 else ''}"
 
 
 def _scores(part: pd.DataFrame, who: list[str]) -> list[str]:
-    means = part.groupby("model")["score"].mean()
-    errors = part.groupby("model")["score"].sem().fillna(0.0)
+    """Means of models that ran on fewer splits than the others say so, and have no star."""
+    by_model = part.groupby("model")["score"]
+    means, errors, splits = by_model.mean(), by_model.sem().fillna(0.0), by_model.count()
     sign = -1.0 if part["measure"].iloc[0] in LARGER_IS_BETTER else 1.0
-    best = (sign * means).idxmin()
+    best = (sign * means[splits == splits.max()]).idxmin()
     cells = []
     for each in who:
         if each not in means:
             cells.append("")
-            continue
-        near = sign * (means[each] - means[best]) <= max(errors[best], errors[each])
-        cells.append(f"{means[each]:.4g} ± {errors[each]:.2g}{' *' if near else ''}")
+        elif splits[each] < splits.max():
+            cells.append(f"{means[each]:.4g} ({_splits(splits[each])})")
+        else:
+            near = sign * (means[each] - means[best]) <= max(errors[best], errors[each])
+            cells.append(f"{means[each]:.4g} ± {errors[each]:.2g}{' *' if near else ''}")
     return cells
