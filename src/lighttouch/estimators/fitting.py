@@ -52,10 +52,13 @@ __all__ = ["Earlier", "Examples", "Fitted", "fit", "named"]
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model, its parameters in the user's units, how training ended, and the proof."""
+    """A model, its parameters in the user's units, the rules about them, how training ended, and
+    the proof.
+    """
 
     model: AdditiveModel
     w: Floats
+    rows: LinearConstraints
     report: ConstraintReport
     result: Result
     smoothing: Strengths
@@ -139,8 +142,7 @@ def _with_trees(
     settings: Settings,
 ) -> Fitted:
     """The model with trees, where held-out rows ask for some; its rules are checked again."""
-    rows = stacked(rules, fitted.w.size)
-    smooth = WithoutTrees(plan, fitted.model, fitted.w, rows, smoothed, examples)
+    smooth = WithoutTrees(plan, fitted.model, fitted.w, fitted.rows, smoothed, examples)
     w, trees = smooth.with_trees(loss_of(settings.loss), settings.rng)
     return replace(fitted, w=w, trees=trees, report=checked_again(fitted.report, rules, w))
 
@@ -279,7 +281,7 @@ def _fit_under_rules(
 
     report = _report(objective, rules, result, w, kept, settings, free)
     typical = smoothed.roughness.typical(smoothed.strengths)
-    return Fitted(model, w, report, result, typical)
+    return Fitted(model, w, rows, report, result, typical)
 
 
 def _objective(

@@ -203,7 +203,9 @@ class EmpiricalRisk(RecordObjective):
         D = self.roughness
         places = np.arange(self.dimension + 1)
         ridge = scipy.sparse.csr_matrix((np.full(self.dimension, self.l2), places[:-1], places))
-        return scipy.sparse.csr_matrix(D.T @ D + ridge if D.shape[0] else ridge)
+        total = D.T.tocsr() @ D + ridge if D.shape[0] else ridge
+        total.sort_indices()
+        return total
 
 
 class PairwiseRisk(EmpiricalRisk):
