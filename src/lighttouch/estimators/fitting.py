@@ -110,7 +110,11 @@ def fit(
     cut_short = settings.ending_so_far  # then training converges on what was found until then
     if growth.cut_short and cut_short is None:
         cut_short = Status.TIME_LIMIT
-    moves = moves_of(model, () if settings.over else plan.ruled, plan.categorical)
+    moves = (
+        no_moves(model.dimension)
+        if settings.over
+        else moves_of(model, plan.ruled, plan.categorical)
+    )
     share = _share_in_time(growth, settings, smoothed)
     if share < 1.0:
         examples = examples.fewer(share, growth.examples, settings.rng)
