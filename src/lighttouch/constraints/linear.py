@@ -99,7 +99,9 @@ class StoredRows(RecordConstraints):
 def _row_squares(A: Matrix) -> Vector:
     with np.errstate(over="ignore"):
         if scipy.sparse.issparse(A):
-            return np.asarray(A.multiply(A).sum(axis=1)).ravel()
+            squares, some = np.zeros(A.shape[0]), np.flatnonzero(np.diff(A.indptr))
+            squares[some] = np.add.reduceat(A.data * A.data, A.indptr[some])
+            return squares
         return np.asarray(np.einsum("ij,ij->i", A, A))
 
 

@@ -52,10 +52,13 @@ __all__ = ["Earlier", "Examples", "Fitted", "fit", "named"]
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model, its parameters in the user's units, how training ended, and the proof."""
+    """A model, its parameters in the user's units, the rules about them, how training ended, and
+    the proof.
+    """
 
     model: AdditiveModel
     w: Floats
+    rows: LinearConstraints
     report: ConstraintReport
     result: Result
     smoothing: Strengths
@@ -107,8 +110,11 @@ def fit(
     cut_short = settings.ending_so_far  # then training converges on what was found until then
     if growth.cut_short and cut_short is None:
         cut_short = Status.TIME_LIMIT
-    none = no_moves(model.dimension)
-    moves = none if settings.over else moves_of(model, plan.ruled, plan.categorical)
+    moves = (
+        no_moves(model.dimension)
+        if settings.over
+        else moves_of(model, plan.ruled, plan.categorical)
+    )
     share = _share_in_time(growth, settings, smoothed)
     if share < 1.0:
         examples = examples.fewer(share, growth.examples, settings.rng)
@@ -140,8 +146,7 @@ def _with_trees(
     settings: Settings,
 ) -> Fitted:
     """The model with trees, where held-out rows ask for some; its rules are checked again."""
-    rows = stacked(rules, fitted.w.size)
-    smooth = WithoutTrees(plan, fitted.model, fitted.w, rows, smoothed, examples)
+    smooth = WithoutTrees(plan, fitted.model, fitted.w, fitted.rows, smoothed, examples)
     w, trees = smooth.with_trees(loss_of(settings.loss), settings.rng)
     return replace(fitted, w=w, trees=trees, report=checked_again(fitted.report, rules, w))
 
@@ -259,17 +264,16 @@ def _fit_under_rules(
         prepared(objective, SQUARES, lambda: moves.squares(squares))
     if own and near is not None:
         prepared(objective, NEAR, lambda: (moves.with_none(near[0]), moves.squares(near[1])))
-    trained_rules = outputs.rules(moves.rules(rules), model.dimension + moves.count)
     rules = outputs.rules(rules, model.dimension)
     lift = _lift(objective.dimension, model, examples)
     try:
-        everything = stacked(trained_rules, objective.dimension)
-        wanted = _in_training_units(everything, lift, examples.scale)
+        rows = stacked(rules, objective.dimension - moves.count)
+        wanted = _in_training_units(moves.rules(rows), lift, examples.scale)
         result = train(objective, wanted, moves.with_none(start), settings)
         w = moves.kept(result.w * examples.scale + lift)
         averaged = some if settings.over else examples
         _unseen_missing(model, outputs.scores(w, model.dimension), averaged)
-        w, _ = exactly_feasible(w, stacked(rules, w.size))
+        w, _ = exactly_feasible(w, rows)
     except InfeasibleConstraintsError as error:
         raise named(error, rules) from None
     known = smoothed.minimum and smoothed.terms is not None
@@ -281,7 +285,7 @@ def _fit_under_rules(
 
     report = _report(objective, rules, result, w, kept, settings, free)
     typical = smoothed.roughness.typical(smoothed.strengths)
-    return Fitted(model, w, report, result, typical)
+    return Fitted(model, w, rows, report, result, typical)
 
 
 def _objective(
@@ -294,13 +298,12 @@ def _objective(
     """What is trained, with the moves; without them where there are several scores, whose order is
     asked of every parameter, or where training with them would not be by quadratic steps.
     """
-    none = no_moves(model.dimension)
     if not examples.outputs.single or model.dimension + moves.count > COSTS.largest_gram:
-        moves = none
+        moves = no_moves(model.dimension)
     D, pull = smoothed.rows, PULL
     objective = examples.objective(model, settings.loss, moves.roughness(D), pull)
     if moves.count and not isinstance(solver_for(objective, settings.tolerance), QuadraticSteps):
-        return examples.objective(model, settings.loss, D, pull), none
+        return examples.objective(model, settings.loss, D, pull), no_moves(model.dimension)
     return objective, moves
 
 

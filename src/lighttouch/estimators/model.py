@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch.arrays import Floats, Indices, Matrix
-from lighttouch.constraints import LinearConstraints
 from lighttouch.kernels.numerics.additive import (
     BLOCK,
     Terms,
@@ -171,15 +170,6 @@ class Term:
             for axis, each in enumerate(self.maps)
             if not self.calibrator and each.missing > each.positions.max()
         )
-
-    def of_present(self, rows: LinearConstraints, axis: int) -> LinearConstraints:
-        """Rows A w <= 0 about this term, without those that compare with missing cells along an
-        axis.
-        """
-        if axis not in self.gaps:
-            return rows
-        A = without_last(sparse.csr_matrix(rows.A), self.lattice.sizes, axis)
-        return LinearConstraints(A, np.zeros(A.shape[0]))
 
     @property
     def grid(self) -> tuple[int, ...]:

@@ -201,8 +201,11 @@ class EmpiricalRisk(RecordObjective):
     def penalty_matrix(self) -> Any:
         """The Hessian of what is neither loss nor l1, as a sparse matrix: l2 I + D'D."""
         D = self.roughness
-        ridge = self.l2 * scipy.sparse.identity(self.dimension, format="csr")
-        return scipy.sparse.csr_matrix(D.T @ D + ridge if D.shape[0] else ridge)
+        places = np.arange(self.dimension + 1)
+        ridge = scipy.sparse.csr_matrix((np.full(self.dimension, self.l2), places[:-1], places))
+        total = D.T.tocsr() @ D + ridge if D.shape[0] else ridge
+        total.sort_indices()
+        return total
 
 
 class PairwiseRisk(EmpiricalRisk):

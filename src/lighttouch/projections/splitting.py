@@ -430,11 +430,11 @@ def solver_by_parts(matrix: Any) -> Callable[[Floats], Floats]:
     if (diagonal <= 0.0).any():
         raise scipy.linalg.LinAlgError("a diagonal entry is not positive")
     order = np.argsort(part_of, kind="stable")
+    blocks = _blocks_of_parts(rows, part_of, order, sizes)
     order = order[~alone[order]]
     cuts = [0, *np.cumsum(sizes[sizes > 1]).tolist()]
-    together = rows[order][:, order]
     ranges = [slice(*cut) for cut in itertools.pairwise(cuts)]
-    solve = BlockDiagonal(tuple((h, together[h, h].toarray()) for h in ranges)).solver()
+    solve = BlockDiagonal(tuple(zip(ranges, blocks, strict=True))).solver()
 
     def solved(right: Floats) -> Floats:
         out = np.empty(right.size)
@@ -444,6 +444,22 @@ def solver_by_parts(matrix: Any) -> Callable[[Floats], Floats]:
         return out
 
     return solved
+
+
+def _blocks_of_parts(
+    rows: sparse.csr_matrix, part_of: Indices, order: Indices, sizes: Indices
+) -> list[Floats]:
+    """The dense blocks of all parts of more than one parameter; `order` has part after part."""
+    place = np.empty(order.size, dtype=np.int64)  # of a parameter in its part
+    place[order] = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    ends = np.cumsum(sizes**2)
+    starts, entries = ends - sizes**2, np.zeros(ends[-1])
+    row = np.repeat(np.arange(order.size), np.diff(rows.indptr))
+    part = part_of[row]
+    np.add.at(entries, starts[part] + place[row] * sizes[part] + place[rows.indices], rows.data)
+    return [
+        entries[starts[k] : ends[k]].reshape(sizes[k], sizes[k]) for k in np.flatnonzero(sizes > 1)
+    ]
 
 
 Blocks = tuple[tuple[slice, slice], ...]

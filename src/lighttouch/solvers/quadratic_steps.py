@@ -32,7 +32,8 @@ from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_cou
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import project
-from lighttouch.projections.sets import feasible_set
+from lighttouch.projections.rows.kinds import row_scale
+from lighttouch.projections.sets import FeasibleSet, feasible_set
 from lighttouch.projections.splitting import (
     BlockDiagonal,
     Splitting,
@@ -127,7 +128,7 @@ class QuadraticSteps(EndingSolver[QuadraticState]):
         row = risk.loss_row
         if row.users is not None and row.kinked:
             return "it needs the curvature of a CustomLoss; give it, or use Automatic"
-        if not feasible_set(problem.constraints, problem.domain).is_linear:
+        if not FeasibleSet(problem.constraints, problem.domain).is_linear:
             return "it needs linear constraints in a box or everywhere; use Automatic"
         return None
 
@@ -377,9 +378,10 @@ def _at_once(
 def _scaled_rows(rows: LinearConstraints) -> tuple[sparse.csr_matrix, Vector]:
     """The same rules, so that an excess means the same in each of them."""
     A = sparse.csr_matrix(rows.A)
-    largest = abs(A).max(axis=1).toarray().ravel() if A.nnz else np.zeros(A.shape[0])
+    largest = row_scale(A)
     factors = 1.0 / np.where(largest > 0.0, largest, 1.0)
-    return sparse.csr_matrix(A.multiply(factors[:, None])), factors * rows.b
+    data = A.data * np.repeat(factors, np.diff(A.indptr))
+    return sparse.csr_matrix((data, A.indices, A.indptr), shape=A.shape), factors * rows.b
 
 
 def _falls_apart(problem: Problem, model: QuadraticModel) -> bool:

@@ -260,13 +260,8 @@ def all_rules(
 ) -> list[RuleRows]:
     """Every rule the user asked for, as rows about the parameters of a lattice model."""
     found = [
-        joined(
-            monotone_label(names[column], sign),
-            monotone(model, column, sign),
-            model.dimension,
-            about_order=True,
-        )
-        for column, sign in monotonic.items()
+        RuleRows(monotone_label(names[column], sign), A, np.zeros(A.shape[0]), about_order=True)
+        for (column, sign), A in zip(monotonic.items(), monotone(model, monotonic), strict=True)
     ]
     return found + [
         joined(

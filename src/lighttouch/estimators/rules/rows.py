@@ -5,7 +5,8 @@ canonical examples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,9 @@ from lighttouch import lattice
 from lighttouch.arrays import Booleans, Floats, Indices, Matrix
 from lighttouch.constraints import LinearConstraints
 from lighttouch.constraints.base import NestedForms, NestedRows, one_after_another
+from lighttouch.errors import ConstraintError
 from lighttouch.estimators.model import AdditiveModel, InputMap, Term
-from lighttouch.validation import positive
+from lighttouch.validation import positive, refuse_if_too_large
 
 
 @dataclass(frozen=True)
@@ -70,12 +72,12 @@ def stacked(rules: Sequence[RuleRows], dimension: int) -> LinearConstraints:
     """All rows of all rules, one rule after the other."""
     if not rules:
         return LinearConstraints(sparse.csr_matrix((0, dimension)), np.zeros(0))
-    rows = LinearConstraints(
+    return LinearConstraints(
         sparse.vstack([rule.A for rule in rules], format="csr"),
         np.concatenate([rule.b for rule in rules]),
+        nested=one_after_another(rules),
+        copy=False,
     )
-    rows.nested = one_after_another(rules)
-    return rows
 
 
 # -------------------------------------------------------------------------------------------------
@@ -89,13 +91,20 @@ Build = Callable[..., LinearConstraints]
 PairBuild = Callable[[Term, int, int], LinearConstraints]
 
 
-def monotone(model: AdditiveModel, column: int, sign: int) -> list[RuleRows]:
-    """The model never falls (sign 1) or never rises (sign -1) along a column."""
-    build = lattice.increasing if sign > 0 else lattice.decreasing
-    return [
-        _of_term(model, place, term.of_present(build(term.grid, axis), axis))
-        for place, term, axis in _along(model, column)
-    ]
+def monotone(model: AdditiveModel, signs: Mapping[int, int]) -> list[Matrix]:
+    """For every column the rows by which the model never falls (sign 1) or never rises (sign -1)
+    along it, compared with 0.
+    """
+    pairs = [_neighbours(model, column) for column in signs]
+    count = sum(len(each) for each in pairs)
+    advice = "use a smaller lattice, or a solver that does not store the rows"
+    refuse_if_too_large(count * 60, f"storing {count:,} monotonicity rows", advice, ConstraintError)
+    found = []
+    for each, sign in zip(pairs, signs.values(), strict=True):
+        values, ends = np.tile([1.0, -1.0], len(each)), np.arange(0, each.size + 1, 2)
+        shape = (len(each), model.dimension)
+        found.append(sparse.csr_matrix((sign * values, each.ravel(), ends), shape=shape))
+    return found
 
 
 def curved(model: AdditiveModel, column: int, build: Build, at_size_two: Build) -> list[RuleRows]:
@@ -233,6 +242,21 @@ def _along(model: AdditiveModel, column: int) -> Iterator[tuple[int, Term, int]]
         yield place, term, axis
 
 
+def _neighbours(model: AdditiveModel, column: int) -> Indices:
+    """Parameters of vertices next to each other along a column, the lower one first, of every term
+    with the column; without the vertices of missing cells.
+    """
+    found = [np.zeros((0, 2), dtype=np.int64)]
+    for place, term, axis in _along(model, column):
+        first = int(model.starts[place])
+        vertices = np.arange(first, first + math.prod(term.grid)).reshape(term.grid)
+        before, present = (slice(None),) * axis, term.grid[axis] - (axis in term.gaps)
+        lower = vertices[(*before, slice(0, present - 1))]
+        upper = vertices[(*before, slice(1, present))]
+        found.append(np.column_stack([lower.ravel(), upper.ravel()]))
+    return np.concatenate(found)
+
+
 def _cell_widths(term: Term, axis: int) -> Floats:
     """For every cell along an axis, in the order of `lattice.increasing`, its width."""
     others = tuple(size for other, size in enumerate(term.grid) if other != axis)
@@ -307,9 +331,15 @@ class Moves:
         """A matrix of second derivatives by w as one by (w, m)."""
         return np.pad(matrix, (0, self.count)) if self.count else matrix
 
-    def rules(self, rules: list[RuleRows]) -> list[RuleRows]:
-        """Rules about w as rules about (w, m)."""
-        return [with_more_columns(rule, self.count) for rule in rules] if self.count else rules
+    def rules(self, rows: LinearConstraints) -> LinearConstraints:
+        """Rules about w and thresholds as rules about (w, m) and thresholds."""
+        if not self.count:
+            return rows
+        A, width = rows.A, rows.dimension + self.count
+        columns = np.where(A.indices < self._first, A.indices, A.indices + self.count)
+        wide = sparse.csr_matrix((A.data, columns, A.indptr), shape=(rows.count, width))
+        nested = [block.wide(0, width) for block in rows.nested]
+        return LinearConstraints(wide, rows.b, nested=nested, copy=False)
 
     def with_none(self, w: Floats) -> Floats:
         """Parameters with moves of 0."""

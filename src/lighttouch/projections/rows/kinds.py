@@ -155,9 +155,10 @@ def row_scale(matrix: Matrix) -> Floats:
 def _scales_and_nonzeros(matrix: Matrix) -> tuple[Floats, Indices]:
     """... and its entries that are not 0, or that are stored."""
     if sparse.issparse(matrix):
-        largest = abs(matrix).max(axis=1).todense() if matrix.nnz else np.zeros(matrix.shape[0])
-        scale = np.asarray(largest, dtype=np.float64).ravel()
-        return scale, np.asarray(np.diff(matrix.indptr))
+        scale, nonzeros = np.zeros(matrix.shape[0]), np.diff(matrix.indptr)
+        some = np.flatnonzero(nonzeros)
+        scale[some] = np.maximum.reduceat(np.abs(matrix.data), matrix.indptr[some])
+        return scale, nonzeros
     scale, nonzeros = np.empty(matrix.shape[0]), np.empty(matrix.shape[0], dtype=np.int64)
     sizes_and_entries(matrix, scale, nonzeros)
     return scale, nonzeros
