@@ -474,8 +474,8 @@ class Screen:
 
 def _bins(values: Floats, edges: Floats) -> NDArray[np.int16]:
     """Missing cells have a bin of their own, past the last."""
-    found = np.searchsorted(edges, values, side="right")
-    return np.where(np.isnan(values), edges.size + 1, found).astype(np.int16)
+    found = edges.searchsorted(values, side="right")  # NaN comes last
+    return (found + np.isnan(values)).astype(np.int16)
 
 
 # -------------------------------------------------------------------------------------------------
