@@ -94,9 +94,8 @@ def quantile_keypoints(
 def distinct_values(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """The distinct present cells, and the weight of each."""
     present = ~np.isnan(values) & (weights > 0.0)
-    cells = values[present]
-    distinct = np.unique(cells)
-    mass = np.bincount(distinct.searchsorted(cells), weights[present], minlength=distinct.size)
+    distinct, group = np.unique(values[present], return_inverse=True)
+    mass = np.bincount(group, weights[present], minlength=distinct.size)
     return distinct, mass.astype(np.float64)
 
 
