@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import lighttouch as lt
-from lighttouch.estimators.record import stability_index
+from lighttouch.estimators.record import quantiles, stability_index
 
 
 def table(rows: int = 600, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -32,6 +32,14 @@ def test_the_index_is_the_formula():
     expected = (0.25 - 0.5) * np.log(0.25 / 0.5) + (0.75 - 0.5) * np.log(0.75 / 0.5)
     assert stability_index(old, np.array(new)) == pytest.approx(expected)
     assert stability_index(old, np.array(old)) == 0.0
+
+
+@pytest.mark.parametrize("count", [1, 2, 11, 562])
+def test_quantiles_of_sorted_values_are_those_of_numpy(count):
+    rng, shares = np.random.default_rng(count), np.linspace(0.0, 1.0, 13)
+    for values in (rng.normal(size=count), rng.integers(0, 5, count).astype(float)):
+        found = quantiles(np.sort(values), shares)
+        np.testing.assert_array_equal(found, np.quantile(values, shares))
 
 
 def test_rows_like_those_of_training_do_not_drift(model):

@@ -5,8 +5,10 @@ its feature matrix, whole or term by term.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -107,12 +109,8 @@ def keypoints_among(
     else:
         share = np.cumsum(_capped(mass, count))
         places = np.searchsorted(share, np.linspace(0.0, share[-1], count) * (1.0 - 1e-12))
-        chosen = distinct[
-            np.unique(
-                np.concatenate([np.clip(places, 0, distinct.size - 1), [0, distinct.size - 1]])
-            )
-        ]
-    return _well_apart(np.unique(np.concatenate([chosen, np.asarray(include, dtype=np.float64)])))
+        chosen = distinct[np.unique(np.append(places, distinct.size - 1))]
+    return _well_apart(np.union1d(chosen, include) if include else chosen)
 
 
 def _capped(mass: Floats, count: int) -> Floats:
@@ -135,6 +133,8 @@ def _well_apart(keypoints: Floats) -> Floats:
         return keypoints
     gaps = np.sort(np.diff(keypoints))
     least = max(CLOSEST * float(gaps[(gaps.size - 1) // 2]), SMALLEST_GAP)
+    if gaps[0] > least:
+        return keypoints
     kept = [keypoints[0]]
     for point in keypoints[1:]:
         if point - kept[-1] > least:
@@ -183,13 +183,8 @@ class Term:
 
     def masses(self, table: Floats, weights: Floats) -> list[Floats]:
         """How much of the rows' weight every vertex along every axis holds, by interpolation."""
-        found = list[Floats]()
-        for position, size in zip(self.positions(table).T, self.lattice.sizes, strict=True):
-            low = np.clip(position.astype(np.int64), 0, size - 2)
-            part = weights * np.clip(position - low, 0.0, 1.0)
-            mass = np.bincount(low, weights - part, minlength=size)
-            found.append(np.asarray(mass + np.bincount(low + 1, part, minlength=size), float))
-        return found
+        axes = zip(self.columns, self.maps, self.lattice.sizes, strict=True)
+        return [_masses(each(table[:, column]), size, weights) for column, each, size in axes]
 
     def features(self, table: Floats) -> sparse.csr_matrix:
         return self.lattice.features(self.positions(table))
@@ -231,6 +226,14 @@ class Term:
             tuple(InputMap.from_state(each) for each in state["maps"]),
             lattice,
         )
+
+
+def _masses(positions: Floats, size: int, weights: Floats) -> Floats:
+    """How much weight every vertex along an axis holds."""
+    low = positions.astype(np.int64).clip(0, size - 2)
+    part = weights * (positions - low).clip(0.0, 1.0)
+    mass = np.bincount(low, weights - part, minlength=size)
+    return np.asarray(mass + np.bincount(low + 1, part, minlength=size), float)
 
 
 def without_last(A: sparse.csr_matrix, sizes: tuple[int, ...], axis: int) -> sparse.csr_matrix:
@@ -331,30 +334,39 @@ def _flat_terms(terms: list[Term], columns: int, starts: Indices) -> Terms:
         edges[c] = np.unique(
             np.concatenate([edges[c], *(each.keypoints for k, each in axes if k == c)])
         )
-    ends = np.cumsum([0] + [each.keypoints.size for _, each in axes])
-    cells = []
-    for (column, each), first in zip(axes, ends[:-1], strict=True):
-        if each.keypoints.size == 1:
-            cells.append(np.full(edges[column].size, -first - 1))
-        else:
-            below = np.searchsorted(each.keypoints, edges[column], side="right") - 1
-            cells.append(first + np.clip(below, 0, each.keypoints.size - 2))
+    firsts = accumulate((each.keypoints.size for _, each in axes), initial=0)
+    cells = [
+        _cells(each.keypoints, edges[column], first)
+        for (column, each), first in zip(axes, firsts, strict=False)
+    ]
     nothing = np.zeros(0)
     return Terms(
         edges=np.concatenate([nothing, *edges]),
-        edge_ends=np.cumsum([0] + [each.size for each in edges]),
+        edge_ends=_ends(edges),
         columns=np.array([column for column, _ in axes], dtype=np.int64),
         cells=np.concatenate([nothing, *cells]).astype(np.int64),
-        cell_ends=np.cumsum([0] + [each.size for each in cells]),
+        cell_ends=_ends(cells),
         keypoints=np.concatenate([nothing, *(each.keypoints for _, each in axes)]),
         positions=np.concatenate([nothing, *(each.positions for _, each in axes)]),
         missing=np.array([each.missing for _, each in axes], dtype=np.float64),
-        axes=np.cumsum([0] + [len(term.columns) for term in terms]),
+        axes=_ends([term.columns for term in terms]),
         sizes=np.array([n for term in terms for n in term.lattice.sizes], dtype=np.int64),
         strides=np.array([n for term in terms for n in term.lattice.strides], dtype=np.int64),
         simplex=np.array([term.lattice.simplex for term in terms], dtype=np.bool_),
         starts=starts,
     )
+
+
+def _cells(keypoints: Floats, edges: Floats, first: int) -> Indices:
+    """Where the cell of an axis begins that holds each edge of its column (`Terms.cells`)."""
+    if keypoints.size == 1:
+        return np.full(edges.size, -first - 1)
+    return first + keypoints[1:-1].searchsorted(edges, side="right")
+
+
+def _ends(parts: Sequence[Sized]) -> Indices:
+    """Where each of the parts ends, one after the other; 0 comes first."""
+    return np.array([0, *accumulate(map(len, parts))], dtype=np.int64)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -392,26 +404,26 @@ class TermStore:
         self._weights: Floats | None = None
 
     def features(self, model: AdditiveModel) -> TermFeatures:
+        new = [term for term in model.terms if id(term) not in self._rows]
+        if new:
+            found = zip(new, self._new_rows(AdditiveModel(new)), strict=True)
+            self._rows |= {id(term): (term, rows) for term, rows in found}  # a term keeps its id
         return TermFeatures(model.terms, [self.rows(term) for term in model.terms], self)
 
     def rows(self, term: Term) -> TermRows:
-        if id(term) not in self._rows:
-            self._rows[id(term)] = (term, self._new_rows(term))  # keeps the term, and so its id
         return self._rows[id(term)][1]
 
-    def _new_rows(self, term: Term) -> TermRows:
+    def _new_rows(self, model: AdditiveModel) -> list[TermRows]:
+        """Of every term of a model."""
         if self.source is not None:
-            once = _rows_of(term, self.source[0])
-            parts = [once.part(chosen) for chosen in self.source[1]]
+            once = _rows_of(model, self.source[0])
+            parts = [[rows.part(chosen) for rows in once] for chosen in self.source[1]]
         else:
-            parts = [_rows_of(term, table) for table, _ in self.signed_tables]
-        if len(parts) == 1 and self.signed_tables[0][1] == 1.0:
-            return parts[0]
+            parts = [_rows_of(model, table) for table, _ in self.signed_tables]
         signs = [sign for _, sign in self.signed_tables]
-        return TermRows(
-            np.hstack([each.places for each in parts]),
-            np.hstack([sign * each.values for each, sign in zip(parts, signs, strict=True)]),
-        )
+        if signs == [1.0]:
+            return parts[0]
+        return [_side_by_side(same, signs) for same in zip(*parts, strict=True)]
 
     def block(self, first: Term, second: Term, weights: Floats) -> Floats:
         """X_first' diag(weights) X_second; kept until other weights are asked for."""
@@ -426,9 +438,22 @@ class TermStore:
         return self._blocks[key]
 
 
-def _rows_of(term: Term, table: Floats) -> TermRows:
-    places, values = term.alone.entries(table)  # the intercept comes first
-    return TermRows(places[:, 1:] - 1, np.ascontiguousarray(values[:, 1:]))
+def _rows_of(model: AdditiveModel, table: Floats) -> list[TermRows]:
+    """Of every term of a model, apart."""
+    places, values = model.entries(table)
+    ends = accumulate((term.lattice.row_width for term in model.terms), initial=1)  # an intercept
+    return [
+        TermRows(places[:, here:end] - start, np.ascontiguousarray(values[:, here:end]))
+        for (here, end), start in zip(pairwise(ends), model.starts.tolist(), strict=False)
+    ]
+
+
+def _side_by_side(parts: Sequence[TermRows], signs: list[float]) -> TermRows:
+    """The entries of a term in several tables, each times its sign."""
+    return TermRows(
+        np.hstack([each.places for each in parts]),
+        np.hstack([sign * each.values for each, sign in zip(parts, signs, strict=True)]),
+    )
 
 
 def _products(

@@ -13,7 +13,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -54,6 +54,11 @@ class RecordLimits:
     columns: int = 1000
     """The most columns that are recorded. Memory: 100 kB of the model file."""
 
+    @cached_property
+    def cuts(self) -> Floats:
+        """Shares of the training rows below the edges of bins."""
+        return np.linspace(0.0, 1.0, self.bins + 1)[1:-1]
+
     def rows_for(self, late: bool) -> int:
         """How many distributions are taken from; `late` says that the time limit is over."""
         return self.late_rows if late else self.rows
@@ -88,10 +93,11 @@ class ColumnRecord:
             return cls(name, shares, categories=told, counts=tuple(int(each) for each in counts))
         if present.size == 0:
             return cls(name, _shares(np.array([0, values.size])))
-        cuts = np.quantile(present, np.linspace(0.0, 1.0, RECORD.bins + 1)[1:-1])
-        edges = tuple(float(each) for each in np.unique(cuts))
-        low, high = float(present.min()), float(present.max())
-        return cls(name, _shares(_counted(values, edges)), edges, low, high)
+        ordered = np.sort(present)
+        edges = np.unique(quantiles(ordered, RECORD.cuts))
+        counts = np.diff([0, *ordered.searchsorted(edges), ordered.size, values.size])
+        low, high = float(ordered[0]), float(ordered[-1])
+        return cls(name, _shares(counts), tuple(edges.tolist()), low, high)
 
     def counted(self, values: Floats, unseen: int) -> Any:
         """Cells per bin, missing, with unknown categories, and outside the range: they add up."""
@@ -118,6 +124,15 @@ class ColumnRecord:
         )
 
 
+def quantiles(ordered: Floats, shares: Floats) -> Floats:
+    """`np.quantile` of values in order, to the same bits; faster where they are few."""
+    last = ordered.size - 1
+    places = shares * last
+    below = places.astype(np.int64)
+    part, low, high = places - below, ordered[below], ordered[np.minimum(below + 1, last)]
+    return np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1.0 - part))
+
+
 def _counted(values: Floats, edges: Sequence[float]) -> Any:
     present = values[~np.isnan(values)]
     bins = np.searchsorted(np.asarray(edges), present, side="right")
@@ -127,7 +142,7 @@ def _counted(values: Floats, edges: Sequence[float]) -> Any:
 
 def _shares(counts: Any) -> tuple[float, ...]:
     total = max(1, int(counts.sum()))
-    return tuple(float(each) / total for each in counts)
+    return tuple(each / total for each in counts.tolist())
 
 
 def stability_index(before: Sequence[float], now: Any) -> float:

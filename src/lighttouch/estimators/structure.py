@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -382,20 +382,16 @@ class Screen:
     def _best(
         self, subsets: Sequence[Subset], grids: Sequence[int], left: Leftover
     ) -> dict[Subset, Gain]:
-        tried = [self._gains(subsets, bins, left) for bins in grids]
-        worth = [explained - LIMITS.akaike * freedom for explained, freedom in tried]
-        best = np.argmax(worth, axis=0)
-        return {
-            subset: Gain(float(tried[b][0][k]), float(tried[b][1][k]))
-            for k, (subset, b) in enumerate(zip(subsets, best, strict=True))
-        }
+        tried = np.array([self._gains(subsets, bins, left) for bins in grids])
+        explained, freedom = tried[:, 0], tried[:, 1]
+        best = np.argmax(explained - LIMITS.akaike * freedom, axis=0), np.arange(len(subsets))
+        found = zip(subsets, explained[best].tolist(), freedom[best].tolist(), strict=True)
+        return {subset: Gain(most, noise) for subset, most, noise in found}
 
     def _gains(self, subsets: Sequence[Subset], bins: int, left: Leftover) -> tuple[Floats, Floats]:
         """What every subset explains, and what noise would."""
         codes, counts = self._grid(bins)
-        members = np.full((len(subsets), max(map(len, subsets))), -1, dtype=np.int64)
-        for k, subset in enumerate(subsets):
-            members[k, : len(subset)] = subset
+        members = np.array(list(zip_longest(*subsets, fillvalue=-1)), dtype=np.int64).T.copy()
         with_none = np.append(counts, 1)  # member -1: no column
         cells = int(with_none[members].prod(axis=1).max())
         explained, used = np.zeros(len(subsets)), np.zeros(len(subsets), dtype=np.int64)
@@ -446,14 +442,12 @@ class Screen:
     def _grid(self, bins: int) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
         """The bin of every cell, and how many bins every column has."""
         if bins not in self._grids:
-            columns = self.signed_tables[0][0].shape[1]
-            edges = [self._edges(c, bins) for c in range(columns)]
-            codes = np.array(
-                [
-                    [_bins(table[:, c], edges[c]) for c in range(columns)]
-                    for table, _ in self.signed_tables
-                ]
-            )
+            rows, columns = self.signed_tables[0][0].shape
+            codes = np.empty((len(self.signed_tables), columns, rows), dtype=np.int16)
+            for c in range(columns):
+                edges = self._edges(c, bins)
+                for found, (table, _) in zip(codes, self.signed_tables, strict=True):
+                    found[c] = _bins(table[:, c], edges)
             self._grids[bins] = codes, codes.max(axis=(0, 2)).astype(np.int64) + 1
         return self._grids[bins]
 
@@ -472,10 +466,9 @@ class Screen:
         return keypoints_among(*self._distinct[column], bins)[1:]
 
 
-def _bins(values: Floats, edges: Floats) -> NDArray[np.int16]:
+def _bins(values: Floats, edges: Floats) -> NDArray[np.int64]:
     """Missing cells have a bin of their own, past the last."""
-    found = np.searchsorted(edges, values, side="right")
-    return np.where(np.isnan(values), edges.size + 1, found).astype(np.int16)
+    return edges.searchsorted(values, side="right") + np.isnan(values)  # NaN is sorted last
 
 
 # -------------------------------------------------------------------------------------------------

@@ -104,9 +104,9 @@ class Columns:
 def split(X: Table) -> tuple[list[str], list[NDArray[Any]]]:
     """Names and columns."""
     table = as_table(X)
-    places = range(table.shape[1])
     if is_frame(table):
-        return [str(name) for name in table.columns], [_frame_column(table, p) for p in places]
+        return [str(name) for name in table.columns], frame_columns(table)
+    places = range(table.shape[1])
     return [f"x{place}" for place in places], [table[:, place] for place in places]
 
 
@@ -115,22 +115,29 @@ def is_frame(X: Table) -> bool:
     return hasattr(X, "columns") and hasattr(X, "shape")
 
 
-def _frame_column(X: Table, place: int) -> NDArray[Any]:
-    series = (
-        X.iloc[:, place]
-        if hasattr(X, "iloc")
-        else X[:, place]
-        if not hasattr(X, "to_series")
-        else X.to_series(place)
-    )
-    kind = str(getattr(series, "dtype", ""))
+def frame_columns(X: Table) -> list[NDArray[Any]]:
+    """The cells of every column."""
+    return [_cells(series) for series in _series(X)]
+
+
+def _series(X: Table) -> Iterable[Any]:
+    if hasattr(X, "iloc"):
+        return (series for _, series in X.items())
+    if hasattr(X, "to_series"):
+        return (X.to_series(place) for place in range(X.shape[1]))
+    return (X[:, place] for place in range(X.shape[1]))
+
+
+def _cells(series: Any) -> NDArray[Any]:
+    dtype = getattr(series, "dtype", "")
+    if isinstance(dtype, np.dtype):
+        return np.asarray(series.to_numpy() if hasattr(series, "to_numpy") else series)
+    kind = str(dtype)
     if kind == "category" or kind.startswith(("Categorical", "Enum", "String", "str", "string")):
         return _objects(series)
     if hasattr(series, "to_numpy"):
         values = series.to_numpy()
-        if (
-            values.dtype == object and kind[:1] in "IUFb" and kind != "object"
-        ):  # pandas' nullable numbers
+        if values.dtype == object and kind[:1] in "IUFb":  # pandas' nullable numbers
             return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
         return np.asarray(values)
     return np.asarray(series)
@@ -229,6 +236,18 @@ def numbers(values: NDArray[Any], name: str) -> Floats:
             column = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         column = _cell_by_cell(values, name)
+    large = np.abs(column) > LARGEST_VALUE
+    if large.any():
+        _refuse_infinity(column, values, name)
+        row = int(large.argmax())
+        raise DataError(
+            f"column {name!r} must lie within ±{LARGEST_VALUE:g}, got {column[row]:g} in "
+            f"row {row}; rescale the column"
+        )
+    return column
+
+
+def _refuse_infinity(column: Floats, values: NDArray[Any], name: str) -> None:
     bad = np.isinf(column)
     if bad.any():
         row = int(bad.argmax())
@@ -240,15 +259,6 @@ def numbers(values: NDArray[Any], name: str) -> Floats:
             f"column {name!r} holds infinity (inf){cast} in {int(bad.sum())} row(s), first "
             f"at row {row}; drop or cap it"
         )
-    with np.errstate(invalid="ignore"):
-        large = np.abs(column) > LARGEST_VALUE
-    if large.any():
-        row = int(large.argmax())
-        raise DataError(
-            f"column {name!r} must lie within ±{LARGEST_VALUE:g}, got {column[row]:g} in "
-            f"row {row}; rescale the column"
-        )
-    return column
 
 
 def _cell_by_cell(values: NDArray[Any], name: str) -> Floats:
@@ -340,8 +350,7 @@ def numeric_table(X: Table) -> Table:
     """
     if is_frame(X):
         refuse_same_names([str(name) for name in X.columns])
-        for place, name in enumerate(X.columns):
-            values = _frame_column(X, place)
+        for name, values in zip(X.columns, frame_columns(X), strict=True):
             if values.dtype.kind in NOT_NUMBERS:
                 raise DataError(
                     f"column {str(name)!r} must hold numbers, got {values.dtype} data; turn it "
