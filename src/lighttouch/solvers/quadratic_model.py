@@ -290,7 +290,7 @@ def gram(X: Any, weights: Vector) -> Vector:
             check_deadline()
             ends = X.indptr[first : first + stride + 1]
             nonzero_gram(X.data, X.indices, ends, weights[first : first + stride], *scratch, out)
-        return np.asarray(out + np.tril(out, -1).T)
+        return _with_upper(out)
     width = int(groups[-1])
     places, values = X.indices.reshape(rows, width), X.data.reshape(rows, width)
     parts = [slice(low, high) for low, high in itertools.pairwise(groups.tolist())]
@@ -344,6 +344,15 @@ def gram_of_dense(
     for first in range(0, count, stride):
         check_deadline()
         here = slice(first, first + stride)
-        rows = roots[here, None] * rows_of(here)
+        rows = rows_of(here)
+        rows *= roots[here, None]
         out = scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=out, lower=1, overwrite_c=1)
-    return np.asarray(out + np.tril(out, -1).T)
+    return _with_upper(out)
+
+
+def _with_upper(lower: Floats) -> Floats:
+    """The symmetric matrix whose lower triangle this is, in its place; above it are zeros."""
+    diagonal = np.diagonal(lower).copy()
+    lower += lower.T
+    lower.flat[:: diagonal.size + 1] = diagonal
+    return lower
