@@ -53,20 +53,42 @@ def model_stale() -> Iterator[Comparison]:
 
 @experiment("gram_dense", SOLVING.gram_dense, "5,000 rows of 1,000 columns", "sparse", "dense")
 def gram_dense() -> Iterator[Comparison]:
-    """Gram matrices of rows with two entries in each of several groups of columns."""
     rng, rows, columns = np.random.default_rng(0), 5_000, 1_000
     for share in (0.05, 0.1, 0.2, 0.35, 0.5):
-        groups = int(share * columns) // 2
-        size = columns // groups
-        low = rng.integers(0, size - 1, size=(rows, groups)) + size * np.arange(groups)
-        places = np.stack([low, low + 1], axis=-1).ravel()
-        ends = np.arange(0, places.size + 1, 2 * groups)
-        X = sparse.csr_matrix((rng.random(places.size), places, ends), shape=(rows, columns))
+        X = _grouped_rows(rng, rows, columns, int(share * columns) // 2)
         weights, times = rng.random(rows), []
         for above in (NEVER, 0.0):
             with with_values(SOLVING, gram_dense=above):
                 times.append(seconds(functools.partial(gram, X, weights), LIMIT))
         yield Comparison(share, *times)
+
+
+@experiment(
+    "gram_nonzero",
+    SOLVING.gram_nonzero,
+    "20,000 rows of 3,000 columns",
+    "without zeros",
+    "by groups",
+)
+def gram_nonzero() -> Iterator[Comparison]:
+    rng, rows, columns = np.random.default_rng(0), 20_000, 3_000
+    for share in (0.3, 0.5, 0.8, 1.0):
+        X = _grouped_rows(rng, rows, columns, 80)
+        X.data[rng.random(X.nnz) > share] = 0.0
+        weights, times = rng.random(rows), []
+        for above in (NEVER, 0.0):
+            with with_values(SOLVING, gram_nonzero=above):
+                times.append(seconds(functools.partial(gram, X, weights), LIMIT))
+        yield Comparison(share, *times)
+
+
+def _grouped_rows(rng: np.random.Generator, rows: int, columns: int, groups: int) -> Any:
+    """Two entries in each of several groups of columns."""
+    size = columns // groups
+    low = rng.integers(0, size - 1, size=(rows, groups)) + size * np.arange(groups)
+    places = np.stack([low, low + 1], axis=-1).ravel()
+    ends = np.arange(0, places.size + 1, 2 * groups)
+    return sparse.csr_matrix((rng.random(places.size), places, ends), shape=(rows, columns))
 
 
 @experiment(

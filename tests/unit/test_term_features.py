@@ -85,6 +85,17 @@ def test_gram_matrices_of_few_and_of_many_entries(monkeypatch, share):
     np.testing.assert_allclose(gram(X, weights), expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("share", [0.3, 0.9], ids=["left_out", "kept"])
+def test_gram_matrices_of_rows_with_stored_zeros(share):
+    rng = np.random.default_rng(0)
+    places = np.sort(rng.permuted(np.tile(np.arange(40), (300, 1)), axis=1)[:, :8], axis=1)
+    values = np.where(rng.random(places.shape) < share, rng.random(places.shape), 0.0)
+    X = sparse.csr_matrix((values.ravel(), places.ravel(), np.arange(0, 2401, 8)), shape=(300, 40))
+    weights = np.where(rng.random(300) < 0.1, 0.0, rng.random(300))
+    expected = X.toarray().T @ (weights[:, None] * X.toarray())
+    np.testing.assert_allclose(gram(X, weights), expected, atol=1e-12)
+
+
 def test_some_pairs_keep_their_rows_apart():
     """Features are made once per row, however many pairs it is part of."""
     rng = np.random.default_rng(3)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,15 @@ Pair = tuple[float, float]
 Key = tuple[tuple[int, ...], str]  # a term's columns, and which of its penalties
 
 
+class Square(NamedTuple):
+    """The entries of D'D, and where they stand in the whole matrix if that is stored by rows."""
+
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+    values: Floats
+    places: NDArray[np.int64]
+
+
 @dataclass(frozen=True)
 class Penalty:
     """Rows of differences of one term's parameters, whose strength is chosen."""
@@ -35,9 +44,9 @@ class Penalty:
     categories: bool = False
 
     @property
-    def square(self) -> Any:
+    def square(self) -> Square:
         """D'D."""
-        return prepared(self.rows, "square", lambda: sparse.coo_matrix(self.rows.T @ self.rows))
+        return prepared(self.rows, "square", lambda: _square(self.rows))
 
 
 @dataclass(frozen=True)
@@ -49,77 +58,85 @@ class Roughness:
     pull: Floats
 
     def rows(self, strengths: Floats) -> Any:
-        """D: the penalty is ||D w||^2 / 2, and PULL / 2 ||w||^2 besides.
+        """D: the penalty is ||D w||^2 / 2, and PULL / 2 ||w||^2 besides."""
+        found = self._rows.copy()
+        counts = [each.rows.nnz for each in self.penalties]
+        entries = [*counts, found.nnz - sum(counts)]
+        found.data *= np.repeat(np.append(np.sqrt(strengths), 1.0), entries)
+        return found
+
+    @cached_property
+    def _rows(self) -> Any:
+        """The rows of all penalties, of strength 1, and a row of every parameter's pull.
 
         Put together by hand: stacking by SciPy took a tenth of a short fit.
         """
         pulls = np.sqrt(self.pull - PULL)
         pulled = np.flatnonzero(pulls)
-        data, places, counts = [], [], []
-        for each, strength in zip(self.penalties, strengths, strict=True):
-            data.append(math.sqrt(strength) * each.rows.data)
-            places.append(each.rows.indices + each.start)
-            counts.append(np.diff(each.rows.indptr))
-        counts.append(pulls != 0.0)
-        ends = np.cumsum(np.concatenate(counts), dtype=np.int32)
+        rows = [each.rows for each in self.penalties]
+        places = [each.rows.indices + each.start for each in self.penalties]
+        counts = [np.diff(each.indptr) for each in rows]
+        ends = np.cumsum(np.concatenate([*counts, pulls != 0.0]), dtype=np.int32)
         entries = (
-            np.concatenate([*data, pulls[pulled]]),
+            np.concatenate([*(each.data for each in rows), pulls[pulled]]),
             np.concatenate([*places, pulled]).astype(np.int32),
             np.concatenate([np.zeros(1, dtype=np.int32), ends]),
         )
         return sparse.csr_matrix(entries, shape=(ends.size, self.dimension))
 
     @cached_property
-    def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, NDArray[np.int64]]:
-        """Rows, columns and values of D'D of every penalty, and where each penalty begins."""
-        squares = [each.square for each in self.penalties]
-        starts = [each.start for each in self.penalties]
-        rows = [square.row + start for square, start in zip(squares, starts, strict=True)]
-        columns = [square.col + start for square, start in zip(squares, starts, strict=True)]
-        begins = np.cumsum([0] + [square.nnz for square in squares])[:-1]
-        return (
-            np.concatenate(rows).astype(np.int64),
-            np.concatenate(columns).astype(np.int64),
-            np.concatenate([square.data for square in squares]),
-            begins.astype(np.int64),
-        )
-
-    @cached_property
-    def _rows(self) -> tuple[Any, NDArray[np.int64]]:
-        """The rows of all penalties, of strength 1, and where each penalty begins."""
-        ends = np.cumsum([0] + [each.rows.shape[0] for each in self.penalties])
-        rows = self.rows(np.ones(len(self.penalties)))[: ends[-1]]
-        return rows, ends[:-1].astype(np.int64)
+    def _begins(self) -> NDArray[np.int64]:
+        """Where the rows of each penalty begin."""
+        counts = [each.rows.shape[0] for each in self.penalties]
+        return np.cumsum([0, *counts], dtype=np.int64)[:-1]
 
     def sizes(self, w: Floats) -> Floats:
         """||D w||^2 of every penalty."""
         if not self.penalties:
             return np.zeros(0)
-        rows, begins = self._rows
-        return np.asarray(np.add.reduceat(np.square(rows @ w), begins))
+        squares = np.square(self._rows @ w)[: -self.dimension]
+        return np.asarray(np.add.reduceat(squares, self._begins))
 
     def value(self, w: Floats, strengths: Floats) -> float:
         """||D w||^2 / 2."""
         return 0.5 * (float(strengths @ self.sizes(w)) + float(self.pull @ np.square(w)))
 
     def add_to(self, matrix: Floats, strengths: Floats) -> None:
-        """Add D'D."""
+        """Add D'D to a matrix that is stored by rows."""
         matrix.flat[:: self.dimension + 1] += self.pull
         if self.penalties:
-            rows, columns, values, begins = self._entries
-            counts = np.diff(np.append(begins, values.size))
-            np.add.at(matrix, (rows, columns), np.repeat(strengths, counts) * values)
+            places, values, counts = self._squares
+            np.add.at(matrix.reshape(-1), places, np.repeat(strengths, counts) * values)
+
+    @cached_property
+    def _squares(self) -> tuple[NDArray[np.int64], Floats, list[int]]:
+        """Places and values of D'D of every penalty in the whole matrix, one after the other, and
+        how many each has.
+        """
+        squares = [each.square for each in self.penalties]
+        places = [
+            square.row * self.dimension + (square.column + each.start * (self.dimension + 1))
+            for each, square in zip(self.penalties, squares, strict=True)
+        ]
+        values = [square.values for square in squares]
+        return np.concatenate(places), np.concatenate(values), [each.size for each in values]
+
+    @cached_property
+    def _blocks(self) -> list[tuple[int, int, Square]]:
+        """The range of parameters of every penalty's term, and its D'D."""
+        return [
+            (each.start, each.start + each.rows.shape[1], each.square) for each in self.penalties
+        ]
 
     def traces(self, root: Floats) -> Floats:
         """tr(W'W D'D) for every penalty, where `root` is the lower triangular W."""
         out = np.empty(len(self.penalties))
-        known: tuple[int, Floats] | None = None
-        for place, each in enumerate(self.penalties):
-            if known is None or known[0] != each.start:
-                part = root[each.start :, each.start : each.start + each.rows.shape[1]]
-                known = each.start, part.T @ part
-            square = each.square
-            out[place] = known[1][square.row, square.col] @ square.data
+        known, inverse = -1, np.empty(0)
+        for place, (start, end, square) in enumerate(self._blocks):
+            if start != known:  # bends and slopes of a curve share a block of the inverse
+                part = root[start:, start:end]
+                known, inverse = start, (part.T @ part).reshape(-1)
+            out[place] = inverse[square.places] @ square.values
         return out
 
     def own_traces(self, strengths: Floats) -> Floats:
@@ -132,11 +149,11 @@ class Roughness:
         out = np.empty(len(self.penalties))
         for place, each in enumerate(self.penalties):
             if each.key[1] == "bends":
-                count = each.rows.shape[0] + 1  # slopes
-                values = 4.0 * np.square(np.sin(np.pi * np.arange(count) / (2.0 * count)))
-                bends, slopes = strengths[place] * values, strengths[place + 1]
-                out[place] = np.sum(bends / (bends + slopes))
-                out[place + 1] = np.sum(slopes / (bends + slopes))
+                bends = strengths[place] * _bends_of_slopes(each.rows.shape[0] + 1)
+                slopes = strengths[place + 1]
+                together = bends + slopes
+                out[place] = np.add.reduce(bends / together)
+                out[place + 1] = np.add.reduce(slopes / together)
             elif each.key[1] != "slopes":
                 out[place] = each.rows.shape[1]
         return out
@@ -181,7 +198,7 @@ def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float)
         if term.calibrator:
             pull[start + term.size - 1] = SMOOTHING.ridge / examples  # the vertex of missing cells
         if term.calibrator and categorical[term.columns[0]]:
-            rows = sparse.eye(term.size - 1, term.size, format="csr")
+            rows = _levels(term.size)
             key = (term.columns, "levels")
             penalties.append(Penalty(key, start, rows, SMOOTHING.ridge / examples, categories=True))
         elif term.calibrator:
@@ -206,6 +223,24 @@ def _curve_penalties(term: Term, start: int) -> list[Penalty]:
         Penalty((term.columns, "bends"), start, _differences(count, 2), FIRST_CHOICE[0]),
         Penalty((term.columns, "slopes"), start, _differences(count, 1), slopes),
     ]
+
+
+def _square(rows: Any) -> Square:
+    square = sparse.coo_matrix(rows.T @ rows)
+    row, column = square.row.astype(np.int64), square.col.astype(np.int64)
+    return Square(row, column, square.data, row * rows.shape[1] + column)
+
+
+@lru_cache(maxsize=256)
+def _bends_of_slopes(count: int) -> Floats:
+    """The eigenvalues of D'D, where D has the first differences of so many slopes."""
+    return np.asarray(4.0 * np.square(np.sin(np.pi * np.arange(count) / (2.0 * count))))
+
+
+@lru_cache(maxsize=256)
+def _levels(size: int) -> Any:
+    """Every parameter but the last, which is for missing cells."""
+    return sparse.eye(size - 1, size, format="csr")
 
 
 @lru_cache(maxsize=256)

@@ -308,22 +308,23 @@ def smooth(
     """
     w, strengths = start, strengths.copy()
     freedom, held = 0.0, None
-    if choose and w.size > SMOOTHING.crowded * examples.count:
-        strengths = _stiffened(examples, roughness, strengths, w)
+    most_freedom, most_strength = SMOOTHING.crowded * examples.count, SMOOTHING.most_strength
     for sweep in range(sweeps if choose else 0):
         if sweep and over():
             break
         H, c = examples.quadratic(w)
-        factor = factored(H, roughness, strengths)
-        w = accepted(examples, roughness, strengths, w, solved(factor, c))
-        lost, pulled = _lost(factor, roughness, strengths)
-        freedom = w.size - float(lost.sum()) - pulled
+        proposed, lost, freedom = _step(H, c, roughness, strengths)
+        while sweep == 0 and freedom > most_freedom and (strengths < most_strength).any():
+            # where parameters are many, the fixed point reached from below is the one without noise
+            strengths = np.minimum(SMOOTHING.stiffer * strengths, most_strength)
+            proposed, lost, freedom = _step(H, c, roughness, strengths)
+        w = accepted(examples, roughness, strengths, w, proposed)
         held = np.maximum(roughness.own_traces(strengths) - lost, SMOOTHING.least_freedom)
         sizes = np.maximum(roughness.sizes(w), 1e-300)
         wanted = examples.noise(w, freedom) / examples.count * held / sizes
         most = SMOOTHING.largest_change ** (1.0 / SMOOTHING.boldness)
         change = np.clip(wanted / strengths, 1.0 / most, most) ** SMOOTHING.boldness
-        strengths = np.clip(strengths * change, SMOOTHING.least_strength, SMOOTHING.most_strength)
+        strengths = np.clip(strengths * change, SMOOTHING.least_strength, most_strength)
     if not choose or (last and not over()):
         w = _settled(examples, roughness, strengths, w, over)
     squares = examples.quadratic(w)[0] if examples.row is None and last else None
@@ -361,17 +362,14 @@ def has_settled(before: Floats, w: Floats) -> bool:
     return change <= SMOOTHING.settled * float(np.abs(w).max(initial=0.0))
 
 
-def _stiffened(examples: Examples, roughness: Roughness, strengths: Floats, w: Floats) -> Floats:
-    """Strengths under which the model cannot follow every example: where parameters are many, the
-    fixed point that is reached from below is the one without noise.
-    """
-    squares = examples.quadratic(w)[0]
-    while strengths.min(initial=SMOOTHING.most_strength) < SMOOTHING.most_strength:
-        lost, pulled = _lost(factored(squares, roughness, strengths), roughness, strengths)
-        if w.size - float(lost.sum()) - pulled <= SMOOTHING.crowded * examples.count:
-            break
-        strengths = np.minimum(SMOOTHING.stiffer * strengths, SMOOTHING.most_strength)
-    return strengths
+def _step(
+    H: Floats, c: Floats, roughness: Roughness, strengths: Floats
+) -> tuple[Floats, Floats, float]:
+    """Where Newton's step goes, degrees of freedom that each penalty takes, and those left."""
+    factor = factored(H, roughness, strengths)
+    w = solved(factor, c)
+    lost, pulled = _lost(factor, roughness, strengths)
+    return w, lost, w.size - float(lost.sum()) - pulled
 
 
 def accepted(

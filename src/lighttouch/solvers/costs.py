@@ -365,6 +365,10 @@ class SolverCosts:
     """Share of a row's columns that have an entry, above which Gram matrices are products of dense
     rows. Crossover: experiment `gram_dense`, equal at 0.25; sparse ones take 0.2, 0.7, 1.06, 1.9
     and 3.8 times as long at 0.1, 0.2, 0.25, 0.35 and 0.5 (5,000 rows of 1,000 columns)."""
+    gram_nonzero: float = 0.6
+    """Share of the stored entries that are not 0, up to which Gram matrices are sums over those.
+    Crossover: experiment `gram_nonzero`, equal at 0.6; to leave zeros out takes 0.5, 0.8, 1.6 and
+    2.2 times as long at 0.3, 0.5, 0.8 and 1 (20,000 rows of 3,000 columns)."""
     gram_dense_entries: int = 2_000_000
     """Entries of dense rows that are made at a time. Memory: 16 MB."""
     gram_width: int = 12

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from lighttouch import losses
 from lighttouch.arrays import EPSILON, Floats, Vector
-from lighttouch.kernels.numerics.matrices import grouped_gram, weighted_gram
+from lighttouch.kernels.numerics.matrices import grouped_gram, nonzero_gram
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
@@ -275,18 +275,22 @@ def gram(X: Any, weights: Vector) -> Vector:
     """
     if not sparse.issparse(X):
         return np.asarray(X.T @ (weights[:, None] * X))
-    if is_dense(X.nnz, X.shape):
+    entries = int(np.count_nonzero(X.data))
+    if is_dense(entries, X.shape):
         return gram_of_dense(lambda here: X[here].toarray(), X.shape, weights)
     out = np.zeros((X.shape[1], X.shape[1]))
-    groups, rows = _column_groups(X), X.shape[0]
+    groups = _column_groups(X) if entries > COSTS.gram_nonzero * X.nnz else None
+    rows = X.shape[0]
     weights = np.ascontiguousarray(weights)
     stride = max(1, rows * COSTS.gram_entries // max(1, X.nnz))  # rows that stay in the cache
     if groups is None:
+        longest = int(np.diff(X.indptr).max(initial=0))
+        scratch = np.empty(longest, dtype=X.indices.dtype), np.empty(longest)
         for first in range(0, rows, stride):
             check_deadline()
             ends = X.indptr[first : first + stride + 1]
-            weighted_gram(X.data, X.indices, ends, weights[first : first + stride], out)
-        return np.asarray(out + np.tril(out, -1).T)
+            nonzero_gram(X.data, X.indices, ends, weights[first : first + stride], *scratch, out)
+        return _with_upper(out)
     width = int(groups[-1])
     places, values = X.indices.reshape(rows, width), X.data.reshape(rows, width)
     parts = [slice(low, high) for low, high in itertools.pairwise(groups.tolist())]
@@ -340,6 +344,15 @@ def gram_of_dense(
     for first in range(0, count, stride):
         check_deadline()
         here = slice(first, first + stride)
-        rows = roots[here, None] * rows_of(here)
+        rows = rows_of(here)
+        rows *= roots[here, None]
         out = scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=out, lower=1, overwrite_c=1)
-    return np.asarray(out + np.tril(out, -1).T)
+    return _with_upper(out)
+
+
+def _with_upper(lower: Floats) -> Floats:
+    """The symmetric matrix whose lower triangle this is, in its place; above it are zeros."""
+    diagonal = np.diagonal(lower).copy()
+    lower += lower.T
+    lower.flat[:: diagonal.size + 1] = diagonal
+    return lower

@@ -30,6 +30,33 @@ def weighted_gram(
 
 
 @lean_kernel
+def nonzero_gram(
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    weights: np.ndarray,
+    places: np.ndarray,
+    values: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """The same without stored zeros, which are most of the features of columns with few values.
+    `places` and `values` are scratch for the longest row.
+    """
+    for i in range(indptr.size - 1):
+        if weights[i] == 0.0:
+            continue
+        count = 0
+        for a in range(indptr[i], indptr[i + 1]):
+            places[count], values[count] = indices[a], data[a]
+            count += data[a] != 0.0
+        for a in range(count):
+            scaled = weights[i] * values[a]
+            row = places[a]
+            for b in range(a + 1):
+                out[row, places[b]] += scaled * values[b]
+
+
+@lean_kernel
 def pair_gram(
     places: np.ndarray,
     values: np.ndarray,
