@@ -85,20 +85,29 @@ class Columns:
 
     def read(self, X: Table) -> Floats:
         """One column of doubles each: numbers, or codes of categories; NaN for a missing cell or an
-        unseen category.
+        unseen category. An array that holds just these is not copied, and nobody writes to it.
         """
         _, cells = split(X)
-        table = np.empty((len(cells[0]) if cells else 0, len(self.columns)))
+        numeric = not any(column.categorical for column in self.columns)
+        as_given = numeric and _is_plain(X)
+        table = X if as_given else np.empty((len(cells[0]) if cells else 0, len(self.columns)))
         for place, (column, values) in enumerate(zip(self.columns, cells, strict=True)):
-            table[:, place] = (
-                _codes(values, column.categories)
-                if column.categories is not None
-                else numbers(values, column.name)
+            read = (
+                numbers(values, column.name)
+                if column.categories is None
+                else _codes(values, column.categories)
             )
+            if not as_given:
+                table[:, place] = read
         return table
 
     def place(self, column: object, where: str) -> int:
         return place_of(column, self.names, self.named, where)
+
+
+def _is_plain(X: Table) -> bool:
+    """Whether this is an array as `np.empty` makes it, for which kernels are compiled."""
+    return type(X) is np.ndarray and X.dtype == np.float64 and bool(X.flags.carray)
 
 
 def split(X: Table) -> tuple[list[str], list[NDArray[Any]]]:
