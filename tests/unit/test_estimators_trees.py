@@ -17,7 +17,16 @@ from lighttouch import losses
 from lighttouch.errors import ModelFileError
 from lighttouch.estimators import lattice_base, smoothing, trees
 from lighttouch.estimators.penalties import roughness_of
-from lighttouch.estimators.trees import COSTS, Bins, TreeRows, Trees, boosted, grown
+from lighttouch.estimators.trees import (
+    COSTS,
+    Bins,
+    TreeRows,
+    Trees,
+    Trial,
+    boosted,
+    grown,
+    wanted_count,
+)
 from lighttouch.losses import loss_of
 from lighttouch.running import OutOfTimeError
 
@@ -228,16 +237,50 @@ def test_an_identifier_is_not_learnt_by_heart(per_category, seed):
 def test_categories_are_ordered_without_the_rows_that_judge(monkeypatch):
     """Held-out rows may not tell the order of the categories, or every tree seems to be right."""
     orders = []
-    bins = trees.WithoutTrees._bins
+    reordered = Bins.reordered
     monkeypatch.setattr(
-        trees.WithoutTrees,
-        "_bins",
-        lambda self, table, w: orders.append(self._ranks(w)[0]) or bins(self, table, w),
+        Bins,
+        "reordered",
+        lambda self, ranks, *rest: (
+            orders.append((self.ranks[0], ranks[0])) or reordered(self, ranks, *rest)
+        ),
     )
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"c": rng.choice(list("abcdefgh"), 800), "x": rng.random(800)})
     lt.LatticeRegressor(random_state=0).fit(X, rng.normal(size=800))
-    assert len(orders) > 1 and any((order != orders[0]).any() for order in orders[1:])
+    assert any((before != after).any() for before, after in orders)
+
+
+def test_columns_in_another_order_are_binned_as_from_the_beginning():
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.integers(-1, 9, 500), rng.random(500), rng.integers(0, 3, 500)])
+    table[:5, 1] = np.nan
+    first = [rng.permutation(9).astype(float), None, np.arange(3.0)]
+    other = [rng.permutation(9).astype(float), None, np.array([2.0, 0.0, 1.0])]
+    for barred in (set(), {0}, {2}):
+        bins = Bins.of(table, first, barred)
+        anew = Bins.of(table, other, barred)
+        again, codes = bins.reordered(other, table, bins.codes(table))
+        assert np.array_equal(codes, anew.codes(table))
+        assert all(np.array_equal(a, b) for a, b in zip(again.edges, anew.edges, strict=True))
+        same, unchanged = bins.reordered(first, table, codes)
+        assert same is bins and unchanged is codes
+
+
+def test_no_further_part_is_held_out_where_the_first_trees_are_of_no_use():
+    """Held-out rows of the opposite kind: every tree raises their loss."""
+    X, y = local(400)
+    bins, codes = binned(X)
+    rows = TreeRows(codes, np.zeros(400), y - y.mean(), np.full(400, 1 / 400))
+    opposite = dataclasses.replace(rows, y=-rows.y)
+    signs = np.zeros(4, dtype=np.int64)
+
+    def trials():
+        yield Trial(bins, rows, opposite)
+        raise AssertionError("a second part was held out")
+
+    assert wanted_count(trials(), 0.7, signs, SQUARED) == 0
+    assert wanted_count([Trial(bins, rows, rows)], 0.7, signs, SQUARED) > COSTS.few
 
 
 def test_noisy_categories_stay_barred_when_a_fit_goes_on_from_an_earlier_one(monkeypatch):
