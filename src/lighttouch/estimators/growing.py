@@ -75,6 +75,8 @@ class Growth:
     """Seconds that what follows the search will take, about."""
     lattices: dict[Subset, Term] = field(default_factory=dict)
     """Of the search: each keeps its size, so that what is known about it stays known."""
+    apart: set[Subset] = field(default_factory=set)
+    """Chosen pairs whose lattice has a vertex for every category."""
     refused: set[Subset] = field(default_factory=set)
     """Subsets whose lattice was smoothed away: they are not tried again."""
     promising: dict[int, set[Subset]] = field(default_factory=dict)
@@ -198,6 +200,13 @@ class Growth:
                 w[model.part(place)] = known
         return w
 
+    def has_room_apart(self, subset: Subset) -> bool:
+        """Whether one more lattice with a vertex for every category may be taken."""
+        pairs = [*self.apart, subset]
+        levels = {column: 3 for pair in pairs for column in pair}
+        sizes = [structure.sizes_apart(self.plan, pair, levels) for pair in pairs]
+        return sum(math.prod(size) for size in sizes) <= LIMITS.most_apart
+
     def take_curves(self, keypoints: dict[int, int]) -> None:
         """Give these columns curves of at most so many keypoints, and others none."""
         self.keypoints = dict(sorted(keypoints.items()))
@@ -252,12 +261,17 @@ class Growth:
             return AdditiveModel(self.own)
         curves = self.curves()
         levels = {column: self._levels(column, *own) for column, own in curves.items()}
-        sizes = structure.lattice_sizes(self.plan, examples.count, chosen, levels, room, self.held)
+        apart = self.apart & chosen.keys()
+        sizes = structure.lattice_sizes(
+            self.plan, examples.count, chosen, levels, room, self.held, apart
+        )
         table, weights = self.examples.table, self.examples.table_weights
         return AdditiveModel(
             self.own
             + [
-                structure.lattice_term(self.plan, subset, size, table, weights, curves)
+                structure.lattice_term(
+                    self.plan, subset, size, table, weights, curves, subset in apart
+                )
                 for subset, size in sizes
             ]
         )
@@ -421,8 +435,13 @@ def _worth_adding(
     least = LIMITS.comparable * ranked[0][1].worth if ranked else 0.0
     for subset, gain in ranked:
         significant = gain.significance(len(gains)) > 1.0 and gain.worth > least
-        if significant and not _shares(subset, found) and len(found) < room:
-            found[subset] = gain.worth
+        if not significant or _shares(subset, found) or len(found) >= room:
+            continue
+        if gain.apart:
+            if not growth.has_room_apart(subset):
+                continue
+            growth.apart.add(subset)
+        found[subset] = gain.worth
     return found
 
 
@@ -441,9 +460,30 @@ def _gains(growth: Growth, left: Leftover, size: int) -> dict[Subset, Gain]:
     if size in growth.promising:
         candidates = [subset for subset in candidates if subset in growth.promising[size]]
     gains = growth.screen.gains(candidates, LIMITS.grids[min(size, 4)], left, growth.over)
+    if size == 2:
+        gains = _with_slopes(growth, left, gains)
     best = sorted(gains, key=lambda subset: (-gains[subset].worth, subset))[: LIMITS.promising]
     growth.promising.setdefault(size, set(best))
     return gains
+
+
+def _with_slopes(growth: Growth, left: Leftover, gains: dict[Subset, Gain]) -> dict[Subset, Gain]:
+    """The same, where slopes of categories are worth more than a lattice in the order of their
+    effects (random slopes; Laird and Ware 1982).
+    """
+    pairs: dict[int, list[Subset]] = {}
+    for pair in gains if growth.screen.one_table else ():
+        many = structure.column_apart(growth.plan, pair)
+        if many is not None:
+            pairs.setdefault(many, []).append(pair)
+    found: dict[Subset, Gain] = {}
+    for many, each in pairs.items():
+        others = [column for pair in each for column in pair if column != many]
+        found |= growth.screen.gains_apart(many, growth.plan.kinds(many), others, left)
+        if growth.over():
+            return gains
+    better = {pair: gain for pair, gain in found.items() if gain.worth > gains[pair].worth}
+    return gains | better
 
 
 def _shares(subset: Subset, others: Iterable[Subset]) -> bool:
@@ -470,4 +510,5 @@ def _drop_smoothed_away(growth: Growth, fitted: Smoothed, last: bool = False) ->
         going = last or (strength > penalty.first and held < LIMITS.clearly_held)
         if held < LIMITS.held and going and subset not in needed:
             growth.chosen.pop(subset, None)
+            growth.apart.discard(subset)
             growth.refused.add(subset)

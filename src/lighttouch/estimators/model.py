@@ -171,6 +171,17 @@ class Term:
             if not self.calibrator and each.missing > each.positions.max()
         )
 
+    @cached_property
+    def unordered(self) -> tuple[int, ...]:
+        """The axes of a lattice with a vertex for each category, in no order; the first vertex is
+        for missing and unseen ones.
+        """
+        return tuple(
+            axis
+            for axis, each in enumerate(self.maps)
+            if not self.calibrator and each.missing < each.positions.min()
+        )
+
     @property
     def grid(self) -> tuple[int, ...]:
         """The sizes rules speak of: without the vertex for missing cells."""

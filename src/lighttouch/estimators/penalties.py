@@ -206,7 +206,7 @@ def roughness_of(model: AdditiveModel, categorical: list[bool], examples: float)
         else:
             key = (term.columns, "lattice")
             first = FIRST_CHOICE[1]
-            rows = _lattice_rows(term.grid, term.gaps)
+            rows = _lattice_rows(term.grid, term.gaps, term.unordered)
             penalties.append(Penalty(key, start, rows, first, lattice=True))
     return Roughness(penalties, model.dimension, pull)
 
@@ -252,22 +252,23 @@ def _differences(count: int, order: int) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _lattice_rows(grid: tuple[int, ...], gaps: tuple[int, ...] = ()) -> Any:
+def _lattice_rows(
+    grid: tuple[int, ...], gaps: tuple[int, ...] = (), unordered: tuple[int, ...] = ()
+) -> Any:
     """How far the lattice is from a sum of straight lines: its bends along each axis, its twists
     over each pair of axes, a little of its slopes. Along the axes in `gaps` the last vertex is for
-    missing cells: no line goes through it.
+    missing cells: no line goes through it. Along those that are `unordered` a vertex has no
+    neighbours: it is compared with 0, the mean of all.
     """
     little = math.sqrt(SMOOTHING.slope_share)
-    parts = [
-        lattice.supermodular(grid).A,
-        little * lattice.increasing(grid).A,
-        little * sparse.identity(math.prod(grid), format="csr"),
-    ]
-    parts += [
-        _bends(grid, axis, axis in gaps)
-        for axis, size in enumerate(grid)
-        if size - (axis in gaps) > 2
-    ]
+    axes = [axis for axis in range(len(grid)) if axis not in unordered]
+    parts = (
+        [lattice.increasing(grid, axes).A]
+        if unordered
+        else [lattice.supermodular(grid).A, little * lattice.increasing(grid).A]
+    )
+    parts.append(little * sparse.identity(math.prod(grid), format="csr"))
+    parts += [_bends(grid, axis, axis in gaps) for axis in axes if grid[axis] - (axis in gaps) > 2]
     return sparse.vstack(parts, format="csr")
 
 

@@ -6,7 +6,7 @@ The plan is what the user asked for, which columns may share a lattice, and how 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise, zip_longest
@@ -52,6 +52,10 @@ class Plan:
     @property
     def categorical(self) -> list[bool]:
         return [column.categorical for column in self.columns.columns]
+
+    def kinds(self, column: int) -> int:
+        """How many categories a column has; 0 for numbers."""
+        return len(self.columns[column].categories or ())
 
     @property
     def single(self) -> bool:
@@ -253,6 +257,17 @@ def room_while_searching(lattices: int, known: int) -> int:
     return lattices * max(LIMITS.least_cells, min(left, LIMITS.searched_parameters))
 
 
+def column_apart(plan: Plan, subset: Subset) -> int | None:
+    """The column of a pair whose categories may each have a slope of their own along the other one,
+    a number or two categories: so many that they would share vertices, but not too many.
+    """
+    if len(subset) != 2 or plan.lattice_size != "auto":
+        return None
+    few, many = sorted(subset, key=plan.kinds)
+    fits = LIMITS.finest < plan.kinds(many) and 2 * (plan.kinds(many) + 1) <= LIMITS.most_apart
+    return many if fits and plan.kinds(few) <= 2 and plan.missing_apart(many) else None
+
+
 def lattice_sizes(
     plan: Plan,
     examples: float,
@@ -260,11 +275,18 @@ def lattice_sizes(
     levels: dict[int, int],
     room: int,
     held: dict[Subset, float],
+    apart: Collection[Subset] = (),
 ) -> list[tuple[Subset, tuple[int, ...]]]:
     """Vertices along each axis: finer with more examples and where a subset is worth more, as long
     as all of them have room; never more than a column has levels, or than the degrees of freedom
-    that a coarser fit `held` ask for.
+    that a coarser fit `held` ask for. Those with categories `apart` have room of their own.
     """
+    if apart:
+        others = {subset: worth for subset, worth in chosen.items() if subset not in apart}
+        found = {subset: sizes_apart(plan, subset, levels) for subset in apart}
+        if others:
+            found |= dict(lattice_sizes(plan, examples, others, levels, room, held))
+        return [(subset, found[subset]) for subset in chosen]
     if plan.lattice_size != "auto" or plan.single:
         size = 2 if plan.lattice_size == "auto" else int(plan.lattice_size)
         return [(subset, (size,) * len(subset)) for subset in chosen]
@@ -287,6 +309,14 @@ def lattice_sizes(
         if parameters <= room or cells <= 1.0:
             return sizes
         cells *= LIMITS.narrowing
+
+
+def sizes_apart(plan: Plan, subset: Subset, levels: dict[int, int]) -> tuple[int, ...]:
+    """A vertex for every category and one for all others; along the other column two or three."""
+    many = column_apart(plan, subset)
+    count = max(plan.kinds(c) for c in subset) + 1
+    most = min(3, LIMITS.most_apart // count)
+    return tuple(count if c == many else max(2, min(most, levels[c])) for c in subset)
 
 
 def _sizes(plan: Plan, subset: Subset, cells: float, levels: dict[int, int]) -> tuple[int, ...]:
@@ -323,6 +353,7 @@ class Gain:
 
     explained: float
     freedom: float  # what noise would explain
+    apart: bool = False  # whether each category has a slope of its own
 
     def significance(self, candidates: int = 1) -> float:
         """Above 1: more than noise would, three deviations included, and more than the best of so
@@ -414,6 +445,37 @@ class Screen:
         lower = (with_none - 1)[members].sum(axis=1)
         freedom = np.maximum(1.0, used - 1.0 - lower)
         return explained / (left.noise / self.examples), freedom
+
+    def gains_apart(
+        self, many: int, kinds: int, others: Sequence[int], left: Leftover
+    ) -> dict[Subset, Gain]:
+        """What slopes of their own along each of the other columns explain, one for each of the
+        `kinds` categories of the column `many`, beside its effect; along the bins of the other
+        column, so that its ends do not outweigh the rest.
+        """
+        codes = self._grid(LIMITS.cells_apart)[0][0]
+        pulls, weights = self._by_rows(left)
+        column = self.signed_tables[0][0][:, many]
+        known = (column >= 0.0) & (column < kinds)
+        category = np.where(known, column, kinds).astype(np.int64)
+        mass = np.bincount(category, weights, kinds + 1)
+        unit = left.noise / self.examples
+        found: dict[Subset, Gain] = {}
+        for other in others:
+            sums = np.bincount(category, weights * codes[other], kinds + 1)
+            along = codes[other] - (sums / np.maximum(mass, SMALLEST_GAP))[category]
+            pulled = np.bincount(category, pulls * along, kinds + 1)[:kinds]
+            spread = np.bincount(category, weights * np.square(along), kinds + 1)[:kinds]
+            told = spread > 0.01 * mass[:kinds]  # others have one value there, to rounding
+            explained = float((np.square(pulled[told]) / spread[told]).sum()) / unit
+            freedom = max(1.0, np.count_nonzero(told) - 1.0)
+            found[min(many, other), max(many, other)] = Gain(explained, freedom, apart=True)
+        return found
+
+    @property
+    def one_table(self) -> bool:
+        """Whether every example is a row, or two of one table that are known apart."""
+        return len(self.signed_tables) == 1
 
     def varying(self, bins: int) -> list[int]:
         """Columns that fill more than one bin."""
@@ -511,10 +573,14 @@ def lattice_term(
     table: Floats,
     weights: Floats,
     curves: dict[int, tuple[Term, Floats]],
+    apart: bool = False,
 ) -> Term:
     """A lattice over some columns; `curves` holds each column's own curve and its parameters."""
+    many = column_apart(plan, subset) if apart else None
     axes = [
-        _axis(plan, column, size, table, weights, *curves[column])
+        _axis_apart(size)
+        if column == many
+        else _axis(plan, column, size, table, weights, *curves[column])
         for column, size in zip(subset, sizes, strict=True)
     ]
     interpolation = plan.interpolation
@@ -599,6 +665,12 @@ def _categories_axis(curve: Floats, size: int, gaps: bool) -> tuple[InputMap, in
     return InputMap(
         np.arange(effects.size, dtype=np.float64), positions.astype(np.float64), elsewhere
     ), count
+
+
+def _axis_apart(size: int) -> tuple[InputMap, int]:
+    """Every category at a vertex of its own; others at the first one."""
+    places = np.arange(size - 1, dtype=np.float64)
+    return InputMap(places, places + 1.0, 0.0), size
 
 
 def _common_unit_axis(plan: Plan, column: int, size: int, table: Floats) -> InputMap:
