@@ -272,14 +272,16 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
 
     def _probe(self, table: Floats, scores: Callable[[Floats], Floats]) -> Probe:
         """Columns move within their training ranges. Axes that share a unit with another column can
-        be longer than that, so the range is what all terms have in common.
+        be longer than that, so the range is what all terms have in common that bend along the
+        column: a column that acts through lattices only has one keypoint in its curve.
         """
         low = np.full(len(self.columns_), -np.inf)
         high = np.full(len(self.columns_), np.inf)
         for term in self.model_.terms:
             for column, each in zip(term.columns, term.maps, strict=True):
-                low[column] = max(low[column], each.keypoints[0])
-                high[column] = min(high[column], each.keypoints[-1])
+                if each.keypoints.size > 1:
+                    low[column] = max(low[column], each.keypoints[0])
+                    high[column] = min(high[column], each.keypoints[-1])
         absent = ~np.isfinite(low)
         return Probe(scores, table, np.where(absent, 0.0, low), np.where(absent, 0.0, high))
 
