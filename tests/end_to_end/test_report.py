@@ -545,6 +545,15 @@ def test_the_report_tells_of_thin_support_and_missing_cells(tmp_path):
     assert view.missing[0] == pytest.approx(model.predict(gone.iloc[rows]).mean())
 
 
+def test_models_that_refuse_missing_cells_do_not_say_what_these_count_as(tmp_path):
+    X, y = table()
+    X = X[["a", "kind"]].assign(kind=1.0 * (X["kind"] == "high"))
+    for kind in (lt.ConstrainedLinearRegressor, lt.MonotoneRegressor):
+        write_report(kind().fit(X, y), tmp_path / "r.html", Data("rows", X, y))
+        words = " ".join(read(tmp_path / "r.html").words)
+        assert "refuses rows with missing cells" in words and "average effect" not in words
+
+
 def test_every_kind_of_rule_has_words():
     assert set(SENTENCES) == set(KINDS)
     X, y = table()
@@ -586,6 +595,9 @@ def test_the_command_line_writes_provenance_and_numbers(tmp_path, monkeypatch, c
     assert {each["group"] for each in found["groups"]} == {"low", "high"}
     low, high = told["accuracy"][1]["intervals"][ROOT]
     assert low < told["accuracy"][1]["measures"][ROOT] < high
+    words = ["--by", "kind", "--holdout", "0.1", "--quick", "--overwrite"]
+    assert main(["train", "t.csv", "--target", "y", *words]) == 0
+    assert re.search(r"kind = low \(\d+\): too few rows to measure", capsys.readouterr().out)
     assert main(["train", "t.csv", "--target", "y", "--by", "kid", "--overwrite"]) == 2
     assert "did you mean 'kind'" in capsys.readouterr().err
 
