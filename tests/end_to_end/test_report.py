@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import warnings
 from html.parser import HTMLParser
 
 import numpy as np
@@ -552,6 +553,20 @@ def test_models_that_refuse_missing_cells_do_not_say_what_these_count_as(tmp_pat
         write_report(kind().fit(X, y), tmp_path / "r.html", Data("rows", X, y))
         words = " ".join(read(tmp_path / "r.html").words)
         assert "refuses rows with missing cells" in words and "average effect" not in words
+
+
+def test_held_out_rows_of_one_class_have_a_report_without_a_separation(tmp_path):
+    X, y = table()
+    second = y > np.median(y)
+    model = lt.LatticeClassifier(**FAST).fit(X, second)
+    some = Data("held out", X[second], second[second])
+    train = Data("rows", X, second)
+    found = examine(model, train, some, seconds=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_report(model, tmp_path / "r.html", train, test=some, findings=found)
+    words = " ".join(read(tmp_path / "r.html").words)
+    assert "even odds" in words and "largest separation" not in words
 
 
 def test_every_kind_of_rule_has_words():
