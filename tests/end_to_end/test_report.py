@@ -555,6 +555,20 @@ def test_models_that_refuse_missing_cells_do_not_say_what_these_count_as(tmp_pat
         assert "refuses rows with missing cells" in words and "average effect" not in words
 
 
+def test_whole_numbers_in_an_array_are_drawn_like_others():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (240, 3))
+    y = X[:, 0] + 2.0 * X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=240)
+    rules = {"monotonic_cst": {0: 1}, "categorical_features": [2]}
+    found = [
+        {each.name: each for each in slices(lt.LatticeRegressor(**rules).fit(table, y), table)}
+        for table in (X, X.astype(np.float64))
+    ]
+    for name in ("x0", "x1", "x2"):
+        whole, other = (each[name].views[-1].average for each in found)
+        assert np.unique(whole).size == whole.size and np.allclose(whole, other)
+
+
 def test_held_out_rows_of_one_class_have_a_report_without_a_separation(tmp_path):
     X, y = table()
     second = y > np.median(y)
