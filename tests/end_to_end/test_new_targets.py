@@ -19,12 +19,14 @@ def place(tmp_path_factory):
     frame["claims"] = rng.poisson(3.0 * frame.years * np.exp(frame.a))
     frame["y"] = frame.a + (0.1 + frame.b) * rng.normal(size=300)
     frame["grade"] = np.array(["low", "mid", "high"])[np.digitize(frame.y, [0.2, 0.8])]
+    frame["kind"] = rng.choice(["new", "old"], 300)
     frame.to_csv(folder / "data.csv", index=False)
     return folder
 
 
 def train(place, name: str, target: str, *words: str) -> int:
     others = {"y", "grade", "claims"} - {target}
+    others |= set() if name == "any" else {"kind"}
     path = str(place / f"{name}.lt")
     drop = ["--drop", ",".join(others)]
     return main(["train", str(place / "data.csv"), "--target", target, *drop, "-o", path, *words])
@@ -81,9 +83,11 @@ def test_ordered_classes(place, capsys):
 def test_unordered_classes(place, capsys):
     assert train(place, "any", "grade", "--task", "classification", "--drop", "years") == 0
     assert set(predicted(place, "any").prediction) <= {"low", "mid", "high"}
+    assert main(["check", str(place / "any.lt"), str(place / "data.csv")]) == 0
     words = ["--task", "classification", "--increasing", "a"]
     assert train(place, "none", "grade", *words) == 2
-    assert "rules need two classes or ordered ones" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "rules need two classes or ordered ones" in told and "--ordinal" in told
 
 
 def test_limits(place):

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import warnings
 from html.parser import HTMLParser
 
 import numpy as np
@@ -545,6 +546,43 @@ def test_the_report_tells_of_thin_support_and_missing_cells(tmp_path):
     assert view.missing[0] == pytest.approx(model.predict(gone.iloc[rows]).mean())
 
 
+def test_models_that_refuse_missing_cells_do_not_say_what_these_count_as(tmp_path):
+    X, y = table()
+    X = X[["a", "kind"]].assign(kind=1.0 * (X["kind"] == "high"))
+    for kind in (lt.ConstrainedLinearRegressor, lt.MonotoneRegressor):
+        write_report(kind().fit(X, y), tmp_path / "r.html", Data("rows", X, y))
+        words = " ".join(read(tmp_path / "r.html").words)
+        assert "refuses rows with missing cells" in words and "average effect" not in words
+
+
+def test_whole_numbers_in_an_array_are_drawn_like_others():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (240, 3))
+    y = X[:, 0] + 2.0 * X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=240)
+    rules = {"monotonic_cst": {0: 1}, "categorical_features": [2]}
+    found = [
+        {each.name: each for each in slices(lt.LatticeRegressor(**rules).fit(table, y), table)}
+        for table in (X, X.astype(np.float64))
+    ]
+    for name in ("x0", "x1", "x2"):
+        whole, other = (each[name].views[-1].average for each in found)
+        assert np.unique(whole).size == whole.size and np.allclose(whole, other)
+
+
+def test_held_out_rows_of_one_class_have_a_report_without_a_separation(tmp_path):
+    X, y = table()
+    second = y > np.median(y)
+    model = lt.LatticeClassifier(**FAST).fit(X, second)
+    some = Data("held out", X[second], second[second])
+    train = Data("rows", X, second)
+    found = examine(model, train, some, seconds=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_report(model, tmp_path / "r.html", train, test=some, findings=found)
+    words = " ".join(read(tmp_path / "r.html").words)
+    assert "even odds" in words and "largest separation" not in words
+
+
 def test_every_kind_of_rule_has_words():
     assert set(SENTENCES) == set(KINDS)
     X, y = table()
@@ -586,6 +624,9 @@ def test_the_command_line_writes_provenance_and_numbers(tmp_path, monkeypatch, c
     assert {each["group"] for each in found["groups"]} == {"low", "high"}
     low, high = told["accuracy"][1]["intervals"][ROOT]
     assert low < told["accuracy"][1]["measures"][ROOT] < high
+    words = ["--by", "kind", "--holdout", "0.1", "--quick", "--overwrite"]
+    assert main(["train", "t.csv", "--target", "y", *words]) == 0
+    assert re.search(r"kind = low \(\d+\): too few rows to measure", capsys.readouterr().out)
     assert main(["train", "t.csv", "--target", "y", "--by", "kid", "--overwrite"]) == 2
     assert "did you mean 'kind'" in capsys.readouterr().err
 

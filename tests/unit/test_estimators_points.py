@@ -106,6 +106,16 @@ def test_the_fit_is_the_best_of_all_monotone_functions():
     np.testing.assert_allclose(model.values_, found, atol=1e-6)
 
 
+def test_rows_that_bind_are_told_for_every_loss():
+    x = np.arange(40.0)
+    y = np.where(x < 20.0, x, 40.0 - x)  # the second half can only be flat
+    for loss in ("squared", "huber", "absolute", "quantile"):
+        model = lt.MonotoneRegressor(loss=loss).fit(x[:, None], y)
+        (rule,) = model.constraint_report_.rules
+        assert rule.violation == 0.0 and 15 <= rule.binding.size < 39, loss
+        assert model.check_constraints().rules[0].binding.size == rule.binding.size
+
+
 def test_equal_rows_share_a_value():
     X = np.repeat([[0.0], [1.0]], 5, axis=0)
     y = np.array([0.0, 0.0, 0.0, 0.0, 10.0, 1.0, 1.0, 1.0, 1.0, 1.0])

@@ -229,6 +229,12 @@ def test_check_looks_at_predictions_for_every_kind_of_rule(name):
     free._rules = model._rules
     broken = [line.violation for line in free.check_constraints(X).rules[-1:]]
     assert broken[0] > 1e-3, "a model without the rule must be found out"
+    noise = np.random.default_rng(1).normal(size=model.parameters_.shape)
+    damaged = []
+    for changed in (model.parameters_ + noise, model.parameters_ - noise):
+        model.parameters_ = changed
+        damaged.append(model.check_constraints(X).rules[-1].violation)
+    assert max(damaged) > 1e-3, "a model whose parameters were changed must be found out"
 
 
 @pytest.mark.parametrize("rule", [lt.Dominates("a", "b"), lt.JointlyMonotonic("a", "b")])

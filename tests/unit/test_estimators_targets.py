@@ -32,6 +32,24 @@ def test_quantiles_are_in_order_everywhere_and_cover_what_they_say():
     assert model.score(X, y) > 0.35
 
 
+@pytest.mark.parametrize("kind", ["quantiles", "thresholds"])
+def test_check_tests_the_order_of_outputs_on_predictions(kind):
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=300)
+    if kind == "quantiles":
+        model = lt.LatticeRegressor(loss="quantile", quantile=[0.1, 0.9], lattices=0).fit(X, y)
+        turned = "parameters_"
+    else:
+        model = lt.LatticeClassifier(ordinal=True, lattices=0).fit(X, np.digitize(y, [0.3, 0.7]))
+        turned = "thresholds_"
+    rule = model.check_constraints(X).rules[-1]
+    assert rule.rule == f"predictions on X: {kind} in order"
+    assert rule.rows == 300 and rule.violation == 0.0
+    setattr(model, turned, getattr(model, turned)[::-1].copy())
+    assert model.check_constraints(X).rules[-1].violation > 0.01
+
+
 def test_quantiles_fitted_alone_do_cross():
     X, y = spread_out(300)
     anywhere = np.random.default_rng(1).uniform(0.0, 1.0, (5000, 3))

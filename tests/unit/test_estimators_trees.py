@@ -76,6 +76,19 @@ def test_local_structure_gets_trees_that_predict_better(kind, tmp_path):
     assert again.trees_.count == model.trees_.count
 
 
+def test_columns_of_neighbouring_doubles_are_saved_and_loaded(tmp_path):
+    """Times in nanoseconds, say: the middle of two neighbouring doubles is one of them."""
+    rng = np.random.default_rng(0)
+    times = 1.7e18 + 256.0 * rng.integers(0, 40, 600)  # all the doubles there
+    X = np.column_stack([times, rng.random(600)])
+    y = np.sin(X[:, 0] - 1.7e18) + X[:, 1]
+    model = lt.LatticeRegressor(trees=5, monotonic_cst={0: 1}).fit(X, y)
+    assert all((np.diff(each) > 0.0).all() for each in model.trees_.bins.edges)
+    model.save(tmp_path / "m.lt")
+    assert lt.load(tmp_path / "m.lt").predict(X).tobytes() == model.predict(X).tobytes()
+    assert model.check_constraints(X).violation == 0.0
+
+
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie", "huber"])
 def test_local_structure_of_counts_and_amounts_gets_trees_too(loss, tmp_path):
     X, height = local()

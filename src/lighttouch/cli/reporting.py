@@ -58,7 +58,8 @@ def conclude(
     for each in findings.measured:
         speaker(printable(str(each)))
     for group in findings.groups:
-        speaker(printable(f"{group.column} = {group.accuracy}"))
+        few = "" if group.accuracy.measures else "too few rows to measure"
+        speaker(printable(f"{group.column} = {group.accuracy}{few}"))
     speaker(f"\n{ending_in_words(estimator, seconds)}; saved as {printable(str(job.model))}")
     if job.report is not None:
         speaker(f"The report: {printable(str(job.report))} (open it in a browser)")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import lighttouch as lt
 from lighttouch.cli import tables
 from lighttouch.errors import DataError, FileProblem
-from lighttouch.report.models import Model, column_names, is_lattice
+from lighttouch.report.models import Model
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -45,12 +45,10 @@ def text_columns(model: Model) -> list[str]:
     """A chunk in which a text column happens to hold numbers only must not be read as numbers."""
     return [
         column.name
-        for column in (model.columns_.columns if is_lattice(model) else ())
+        for column in model.fitted_columns.columns
         if column.categories and all(isinstance(each, str) for each in column.categories)
     ]
 
 
 def _number_columns(model: Model) -> list[str]:
-    if not is_lattice(model):
-        return column_names(model)
-    return [column.name for column in model.columns_.columns if not column.categorical]
+    return [column.name for column in model.fitted_columns.columns if not column.categorical]

@@ -367,7 +367,7 @@ def refuse_rules(estimator: Any, rules: int, classes: int) -> None:
             f"rules need two classes or ordered ones, y holds {classes} that are not: "
             "probabilities of unordered classes add up to 1, so what raises one lowers others, "
             "and the models in which a rule holds for one of them are not a convex set. Pass "
-            "ordinal=True if the classes have an order, or fit one "
+            "ordinal=True (--ordinal on the command line) if the classes have an order, or fit one "
             f"{type(estimator).__name__} for the class that the rules are about against the rest"
         )
 

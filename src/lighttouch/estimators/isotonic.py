@@ -20,7 +20,7 @@ from lighttouch.estimators.parameters import (
     documented,
 )
 from lighttouch.estimators.points_base import LIMITS, PointsRegressor
-from lighttouch.estimators.proof import ConstraintReport, RuleReport, checked_excess
+from lighttouch.estimators.proof import BINDING, ConstraintReport, RuleReport, checked_excess
 from lighttouch.estimators.regression import regression_loss
 from lighttouch.estimators.rules.base import MonotonicCst
 from lighttouch.estimators.tables import Table, centre_and_scale
@@ -204,7 +204,8 @@ class MonotoneRegressor(PointsRegressor):
             for column, sign in zip(self._columns.columns, self.signs_, strict=True)
             if sign
         )
-        return checked_excess(f"{label} in {names}", rules.values(self.values_))
+        slack = BINDING * float(np.ptp(self.values_))  # losses with kinks end as near as that
+        return checked_excess(f"{label} in {names}", rules.values(self.values_), slack=slack)
 
     def _evaluate(self, rows: Floats) -> Floats:
         points, given = oriented(self.points_, self.signs_), oriented(rows, self.signs_)

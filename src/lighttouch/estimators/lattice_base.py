@@ -228,8 +228,9 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
         X : table, optional
             Rows around which predictions are checked as well, for every kind of rule: the columns
             of a rule are moved within their ranges, all others stay as they are. Monotone
-            columns, Unimodal, TrapezoidTrust and CategoryOrder are checked on the predictions
-            themselves, to the last bit; all others on the score, to rounding.
+            columns, Unimodal, TrapezoidTrust, CategoryOrder and the order of several quantiles or
+            classes are checked on the predictions themselves, to the last bit; all others on the
+            score, to rounding.
 
         Returns
         -------
@@ -268,18 +269,25 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
             label = f"predictions on X: {bound.label(names)}"
             excess = bound.shape.excess_on(probe, bound)
             found.append(checked_excess(label, excess, bound.shape.about_order))
+        if self._outputs.in_order is not None:
+            name, sign = self._outputs.in_order
+            values = self._image(self.scores_of(table))
+            excess = probing.rises(values[:, :-1], values[:, 1:], sign=sign)
+            found.append(checked_excess(f"predictions on X: {name}", excess, about_order=True))
         return found
 
     def _probe(self, table: Floats, scores: Callable[[Floats], Floats]) -> Probe:
         """Columns move within their training ranges. Axes that share a unit with another column can
-        be longer than that, so the range is what all terms have in common.
+        be longer than that, so the range is what all terms have in common that bend along the
+        column: a column that acts through lattices only has one keypoint in its curve.
         """
         low = np.full(len(self.columns_), -np.inf)
         high = np.full(len(self.columns_), np.inf)
         for term in self.model_.terms:
             for column, each in zip(term.columns, term.maps, strict=True):
-                low[column] = max(low[column], each.keypoints[0])
-                high[column] = min(high[column], each.keypoints[-1])
+                if each.keypoints.size > 1:
+                    low[column] = max(low[column], each.keypoints[0])
+                    high[column] = min(high[column], each.keypoints[-1])
         absent = ~np.isfinite(low)
         return Probe(scores, table, np.where(absent, 0.0, low), np.where(absent, 0.0, high))
 

@@ -51,6 +51,9 @@ class Outputs(ABC):
 
     single: ClassVar[bool] = True
     """Whether there is one score."""
+    in_order: ClassVar[tuple[str, float] | None] = None
+    """The rule that columns of predictions are in order, and 1 where they ascend, -1 where they
+    descend; None where there is no such rule."""
 
     @abstractmethod
     def size(self, dimension: int) -> int:
@@ -145,6 +148,7 @@ class Levels(Outputs):
     levels: tuple[float, ...]
 
     single: ClassVar[bool] = False
+    in_order: ClassVar[tuple[str, float] | None] = (LEVELS_IN_ORDER, 1.0)
 
     def size(self, dimension: int) -> int:
         return len(self.levels) * dimension
@@ -202,6 +206,8 @@ class OrderedClasses(Outputs):
     """
 
     classes: int
+
+    in_order: ClassVar[tuple[str, float] | None] = (THRESHOLDS_IN_ORDER, -1.0)
 
     def size(self, dimension: int) -> int:
         return dimension + self.classes - 1

@@ -214,10 +214,14 @@ def checked_again(report: ConstraintReport, rules: list[RuleRows], w: Floats) ->
     return replace(report, rules=tuple(checked))
 
 
-def checked_excess(label: str, excess: Floats, about_order: bool = False) -> RuleReport:
-    """A rule whose inequalities are broken by `excess`, where that is positive."""
+def checked_excess(
+    label: str, excess: Floats, about_order: bool = False, slack: float = 0.0
+) -> RuleReport:
+    """A rule whose inequalities are broken by `excess`, where that is positive; up to `slack` below
+    0 they hold with equality.
+    """
     worst = max(0.0, float(excess.max(initial=0.0)))
-    equal = np.flatnonzero(excess == 0.0)
+    equal = np.flatnonzero((excess >= -slack) & (excess <= slack))
     return RuleReport(label, int(excess.size), worst, equal, about_order=about_order)
 
 

@@ -432,7 +432,7 @@ def read_labels(
     if kept.size < 2:
         raise DataError(
             f"{name} needs samples of 2 classes; y (where its weights are not zero) holds "
-            f"{kept.size} class: {list(kept)}"
+            f"{kept.size} class: {kept.tolist()}"
         )
     refuse_many_classes(name, classes)
     return classes, np.where(labels == classes[1], 1.0, -1.0)
@@ -470,10 +470,10 @@ def refuse_few_classes(name: str, classes: NDArray[Any], kept: NDArray[Any]) -> 
     if kept.size < 2:
         raise DataError(
             f"{name} needs samples of 2 classes; y (where its weights are not zero) holds "
-            f"{kept.size} class: {list(kept)}"
+            f"{kept.size} class: {kept.tolist()}"
         )
     if classes.size > 2 and kept.size < classes.size:
-        missing = next(each for each in classes if each not in kept)
+        missing = next(each for each in classes.tolist() if each not in kept)
         raise DataError(
             f"every class needs a row with a positive weight: class {missing!r} has none; "
             "leave its rows out"

@@ -351,7 +351,8 @@ def _edges(column: Floats) -> Floats:
         shares = np.arange(1, COSTS.bins - 1) / (COSTS.bins - 1)
         reached = np.searchsorted(np.cumsum(counts), shares * counts.sum())
         below = np.unique(np.minimum(reached, present.size - 2))
-    return np.asarray(0.5 * present[below] + 0.5 * present[below + 1])
+    middle = 0.5 * present[below] + 0.5 * present[below + 1]
+    return np.unique(middle)  # between neighbouring doubles there is none: they share an end
 
 
 @dataclass(frozen=True, eq=False)

@@ -182,6 +182,11 @@ class TwoClasses(Judged):
         distinct, place = np.unique(self.scores, return_inverse=True)
         return distinct.size, place
 
+    @property
+    def both_classes(self) -> bool:
+        """Whether there are rows of both, without which nothing separates them."""
+        return 0 < int(self.second.sum()) < self.units
+
     def roc(self) -> tuple[Floats, Floats]:
         """Shares of the first and of the second class above every score, highest score first."""
         first, second = (part[::-1] for part in self._masses(np.ones(self.units)))

@@ -187,8 +187,10 @@ def _size(importance: float | None) -> str:
     return f"The interaction moves the score by {number(importance, 3)} on average."
 
 
-def missing_cells(found: Sequence[Slice]) -> Markup:
-    """What the model predicts where a cell is missing."""
+def missing_cells(found: Sequence[Slice], taken: bool) -> Markup:
+    """What the model predicts where a cell is missing; `taken` says whether it takes such rows."""
+    if not taken:
+        return section("Missing cells", soft("The model refuses rows with missing cells."))
     rows = []
     for each in found:
         for view in each.views[-1:]:

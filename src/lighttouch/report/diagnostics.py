@@ -67,7 +67,7 @@ def pictures(judged: Judged, classes: Sequence[Any]) -> Markup:
 
 def _two_classes(judged: TwoClasses, classes: list[str]) -> Markup:
     shown = []
-    if 0 < judged.second.sum() < judged.units:
+    if judged.both_classes:
         shown.append(titled("ROC curve", _roc(judged)))
     if judged.shares is not None:
         shown.append(titled("Reliability", reliability(judged.shares, judged.second, classes[1])))
@@ -131,17 +131,15 @@ def _cut_offs(judged: TwoClasses, classes: list[str]) -> tuple[list[str], list[l
     """Right and wrong decisions where the classes are equally probable, and where the shares of
     the classes above differ most (the Kolmogorov-Smirnov statistic).
     """
-    first, second = judged.roc()
-    place = int(np.argmax(second - first))
-    scores = np.unique(judged.scores)[::-1]
-    best = float(scores[max(0, place - 1)])
     values = judged.scores if judged.shares is None else judged.shares
-    where = judged.scores >= best
-    names = ["even odds", "largest separation"]
-    cuts = [
-        0.0 if judged.shares is None else 0.5,
-        float(values[where].min()) if where.any() else best,
-    ]
+    ways = [("even odds", 0.0 if judged.shares is None else 0.5, judged.scores > 0.0)]
+    if judged.both_classes:
+        first, second = judged.roc()
+        place = int(np.argmax(second - first))
+        scores = np.unique(judged.scores)[::-1]
+        best = float(scores[max(0, place - 1)])
+        where = judged.scores >= best
+        ways.append(("largest separation", float(values[where].min()), where))
     header = [
         "decide at",
         "from",
@@ -151,7 +149,7 @@ def _cut_offs(judged: TwoClasses, classes: list[str]) -> tuple[list[str], list[l
         f"{classes[0]}, taken for {classes[1]}",
     ]
     rows = []
-    for name, cut, above in zip(names, cuts, (judged.scores > 0.0, where), strict=True):
+    for name, cut, above in ways:
         counts = (
             (above & judged.second).sum(),
             (~above & judged.second).sum(),

@@ -6,9 +6,11 @@ from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 
 from lighttouch.arrays import Floats
 from lighttouch.estimators.proof import ConstraintReport
+from lighttouch.estimators.tables import Columns
 
 
 class Model(Protocol):
@@ -22,6 +24,8 @@ class Model(Protocol):
     status_: str
     constraint_report_: ConstraintReport
 
+    @property
+    def fitted_columns(self) -> Columns: ...
     def predict(self, X: object) -> Any: ...
     def check_constraints(self, X: object = None) -> ConstraintReport: ...
 
@@ -75,6 +79,11 @@ def has_several_outputs(model: object) -> bool:
     """Several quantiles, or more than two classes."""
     several = len(getattr(model, "classes_", ())) > 2
     return several or getattr(model, "parameters_", np.zeros(1)).ndim > 1
+
+
+def takes_gaps(model: object) -> bool:
+    """Whether cells may be missing."""
+    return bool(get_tags(model).input_tags.allow_nan)
 
 
 def column_names(model: Model) -> list[str]:

@@ -21,7 +21,7 @@ from lighttouch.report.diagnostics import measures_table, pictures
 from lighttouch.report.findings import Findings
 from lighttouch.report.limits import LIMITS
 from lighttouch.report.markup import Markup, cards, fill, joined, number, section, soft, titled
-from lighttouch.report.models import Model, is_classifier
+from lighttouch.report.models import Model, is_classifier, takes_gaps
 from lighttouch.report.sections import (
     binding,
     chosen,
@@ -136,7 +136,7 @@ def page(
         price_section(findings.prices, best.name, findings.seconds),
     ]
     after = [
-        missing_cells(drawn),
+        missing_cells(drawn, takes_gaps(model)),
         rules_in_words(model, rules, rows.pick(probe), probe.size),
         group_section(findings.groups, best.name),
         fold_section(findings.folds),

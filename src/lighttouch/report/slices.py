@@ -109,7 +109,9 @@ class SlicedRows:
         """Some rows, as a table of its own."""
         if hasattr(self.table, "iloc"):
             return self.table.iloc[chosen].reset_index(drop=True)
-        return np.asarray(self.table)[chosen]
+        rows = np.asarray(self.table)[chosen]
+        whole = rows.dtype.kind in "biu"  # values between whole numbers are put there too
+        return rows.astype(np.float64) if whole else rows
 
     def put(self, rows: Any, place: int, values: Floats) -> None:
         """Replace a column of picked rows; values of a column of categories are their codes."""
