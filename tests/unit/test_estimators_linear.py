@@ -240,3 +240,19 @@ def test_unfinished_training_is_told_at_the_users_line():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_about("stalled")
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("alpha", [0.0, 1e-3])
+def test_fits_to_smooth_losses_are_proven_and_so_is_what_rules_cost(loss, alpha):
+    """An intercept that nothing pulls may lie anywhere, and rounding times anywhere is no bound."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = X @ [1.0, -1.0, 0.5, 0.0] + rng.normal(size=300)
+    kind = lt.ConstrainedLinearRegressor
+    if loss == "logistic":
+        kind, y = lt.ConstrainedLinearClassifier, y > 0.0
+    model = kind(loss=loss, alpha=alpha, monotonic_cst={0: 1, 1: 1}).fit(X, y)
+    assert model.status_ == "converged"
+    assert model.constraint_report_.price > 0.0
+    assert abs(model.coef_[1]) < 1e-9 < model.coef_[0]

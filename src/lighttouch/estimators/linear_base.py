@@ -17,6 +17,7 @@ from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError, ModelFileError
 from lighttouch.estimators.fitting import named
 from lighttouch.estimators.linear_examples import (
+    PULL,
     LinearFiles,
     LinearTargets,
     QuadraticSummary,
@@ -103,7 +104,13 @@ class LinearBase(FitsFiles, SavedEstimator, BaseEstimator):  # type: ignore[misc
         sizes = column_sizes(X, weights)
         ridge = self._ridge(sizes.size, int(np.count_nonzero(weights)))
         objective = EmpiricalRisk(
-            scaled(X, sizes), y, given_as(loss), sample_weight=weights, roughness=ridge, copy=False
+            scaled(X, sizes),
+            y,
+            given_as(loss),
+            sample_weight=weights,
+            roughness=ridge,
+            l2=PULL,
+            copy=False,
         )
         p = self._minimise_scaled(objective, rules, sizes, units)
         recorded = RECORD.rows_for(not has_ended(self.status_))
@@ -175,7 +182,13 @@ class LinearBase(FitsFiles, SavedEstimator, BaseEstimator):  # type: ignore[misc
         D = sparse.vstack([ridge, sparse.csr_matrix(before / math.sqrt(new))], format="csr")
         t = np.concatenate([np.zeros(ridge.shape[0]), target / math.sqrt(new)])
         objective = EmpiricalRisk(
-            features, targets, given_as(loss), sample_weight=weights, roughness=(D, t), copy=False
+            features,
+            targets,
+            given_as(loss),
+            sample_weight=weights,
+            roughness=(D, t),
+            l2=PULL,
+            copy=False,
         )
         stretch = np.concatenate([[1.0], past.sizes]) / past.scale
         self._minimise(objective, rules, stretch, past.shift)
@@ -190,11 +203,9 @@ class LinearBase(FitsFiles, SavedEstimator, BaseEstimator):  # type: ignore[misc
         return rules + canonical
 
     def _ridge(self, columns: int, examples: float) -> Any:
-        """Rows D of the ridge ||D w||^2 / 2."""
-        pull = np.concatenate(
-            [[0.0], np.full(columns, positive(self.alpha, "alpha", zero=True) / examples)]
-        )
-        return sparse.csr_matrix(sparse.diags(np.sqrt(pull + 1e-10)))
+        """Rows D of the ridge ||D w||^2 / 2, which leaves the intercept alone."""
+        pull = np.full(columns, positive(self.alpha, "alpha", zero=True) / examples)
+        return sparse.csr_matrix(sparse.diags(np.sqrt(np.append(0.0, pull))))
 
     def _settings(self, loss: LossRow, interrupts: Interrupts) -> Settings:
         return Settings(

@@ -39,7 +39,7 @@ from lighttouch.solve import Progress, solve
 from lighttouch.solvers import Automatic, QuadraticSteps
 from lighttouch.solvers.costs import COSTS as SOLVING
 from lighttouch.solvers.quadratic_steps import (
-    begin_with_last_matrix,
+    begin_where_it_ended,
     feasible,
     largest_block,
 )
@@ -217,7 +217,7 @@ def train_without_rules(objective: Risk, trained: Result, settings: Settings) ->
     little = settings.left < trained.seconds
     if little or settings.over or ending(trained) not in NORMAL:
         return None
-    begin_with_last_matrix(objective)
+    begin_where_it_ended(objective, trained.state.solver_state)
     free = _solved(objective, None, trained.w, replace(settings, verbose=False))
     return free if ending(free) in (ending(trained), "converged") else None
 

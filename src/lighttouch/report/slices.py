@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,11 +108,7 @@ class SlicedRows:
 
     def pick(self, chosen: Indices) -> Any:
         """Some rows, as a table of its own."""
-        if hasattr(self.table, "iloc"):
-            return self.table.iloc[chosen].reset_index(drop=True)
-        rows = np.asarray(self.table)[chosen]
-        whole = rows.dtype.kind in "biu"  # values between whole numbers are put there too
-        return rows.astype(np.float64) if whole else rows
+        return _taken(self.table, chosen)
 
     def put(self, rows: Any, place: int, values: Floats) -> None:
         """Replace a column of picked rows; values of a column of categories are their codes."""
@@ -129,10 +126,14 @@ class SlicedRows:
 
     def typical(self, count: int) -> Any:
         """So many rows of medians and most common categories."""
-        rows = self.pick(np.zeros(count, dtype=np.int64))
+        return _taken(self._middle, np.zeros(count, dtype=np.int64))
+
+    @cached_property
+    def _middle(self) -> Any:
+        rows = self.pick(np.zeros(1, dtype=np.int64))
         for place, column in enumerate(self.columns):
             middle = _typical(self.numbers[:, place], column.categories is not None)
-            self.put(rows, place, np.full(count, middle))
+            self.put(rows, place, np.array([middle]))
         return rows
 
     def averages(self, chosen: Indices, put: dict[int, Floats], scale: Scale) -> Floats:
@@ -154,6 +155,14 @@ def slices(model: Model, X: object, rules: list[Rule] | None = None) -> list[Sli
     asked = rules_asked(model) if rules is None else rules
     found = [_slice(rows, place, chosen, asked) for place in range(len(rows.columns))]
     return sorted(found, key=lambda each: (not each.rules, -each.reach))
+
+
+def _taken(table: Any, chosen: Indices) -> Any:
+    if hasattr(table, "iloc"):
+        return table.iloc[chosen].reset_index(drop=True)
+    rows = np.asarray(table)[chosen]
+    whole = rows.dtype.kind in "biu"  # values between whole numbers are put there too
+    return rows.astype(np.float64) if whole else rows
 
 
 def _typical(values: Floats, categorical: bool) -> float:

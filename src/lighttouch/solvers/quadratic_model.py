@@ -39,6 +39,7 @@ from lighttouch.solvers.costs import COSTS
 Solve = Callable[[Vector], Vector]
 SQUARES = "X' diag(shares) X"  # what is prepared for squared errors: the same in every model
 LAST = "the last matrix, and the point whose curvatures it has"
+REFERENCE = "the point whose curvatures the last matrix has"
 NEAR = "a point and X' diag(shares * curvatures there) X"  # what may be prepared for other losses
 
 
@@ -202,16 +203,22 @@ def _near(
 
 
 def first_reference(risk: EmpiricalRisk | ShardedRisk, w: Vector) -> Vector:
-    """The point whose curvatures the first model has: one for which the matrix is known, or w."""
-    given = given_matrix(risk)
+    """The point whose curvatures the first model has: that of the last run's last one, one for
+    which the matrix is known, or w.
+    """
+    given, known = given_matrix(risk), vars(risk).get("_prepared", {})
+    last: Vector | None = known.get(REFERENCE)
+    if last is not None:
+        return last
     return w if given is None else given[0]
 
 
-def begin_with_last_matrix(risk: EmpiricalRisk | ShardedRisk) -> None:
-    """The next run on these examples begins with the matrix that the last one has left."""
-    last: dict[str, Vector] = prepared(risk, LAST, dict)
-    if "matrix" in last:
-        vars(risk)["_prepared"][NEAR] = (last["point"], last["matrix"])
+def begin_where_it_ended(risk: EmpiricalRisk | ShardedRisk, ended: object) -> None:
+    """The next run on these examples begins with the matrix of the last one, which `ended` in this
+    state: it is still known, unless that run was resumed at its end; then it is formed again.
+    """
+    if isinstance(ended, QuadraticState):
+        prepared(risk, REFERENCE, lambda: ended.reference)
 
 
 def given_matrix(risk: EmpiricalRisk | ShardedRisk) -> tuple[Vector, Vector] | None:

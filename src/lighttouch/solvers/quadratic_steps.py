@@ -51,7 +51,7 @@ from lighttouch.solvers.quadratic_model import (
     QuadraticModel,
     QuadraticState,
     admm_normal,
-    begin_with_last_matrix,
+    begin_where_it_ended,
     blocks_of,
     first_reference,
     forced_minimum,
@@ -74,7 +74,7 @@ __all__ = [
     "NEAR",
     "SQUARES",
     "QuadraticSteps",
-    "begin_with_last_matrix",
+    "begin_where_it_ended",
     "largest_block",
 ]
 
