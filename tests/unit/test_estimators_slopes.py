@@ -166,3 +166,11 @@ def test_a_model_with_slopes_is_explained_and_goes_on(tmp_path):
     write_report(model, tmp_path / "report.html", Data("training rows", X, y))
     assert (tmp_path / "report.html").stat().st_size < 1_000_000
     assert with_slopes(model.fit(X, y)) == [(0, 1)]
+
+
+def test_a_report_says_how_many_of_the_categories_it_shows(tmp_path):
+    X, y = panel()
+    model = lt.LatticeRegressor(random_state=0).fit(X, y)
+    write_report(model, tmp_path / "report.html", Data("training rows", X, y))
+    page = (tmp_path / "report.html").read_text()
+    assert "The 14 most common of 40 categories of shop are shown." in page

@@ -388,7 +388,7 @@ def heat_map(title: str, surface: Surface) -> Markup:
 def _sides(surface: Surface, xs: np.ndarray, ys: np.ndarray, bottom: int) -> Markup:
     word = '<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{tick}</text>'
     left, ticks = float(xs[0]), _ticks(surface.across, xs, 5)
-    room = max(2, int((WIDTH - RIGHT - left) / max(1, len(ticks)) / LETTER))
+    room = max(2, int((WIDTH - RIGHT - left) / max(1, len(ticks)) / LETTER) - 1)
     parts = [
         fill(word, x=at, y=bottom + 15, anchor="middle", tick=clipped(label, room))
         for at, label in ticks

@@ -20,7 +20,7 @@ from lighttouch.report.markup import (
     table,
     titled,
 )
-from lighttouch.report.slices import Slice, Surface, View, warning
+from lighttouch.report.slices import Axis, Slice, Surface, View, warning
 from lighttouch.report.words import Rule
 
 MISSING = "(missing)"
@@ -170,13 +170,22 @@ def _surface(each: Surface) -> Markup:
     output = f", {each.output}" if each.output else ""
     title = f"{each.unit}{output} by {each.across.name} and {each.up.name}"
     told = joined(fill("<p>{words}</p>", words=rule.words) for rule in each.rules)
-    size = _size(each.importance)
+    size = " ".join([_size(each.importance), *map(_shown, (each.across, each.up))]).strip()
     name = f"{each.across.name} × {each.up.name}"
     if not each.rules:
         return titled(name, joined([heat_map(title, each), soft(size)]))
     words = fill("<div>{parts}</div>", parts=joined([_chips(each.rules), told, soft(size)]))
     beside = joined([words, heat_map(title, each)])
     return titled(name, fill("<div class='beside'>{parts}</div>", parts=beside), wide=True)
+
+
+def _shown(axis: Axis) -> str:
+    if not axis.some_only:
+        return ""
+    return (
+        f"The {len(axis.labels)} most common of {axis.categories} categories of {axis.name} are "
+        "shown."
+    )
 
 
 def _size(importance: float | None) -> str:

@@ -244,8 +244,8 @@ def _curve(model: Any, place: int) -> tuple[Floats, Floats] | None:
 
 @dataclass(frozen=True)
 class Axis:
-    """A column along a side of the picture: values, their names, and which row lies in which cell
-    (-1: in none).
+    """A column along a side of the picture: values, their names, which row lies in which cell (-1:
+    in none), and how many categories there are in all.
     """
 
     name: str
@@ -253,6 +253,12 @@ class Axis:
     labels: list[str]
     numbers: bool
     cells: Indices
+    categories: int = 0
+
+    @property
+    def some_only(self) -> bool:
+        """Whether the most common categories are shown only."""
+        return self.categories > len(self.labels)
 
 
 @dataclass(frozen=True)
@@ -338,7 +344,8 @@ def _axis(rows: SlicedRows, place: int) -> Axis:
         found = np.full(cells.size, -1)
         found[known] = where[cells[known].astype(np.int64)]
         labels = [str(column.categories[k]) for k in order]
-        return Axis(column.name, order.astype(np.float64), labels, False, found)
+        values = order.astype(np.float64)
+        return Axis(column.name, values, labels, False, found, len(column.categories))
     distinct = np.unique(cells[known])
     if 0 < distinct.size <= LIMITS.pair_side:
         found = np.searchsorted(distinct, np.where(known, cells, distinct[0]))
