@@ -395,8 +395,10 @@ def _falls_apart(problem: Problem, model: QuadraticModel) -> bool:
 
 
 def _known_rows(problem: Problem, factor: Vector, A: sparse.csr_matrix) -> KnownRows:
-    """What minima with the same factor have learnt of the rules; squared errors have only one."""
-    if _risk(problem).loss_row.name == "squared":
+    """What minima with the same factor have learnt of the rules; squared errors have only one, and
+    where the matrix serves for one model only, so do others.
+    """
+    if not _keeps_matrix(problem):
         return KnownRows(factor, A, once=True)
     kept: list[KnownRows] = prepared(problem, "rules under the last factor", list)
     if not kept or kept[0].lower is not factor or kept[0].block is None:
