@@ -186,7 +186,7 @@ def test_models_that_rules_couple_are_minimised_together(monkeypatch):
     by_admm = lt.solve(problem, lt.Automatic(1e-8))
     monkeypatch.setattr(quadratic_steps, "_alternated", None)
     together = lt.solve(problem, lt.QuadraticSteps(1e-9))
-    assert together.violation <= 1e-12
+    assert together.violation <= 200.0 * 1e-14, "rounding, in rows with entries of 200"
     np.testing.assert_allclose(together.objective, by_admm.objective, rtol=1e-4)
 
 
