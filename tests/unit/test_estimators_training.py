@@ -176,7 +176,8 @@ def test_smooth_losses_of_many_rows_are_trained_by_parts(monkeypatch, loss):
 
 def in_parts(monkeypatch) -> None:
     """Features are made for at most 500 examples at once."""
-    few = dataclasses.replace(examples.LIMITS, summed_entries=3000.0, part_entries=3000.0)
+    most = dict.fromkeys(("squared_entries", "summed_entries", "part_entries"), 3000.0)
+    few = dataclasses.replace(examples.LIMITS, **most)
     monkeypatch.setattr(examples, "LIMITS", few)
     monkeypatch.setattr(examples.Examples, "score_problem", _only_some(500))
 

@@ -295,17 +295,17 @@ class Examples(AnyExamples):
     def judged(
         self, model: AdditiveModel, row: LossRow | None, rng: np.random.Generator
     ) -> tuple[smoothing.Examples, float]:
-        if row is not None or not self._many(model):
+        if row is not None or not self._many(model, LIMITS.squared_entries):
             return super().judged(model, row, rng)
         y, weights = self.squares
         sums, count = self.sums(model), self.count
         return smoothing.Examples(None, y, weights, None, count, self.differences, sums=sums), 1.0
 
-    def _many(self, model: AdditiveModel) -> bool:
-        """Whether squared errors are better kept as sums than as features."""
+    def _many(self, model: AdditiveModel, most: float) -> bool:
+        """Whether features have more than so many entries, and matrices of parameters fewer."""
         entries = model.row_entries * len(self.signed_tables)
         few = model.dimension < min(self.size, TRAINING.largest_gram)
-        return few and self.size * entries > LIMITS.summed_entries
+        return few and self.size * entries > most
 
     def sums(self, model: AdditiveModel) -> SquaredSums:
         """Of the squared errors by which the structure is chosen; kept for the last model."""
@@ -337,12 +337,14 @@ class Examples(AnyExamples):
         parts, whose features are made whenever they are needed.
         """
         row, one_score = loss_of(loss), isinstance(self.outputs, OneScore)
-        many = one_score and self._many(model)
-        if many and not row.kinked and row.name != "squared":
+        squared = row.name == "squared"
+        most = LIMITS.squared_entries if squared else LIMITS.summed_entries
+        many = one_score and self._many(model, most)
+        if many and not row.kinked and not squared:
             parts = [part for part in self._cut(model) if part.has_weight]
             return ShardedRisk([RiskOfPart(part, model, loss, roughness, pull) for part in parts])
         own = type(self.outputs) is OneScore and self.offset is None and self.nearby is None
-        if many and own and row.name == "squared":
+        if many and own and squared:
             X, y = self.sums(model).rows()
             X = _as_wide_as(roughness, X)
             one = ScoreProblem(X, y, np.full(y.size, 1.0 / y.size), None, loss, roughness, pull)
