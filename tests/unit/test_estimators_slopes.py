@@ -45,6 +45,9 @@ def test_every_category_has_its_own_slope_where_the_data_ask_for_it():
     assert with_slopes(model) == [(0, 1)]
     assert error(model, X[450:], y[450:]) < 0.15, "of which 0.1 are noise"
     assert error(alike, X[450:], y[450:]) > 0.2
+    counted = lt.LatticeRegressor(random_state=0, lattices=1).fit(X[:450], y[:450])
+    assert with_slopes(counted) == [(0, 1)], "chosen for what slopes explain, and so has them"
+    assert error(counted, X[450:], y[450:]) < 0.15
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -116,10 +119,13 @@ def test_lattices_of_categories_share_their_room(monkeypatch):
     town = rng.integers(0, 50, len(y))
     X["town"], X["rain"] = [f"t{t}" for t in town], rng.random(len(y))
     y = y + 2.0 * rng.normal(size=50)[town] * X["rain"].to_numpy()
+    y += (X["shop"].str[1:].astype(int) / 20.0 - 1.0) * (1.0 + 2.0 * X["month"])
     model = lt.LatticeRegressor(random_state=0).fit(X, y)
     assert len(with_slopes(model)) == 1
     parameters = sum(term.size for term in model.model_.terms if term.unordered)
     assert parameters <= 200
+    lattices = [term.columns for term in model.model_.terms if not term.calibrator]
+    assert {(0, 1), (3, 4)} <= set(lattices), "without room for slopes, categories share vertices"
 
 
 def test_slopes_do_not_depend_on_the_order_of_categories():

@@ -86,7 +86,7 @@ class StructureLimits:
 
     most_apart: int = 600
     """Parameters of lattices with a vertex for every category: 299 categories, two vertices along
-    the other column. Budget."""
+    the other column. Where that has missing cells, their vertex comes on top. Budget."""
 
     cells_apart: int = 8
     """Bins of the other column along which slopes of categories are looked for. Tuning: not

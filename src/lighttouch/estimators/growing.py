@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -429,19 +429,18 @@ def _worth_adding(
         for subset, gain in sorted(worthy, key=lambda each: (-each[1].worth, each[0]))
         if gain.worth > _worth_within(subset, gains)
     ]
-    if counted:
-        return {subset: max(gain.worth, 1.0) for subset, gain in ranked[:room]}
     found: dict[Subset, float] = {}
     least = LIMITS.comparable * ranked[0][1].worth if ranked else 0.0
-    for subset, gain in ranked:
+    for subset, best in ranked:
+        gain = best
+        if best.shared is not None and not growth.has_room_apart(subset):
+            gain = best.shared
         significant = gain.significance(len(gains)) > 1.0 and gain.worth > least
-        if not significant or _shares(subset, found) or len(found) >= room:
+        if len(found) >= room or not (counted or (significant and not _shares(subset, found))):
             continue
-        if gain.apart:
-            if not growth.has_room_apart(subset):
-                continue
+        if gain.shared is not None:
             growth.apart.add(subset)
-        found[subset] = gain.worth
+        found[subset] = max(gain.worth, 1.0) if counted else gain.worth
     return found
 
 
@@ -482,7 +481,11 @@ def _with_slopes(growth: Growth, left: Leftover, gains: dict[Subset, Gain]) -> d
         found |= growth.screen.gains_apart(many, growth.plan.kinds(many), others, left)
         if growth.over():
             return gains
-    better = {pair: gain for pair, gain in found.items() if gain.worth > gains[pair].worth}
+    better = {
+        pair: replace(gain, shared=gains[pair])
+        for pair, gain in found.items()
+        if gain.worth > max(0.0, gains[pair].worth)
+    }
     return gains | better
 
 

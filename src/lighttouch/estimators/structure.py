@@ -353,7 +353,9 @@ class Gain:
 
     explained: float
     freedom: float  # what noise would explain
-    apart: bool = False  # whether each category has a slope of its own
+    shared: Gain | None = None
+    """Where each category has a slope of its own: what a lattice explains in which they share
+    vertices."""
 
     def significance(self, candidates: int = 1) -> float:
         """Above 1: more than noise would, three deviations included, and more than the best of so
@@ -469,7 +471,7 @@ class Screen:
             told = spread > 0.01 * mass[:kinds]  # others have one value there, to rounding
             explained = float((np.square(pulled[told]) / spread[told]).sum()) / unit
             freedom = max(1.0, np.count_nonzero(told) - 1.0)
-            found[min(many, other), max(many, other)] = Gain(explained, freedom, apart=True)
+            found[min(many, other), max(many, other)] = Gain(explained, freedom)
         return found
 
     @property
