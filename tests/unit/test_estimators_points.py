@@ -200,3 +200,14 @@ def test_what_cannot_be():
         lt.MonotoneRegressor(monotonic_cst=[1, 1]).fit(X, y)
     with pytest.raises(ValueError, match="most_points"):
         lt.ConvexRegressor(most_points=0).fit(X, y)
+
+
+@pytest.mark.parametrize("level", [0.25, 0.3, 0.9])
+def test_a_target_that_is_met_exactly_ends_proven(level):
+    """An objective of 0 is the least there is; narrowing rounded kinks gains for ever."""
+    X = np.random.default_rng(0).random((5, 2))
+    model = lt.MonotoneRegressor(
+        loss="quantile", quantile=level, monotonic_cst=[1, 1], time_limit=20.0
+    )
+    assert model.fit(X, np.zeros(5)).status_ == "converged"
+    assert (model.predict(X) == 0.0).all()

@@ -30,6 +30,7 @@ from lighttouch.solvers.bounds import (
     Tangent,
     bound_by_slopes,
     bound_within,
+    bound_without_slopes,
     lower_bound,
     whole_minorant,
 )
@@ -190,6 +191,8 @@ class Accelerated(EndingSolver[AcceleratedState]):
         value, gradient = _minorant(problem, state, rounded, gradient)
         _renew_bounds(problem, state, value, gradient)
         enough = self.tolerance * state.unit
+        if state.best_objective == 0.0:  # kinks would be narrowed for ever
+            state.bound = max(state.bound, bound_without_slopes(problem))
         if self.is_proven(state):
             state.ended = True
             return

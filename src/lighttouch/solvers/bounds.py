@@ -277,6 +277,16 @@ def fenchel_bound(
     return _balanced(risk, (weights, lasso), u, (rest, error), room)
 
 
+def bound_without_slopes(problem: Problem) -> float:
+    """The mean of the least values of all losses, and no penalty: 0 for most losses."""
+    risk = problem.objective
+    if not isinstance(risk, EmpiricalRisk):
+        return -math.inf
+    w = np.zeros(risk.dimension)
+    nothing = Normal(w, w, np.full(w.size, math.inf))
+    return fenchel_bound(risk, np.zeros(risk.examples), nothing, w)
+
+
 @dataclass(frozen=True)
 class DualSums:
     """What a bound needs to know of the examples: X'(a s), the size of its terms, the sums of
