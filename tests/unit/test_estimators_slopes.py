@@ -180,3 +180,13 @@ def test_a_report_says_how_many_of_the_categories_it_shows(tmp_path):
     write_report(model, tmp_path / "report.html", Data("training rows", X, y))
     page = (tmp_path / "report.html").read_text()
     assert "The 14 most common of 40 categories of shop are shown." in page
+
+
+def test_a_rare_value_of_the_other_column_counts():
+    """One row of 300 in every category: its slope is seen, however rare it is."""
+    category, rare = np.repeat(np.arange(30.0), 300), np.tile(np.arange(300.0) == 0.0, 30)
+    residual = np.where(rare, 5.0, 0.0) * np.repeat(np.arange(30) % 2 - 0.5, 300)
+    left = Leftover(residual, np.full(9000, 1.0 / 9000), 1.0)
+    gains = Screen([(np.column_stack([category, rare]), 1.0)], 9000.0).gains_apart(0, 30, [1], left)
+    assert gains[0, 1].freedom == 29.0
+    assert gains[0, 1].explained == pytest.approx(30 * 2.5**2 * 299 / 300)

@@ -17,7 +17,7 @@ from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import InfeasibleConstraintsError, ModelFileError
 from lighttouch.estimators.fitting import named
 from lighttouch.estimators.linear_examples import (
-    PULL,
+    LEAST_RIDGE,
     LinearFiles,
     LinearTargets,
     QuadraticSummary,
@@ -109,7 +109,7 @@ class LinearBase(FitsFiles, SavedEstimator, BaseEstimator):  # type: ignore[misc
             given_as(loss),
             sample_weight=weights,
             roughness=ridge,
-            l2=PULL,
+            l2=LEAST_RIDGE,
             copy=False,
         )
         p = self._minimise_scaled(objective, rules, sizes, units)
@@ -187,7 +187,7 @@ class LinearBase(FitsFiles, SavedEstimator, BaseEstimator):  # type: ignore[misc
             given_as(loss),
             sample_weight=weights,
             roughness=(D, t),
-            l2=PULL,
+            l2=LEAST_RIDGE,
             copy=False,
         )
         stretch = np.concatenate([[1.0], past.sizes]) / past.scale

@@ -62,7 +62,7 @@ def usable_sizes(size: Floats, largest: Floats) -> Floats:
     return np.where(usable, size, np.where(largest > 0.0, largest, 1.0))
 
 
-PULL = 1e-10  # on every training parameter: without it rounding could not be told from a gap
+LEAST_RIDGE = 1e-10  # on every training parameter: without it rounding could not be told from a gap
 
 
 def scaled(X: Any, sizes: Floats) -> Any:
@@ -321,7 +321,7 @@ class LinearRisk:
             self.loss,
             sample_weight=self.targets.shares(rows),
             roughness=self.ridge,
-            l2=PULL,
+            l2=LEAST_RIDGE,
             copy=False,
         )
 

@@ -34,6 +34,8 @@ from lighttouch.validation import positive_int
 
 Subset = tuple[int, ...]
 
+ROUNDING = 1e-9  # of the spread of whole numbers about their mean, relative to their weight
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -468,7 +470,7 @@ class Screen:
             along = codes[other] - (sums / np.maximum(mass, SMALLEST_GAP))[category]
             pulled = np.bincount(category, pulls * along, kinds + 1)[:kinds]
             spread = np.bincount(category, weights * np.square(along), kinds + 1)[:kinds]
-            told = spread > 0.01 * mass[:kinds]  # others have one value there, to rounding
+            told = spread > ROUNDING * mass[:kinds]  # others lie in one bin
             explained = float((np.square(pulled[told]) / spread[told]).sum()) / unit
             freedom = max(1.0, np.count_nonzero(told) - 1.0)
             found[min(many, other), max(many, other)] = Gain(explained, freedom)

@@ -206,11 +206,9 @@ def first_reference(risk: EmpiricalRisk | ShardedRisk, w: Vector) -> Vector:
     """The point whose curvatures the first model has: that of the last run's last one, one for
     which the matrix is known, or w.
     """
-    given, known = given_matrix(risk), vars(risk).get("_prepared", {})
-    last: Vector | None = known.get(REFERENCE)
-    if last is not None:
-        return last
-    return w if given is None else given[0]
+    last: dict[str, Vector] = prepared(risk, REFERENCE, dict)
+    given = given_matrix(risk)
+    return last.get("point", w if given is None else given[0])
 
 
 def begin_where_it_ended(risk: EmpiricalRisk | ShardedRisk, ended: object) -> None:
@@ -218,7 +216,8 @@ def begin_where_it_ended(risk: EmpiricalRisk | ShardedRisk, ended: object) -> No
     state: it is still known, unless that run was resumed at its end; then it is formed again.
     """
     if isinstance(ended, QuadraticState):
-        prepared(risk, REFERENCE, lambda: ended.reference)
+        last: dict[str, Vector] = prepared(risk, REFERENCE, dict)
+        last["point"] = ended.reference
 
 
 def given_matrix(risk: EmpiricalRisk | ShardedRisk) -> tuple[Vector, Vector] | None:
