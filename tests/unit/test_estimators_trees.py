@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import itertools
 import warnings
 from dataclasses import replace
@@ -315,6 +316,26 @@ def test_rows_without_weight_count_for_nothing():
     whole = lt.LatticeRegressor(trees=5, lattices=None).fit(far, wild, weights)
     part = lt.LatticeRegressor(trees=5, lattices=None).fit(X[:600], y[:600])
     np.testing.assert_allclose(whole.predict(X[:600]), part.predict(X[:600]), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [lt.LatticeRegressor, lt.LatticeClassifier])
+def test_features_of_all_rows_are_let_go_before_trees_grow_on_some(kind, monkeypatch):
+    X, y = local(rows=1200)
+    labels = kind is lt.LatticeClassifier
+    few, wide = dataclasses.replace(COSTS, rows=1000), []
+
+    def features_in_memory() -> int:
+        return sum(sparse.issparse(o) and o.shape[0] == 1200 for o in gc.get_objects())
+
+    def watched(*arguments):
+        wide.append(features_in_memory())
+        return wanted_count(*arguments)
+
+    monkeypatch.setattr(trees, "COSTS", few)
+    monkeypatch.setattr(trees, "wanted_count", watched)
+    gc.collect()
+    kind(monotonic_cst={3: 1}, lattices=0).fit(X, y > 0.0 if labels else y)
+    assert wide == [0]
 
 
 def test_files_give_the_same_trees(tmp_path):

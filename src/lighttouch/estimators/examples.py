@@ -75,6 +75,9 @@ class AnyExamples(ABC):
         """Without those of weight 0; files are read as they are, and only what is drawn counts."""
         return self
 
+    def forget_features(self) -> None:
+        """Let go of the features that were kept: they may be most of the memory."""
+
     @abstractmethod
     def table_rows(self, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """Some rows of the tables, and their weights."""
@@ -216,6 +219,9 @@ class Examples(AnyExamples):
             self._known.clear()
             self._known[id(model)] = (model, self._new_features(model))
         return self._known[id(model)][1]
+
+    def forget_features(self) -> None:
+        self._known.clear()
 
     def _new_features(self, model: AdditiveModel) -> sparse.csr_matrix:
         if self.source is None:

@@ -285,7 +285,8 @@ def _fit_under_rules(
 
     report = _report(objective, rules, result, w, kept, settings, free)
     typical = smoothed.roughness.typical(smoothed.strengths)
-    return Fitted(model, w, rows, report, result, typical)
+    ended = replace(result, state=None)  # which holds the features of all examples
+    return Fitted(model, w, rows, report, ended, typical)
 
 
 def _objective(

@@ -170,6 +170,8 @@ class WithoutTrees:
         if self.model.dimension > TRAINING.largest_gram:
             return self.w, None
         part = self.examples.some(COSTS.rows, rng)
+        if part is not self.examples:
+            self.examples.forget_features()
         barred = _barred(self.plan) | self._noisy(part.size)
         bins, signs = Bins.of(part.table, self._ranks(self.w), barred), self._signs()
         codes = bins.codes(part.table)
