@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import lighttouch as lt
 from lighttouch import losses
@@ -15,6 +16,7 @@ from lighttouch.estimators import examples, fitting, smoothing, training
 from lighttouch.estimators.penalties import roughness_of
 from lighttouch.estimators.rules.rows import no_moves
 from lighttouch.running import OutOfTimeError
+from lighttouch.solvers.quadratic_model import gram
 
 
 def data(count: int = 800) -> tuple[np.ndarray, np.ndarray]:
@@ -172,6 +174,34 @@ def test_smooth_losses_of_many_rows_are_trained_by_parts(monkeypatch, loss):
     np.testing.assert_allclose(
         parts.constraint_report_.objective_without_rules, report.objective_without_rules, rtol=1e-6
     )
+
+
+def test_features_in_parts_are_those_of_the_whole(monkeypatch):
+    X, y = data(1200)
+    model = lt.LatticeRegressor(monotonic_cst={1: 1}, lattices=[[0, 1]], random_state=0).fit(X, y)
+    rows = examples.Examples([(X, 1.0)], y, np.full(1200, 1.0 / 1200))
+    whole = rows.features_at_need(model.model_)
+    in_parts(monkeypatch)
+    parts = rows.features_at_need(model.model_)
+    assert isinstance(whole, sparse.csr_matrix)
+    assert isinstance(parts, examples.FeaturesInParts)
+    rng = np.random.default_rng(0)
+    w, v, weights = rng.normal(size=whole.shape[1]), rng.normal(size=1200), rng.random(1200)
+    some = v > 0.3
+    np.testing.assert_allclose(parts @ w, whole @ w, rtol=1e-12)
+    np.testing.assert_allclose(parts.T @ v, whole.T @ v, atol=1e-12)
+    np.testing.assert_allclose(parts.gram(weights), gram(whole, weights), atol=1e-10)
+    np.testing.assert_allclose(parts[some] @ w, whole[some] @ w, rtol=1e-12)
+
+
+def test_trees_are_chosen_alike_where_features_come_in_parts(monkeypatch):
+    X, y = data(1200)
+    y = y + (X[:, 0] > 0.3) * (X[:, 1] > 0.6)
+    whole = lt.LatticeRegressor(random_state=0).fit(X, y)
+    in_parts(monkeypatch)
+    parts = lt.LatticeRegressor(random_state=0).fit(X, y)
+    assert whole.trees_ is not None and parts.trees_.count == whole.trees_.count
+    np.testing.assert_allclose(parts.predict(X), whole.predict(X), atol=1e-6)
 
 
 def in_parts(monkeypatch) -> None:

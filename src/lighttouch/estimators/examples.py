@@ -14,7 +14,7 @@ from scipy import sparse
 
 from lighttouch.estimators import smoothing
 from lighttouch.estimators.costs import LIMITS
-from lighttouch.estimators.model import AdditiveModel
+from lighttouch.estimators.model import AdditiveModel, Features
 from lighttouch.estimators.outputs import ONE_SCORE, OneScore, Outputs, ScoreProblem
 from lighttouch.estimators.record import RECORD, TrainingRecord
 from lighttouch.estimators.smoothing import SquaredSums
@@ -25,6 +25,7 @@ from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import Loss, loss_of
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.running import check_deadline
+from lighttouch.solvers.quadratic_model import gram
 
 Floats = NDArray[np.float64]
 
@@ -75,6 +76,7 @@ class AnyExamples(ABC):
         """Without those of weight 0; files are read as they are, and only what is drawn counts."""
         return self
 
+    @abstractmethod
     def forget_features(self) -> None:
         """Let go of the features that were kept: they may be most of the memory."""
 
@@ -220,6 +222,15 @@ class Examples(AnyExamples):
             self._known[id(model)] = (model, self._new_features(model))
         return self._known[id(model)][1]
 
+    def features_at_need(
+        self, model: AdditiveModel, squared: bool = False
+    ) -> sparse.csr_matrix | Features:
+        """The same, or where they would be much of the memory, made whenever they are needed: less
+        often for squared errors.
+        """
+        few = not self._many(model, LIMITS.squared_entries if squared else LIMITS.summed_entries)
+        return self.features(model) if few else FeaturesInParts(self, model)
+
     def forget_features(self) -> None:
         self._known.clear()
 
@@ -322,13 +333,13 @@ class Examples(AnyExamples):
         return known[1]
 
     def _parts(self, model: AdditiveModel) -> Iterator[tuple[Any, Floats, Floats]]:
-        for cut in self._cut(model):
+        for cut in self.cut(model):
             check_deadline()
             part = cut()
             yield part.features(model), *part.squares
 
-    def _cut(self, model: AdditiveModel) -> list[PartOfTable]:
-        """Parts whose features take a few dozen megabytes."""
+    def cut(self, model: AdditiveModel) -> list[PartOfTable]:
+        """Parts whose features take a few megabytes."""
         entries = model.row_entries * len(self.signed_tables)
         rows = max(1, int(LIMITS.part_entries) // entries)
         return [
@@ -347,7 +358,7 @@ class Examples(AnyExamples):
         most = LIMITS.squared_entries if squared else LIMITS.summed_entries
         many = one_score and self._many(model, most)
         if many and not row.kinked and not squared:
-            parts = [part for part in self._cut(model) if part.has_weight]
+            parts = [part for part in self.cut(model) if part.has_weight]
             return ShardedRisk([RiskOfPart(part, model, loss, roughness, pull) for part in parts])
         own = type(self.outputs) is OneScore and self.offset is None and self.nearby is None
         if many and own and squared:
@@ -504,6 +515,34 @@ class PartOfTable:
 
     def __call__(self) -> Examples:
         return self.examples.rows(np.arange(self.first, self.end))
+
+
+class FeaturesInParts(Features):
+    """The features of examples in memory, which are never together."""
+
+    def __init__(self, examples: Examples, model: AdditiveModel) -> None:
+        self.examples, self.model = examples, model
+        self.shape = (examples.size, model.dimension)
+
+    def _parts(self) -> Iterator[tuple[slice, sparse.csr_matrix]]:
+        for cut in self.examples.cut(self.model):
+            check_deadline()
+            yield slice(cut.first, cut.end), cut().features(self.model)
+
+    def __matmul__(self, w: Floats) -> Floats:
+        return np.concatenate([np.asarray(X @ w) for _, X in self._parts()])
+
+    def back(self, v: Floats) -> Floats:
+        return np.asarray(sum(np.asarray(X.T @ v[here]) for here, X in self._parts()))
+
+    def gram(self, weights: Floats) -> Floats:
+        out = np.zeros((self.shape[1], self.shape[1]))
+        for here, X in self._parts():
+            out += gram(X, weights[here])
+        return out
+
+    def __getitem__(self, chosen: Any) -> FeaturesInParts:
+        return FeaturesInParts(self.examples.rows(np.arange(self.shape[0])[chosen]), self.model)
 
 
 @dataclass(frozen=True)

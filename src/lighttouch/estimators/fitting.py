@@ -104,6 +104,7 @@ def fit(
         if earlier is None
         else _from_earlier(growth, earlier, examples, settings)
     )
+    growth.forget()
     rules = all_rules(model, plan.columns.names, plan.monotonic, plan.shapes) + (
         canonical(model) if canonical else []
     )
@@ -257,7 +258,7 @@ def _fit_under_rules(
     """`some` examples give the point to start from."""
     objective, moves = _objective(model, moves, examples, settings, smoothed)
     outputs = examples.outputs
-    start = outputs.start(some.score_problem(model, settings.loss), smoothed.w)
+    start = outputs.start(lambda: some.score_problem(model, settings.loss), smoothed.w)
     own = type(outputs) is OneScore and smoothed.share == 1.0
     squares, near = smoothed.squares, smoothed.near
     if own and squares is not None:

@@ -97,6 +97,11 @@ class Growth:
     def store(self) -> TermStore:
         return TermStore(self.examples.signed_tables, self.examples.source)
 
+    def forget(self) -> None:
+        """Let go of what only the search needs: features of its rows, and their cells."""
+        for kept in ("screen", "store"):
+            self.__dict__.pop(kept, None)
+
     def search(self, model: AdditiveModel, sweeps: int) -> Smoothed:
         """A fit without rules to the examples in which the model is looked for."""
         if model.dimension > self.largest_gram:

@@ -5,6 +5,7 @@ its feature matrix, whole or term by term.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
@@ -483,10 +484,43 @@ def _products(
     return out
 
 
-class TermFeatures:
-    """The feature matrix X of one model, the intercept's column first; `X @ w`, `X.T @ v` and
-    `X.gram(weights)` are what smoothing asks for.
-    """
+class Features(ABC):
+    """A feature matrix X that is no matrix of SciPy: what smoothing asks of it."""
+
+    shape: tuple[int, int]
+
+    @abstractmethod
+    def __matmul__(self, w: Floats) -> Floats:
+        """X w."""
+
+    @abstractmethod
+    def back(self, v: Floats) -> Floats:
+        """X'v."""
+
+    @abstractmethod
+    def gram(self, weights: Floats) -> Floats:
+        """X' diag(weights) X."""
+
+    @abstractmethod
+    def __getitem__(self, chosen: Any) -> Features:
+        """Some of its rows."""
+
+    @property
+    def T(self) -> _Transposed:
+        """X', for `X.T @ v`."""
+        return _Transposed(self)
+
+
+class _Transposed:
+    def __init__(self, features: Features) -> None:
+        self.features = features
+
+    def __matmul__(self, v: Floats) -> Floats:
+        return self.features.back(v)
+
+
+class TermFeatures(Features):
+    """The features of one model, term by term, the intercept's column first."""
 
     def __init__(
         self, terms: list[Term], rows: list[TermRows], store: TermStore | None, count: int = 0
@@ -496,10 +530,6 @@ class TermFeatures:
         self.shape = (count if store is None else store.count, int(self.starts[-1]))
         self.intercept = 1.0 if store is None else sum(sign for _, sign in store.signed_tables)
 
-    @property
-    def T(self) -> _Transposed:
-        return _Transposed(self)
-
     def __matmul__(self, w: Floats) -> Floats:
         out = np.full(self.shape[0], self.intercept * w[0])
         for rows, start in zip(self.rows, self.starts, strict=False):
@@ -507,7 +537,6 @@ class TermFeatures:
         return out
 
     def back(self, v: Floats) -> Floats:
-        """X'v."""
         out = np.zeros(self.shape[1])
         out[0] = self.intercept * v.sum()
         for rows, start in zip(self.rows, self.starts, strict=False):
@@ -535,7 +564,6 @@ class TermFeatures:
         return part
 
     def gram(self, weights: Floats) -> Floats:
-        """X' diag(weights) X."""
         if is_dense(self.shape[0] * (1 + sum(e.places.shape[1] for e in self.rows)), self.shape):
             return gram_of_dense(self._dense, self.shape, weights)
         out = np.empty((self.shape[1], self.shape[1]))
@@ -563,11 +591,3 @@ class TermFeatures:
         if self.store is not None:
             return self.store.block(first, second, weights)
         return _products(first, self.rows[g], second, self.rows[h], weights)
-
-
-class _Transposed:
-    def __init__(self, features: TermFeatures) -> None:
-        self.features = features
-
-    def __matmul__(self, v: Floats) -> Floats:
-        return self.features.back(v)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -67,8 +68,10 @@ class Outputs(ABC):
     def risk(self, one: ScoreProblem) -> EmpiricalRisk:
         """The objective."""
 
-    def start(self, one: ScoreProblem, w: Floats) -> Floats:
-        """Parameters to start from, given those of a single score; `one` holds some examples."""
+    def start(self, one: Callable[[], ScoreProblem], w: Floats) -> Floats:
+        """Parameters to start from, given those of a single score; `one` makes the problem of some
+        examples, where they are needed.
+        """
         return w
 
     @abstractmethod
@@ -125,8 +128,8 @@ ONE_SCORE = OneScore()
 class Means(OneScore):
     """A single score that is the logarithm of a mean."""
 
-    def start(self, one: ScoreProblem, w: Floats) -> Floats:
-        farthest = float(np.abs(one.X @ w).max(initial=0.0))
+    def start(self, one: Callable[[], ScoreProblem], w: Floats) -> Floats:
+        farthest = float(np.abs(one().X @ w).max(initial=0.0))
         return w * min(1.0, LARGEST_START / max(farthest, LARGEST_START))
 
 
@@ -156,10 +159,10 @@ class Levels(Outputs):
     def state(self) -> list[Any]:
         return ["Levels", list(self.levels)]
 
-    def start(self, one: ScoreProblem, w: Floats) -> Floats:
-        start = np.tile(w, len(self.levels))
+    def start(self, one: Callable[[], ScoreProblem], w: Floats) -> Floats:
+        start, some = np.tile(w, len(self.levels)), one()
         start[self.intercepts(w.size)] += weighted_quantiles(
-            one.y - one.X @ w, one.weights, self.levels
+            some.y - some.X @ w, some.weights, self.levels
         )
         return start
 
@@ -215,8 +218,9 @@ class OrderedClasses(Outputs):
     def state(self) -> list[Any]:
         return ["OrderedClasses", self.classes]
 
-    def start(self, one: ScoreProblem, w: Floats) -> Floats:
-        return np.concatenate([w, self._first_thresholds(one.y.astype(np.int64), one.weights)])
+    def start(self, one: Callable[[], ScoreProblem], w: Floats) -> Floats:
+        some = one()
+        return np.concatenate([w, self._first_thresholds(some.y.astype(np.int64), some.weights)])
 
     def total(self, y: Floats, weights: Floats) -> float:
         """The weights of what is trained, gaps of thresholds included."""

@@ -20,7 +20,7 @@ from scipy import sparse
 from lighttouch import losses
 from lighttouch.arrays import Floats
 from lighttouch.estimators.costs import FIRST_CHOICE, PULL, SMOOTHING, STRENGTHS
-from lighttouch.estimators.model import TermFeatures
+from lighttouch.estimators.model import Features
 from lighttouch.estimators.penalties import Pair, Roughness
 from lighttouch.kernels.numerics.matrices import add_products, add_transposed
 from lighttouch.kernels.verbs.losses import LossRow
@@ -55,8 +55,7 @@ class Examples:
         return self._gram(self.weights), moment, float(self.weights @ np.square(self.y))
 
     def _gram(self, weights: Floats) -> Floats:
-        stored = isinstance(self.features, TermFeatures)
-        found = self.features.gram(weights) if stored else gram(self.features, weights)
+        found = _gram_of(self.features, weights)
         if self.differences:
             found[0, 0] = 1.0  # the intercept of differences is nothing; keep the matrix definite
         return found
@@ -185,6 +184,11 @@ class Examples:
         slopes, curvatures = losses.quadratic(self.row, z, self.y, 0.0)
         curvatures = np.maximum(curvatures, SMOOTHING.least_curvature)
         return -slopes / curvatures, self.weights * curvatures
+
+
+def _gram_of(X: Any, weights: Floats) -> Floats:
+    """X' diag(weights) X."""
+    return X.gram(weights) if isinstance(X, Features) else gram(X, weights)
 
 
 @dataclass(frozen=True)
@@ -510,11 +514,11 @@ def fit_without(
     roughness, strengths, w = fitted.roughness, fitted.strengths / share, fitted.w
     X, y, row = examples.features, examples.y, examples.row
     if known is None:
-        H = gram(X, used.weights * _derivatives(row, used.predictions(w), y)[1])
+        H = _gram_of(X, used.weights * _derivatives(row, used.predictions(w), y)[1])
     else:
         out = np.flatnonzero(held)
         curvatures = _derivatives(row, np.asarray(X[out] @ known[0]), y[out])[1]
-        H = (known[1] - gram(X[out], examples.weights[out] * curvatures)) / share
+        H = (known[1] - _gram_of(X[out], examples.weights[out] * curvatures)) / share
     factor, D = factored(H, roughness, strengths), roughness.rows(strengths)
     rough = D.T
     for _ in range(1 if row is None else SMOOTHING.left_out_steps):

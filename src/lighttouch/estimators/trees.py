@@ -248,8 +248,8 @@ class WithoutTrees:
         """Rows scored by the model without the held-out ones, which come apart. Categories are
         brought in order without them too: the order of many categories tells much of the targets.
         """
-        features, offset = part.features(self.model), part.offset
-        loss = None if row.name == "squared" else row
+        loss, offset = None if row.name == "squared" else row, part.offset
+        features = part.features_at_need(self.model, squared=loss is None)
         seen = smoothing.Examples(
             features, part.y, part.weights, loss, part.count, offset=part.offset
         )
