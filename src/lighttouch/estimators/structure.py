@@ -60,6 +60,11 @@ class Plan:
         return len(self.columns[column].categories or ())
 
     @property
+    def has_many_kinds(self) -> bool:
+        """Whether a column has more categories than an axis of a lattice has vertices."""
+        return any(self.kinds(place) > LIMITS.finest for place in range(len(self.columns)))
+
+    @property
     def single(self) -> bool:
         return isinstance(self.lattices, str) and self.lattices == "single"
 
