@@ -21,6 +21,7 @@ from lighttouch.estimators.penalties import roughness_of
 from lighttouch.estimators.trees import (
     COSTS,
     Bins,
+    Ground,
     TreeRows,
     Trees,
     Trial,
@@ -358,7 +359,8 @@ def test_the_first_split_is_the_best_of_all():
     bins, codes = binned(X)
     rows = TreeRows(codes, np.zeros(400), y, np.full(400, 1.0 / 400))
     signs = np.zeros(3, dtype=np.int64)
-    columns, cuts, _ = next(boosted(rows, np.zeros(400), bins, signs, loss_of("squared")))
+    ground = Ground(codes, bins)
+    columns, cuts, _ = next(boosted(rows, np.zeros(400), ground, signs, loss_of("squared")))
 
     def gain(chosen: np.ndarray) -> float:
         pull = COSTS.pull / 400
@@ -384,7 +386,7 @@ def test_every_tree_lowers_the_training_loss(loss):
     row, score, added = loss_of(loss), np.zeros(800), np.zeros(800)
     before = losses.values(row, score, y).mean()
     signs = np.array([1, 0, -1, 0])
-    for tree in itertools.islice(boosted(rows, added, bins, signs, row), 8):
+    for tree in itertools.islice(boosted(rows, added, Ground(codes, bins), signs, row), 8):
         trees._add_tree(codes, tree, score)
         np.testing.assert_array_equal(added, score)
         after = losses.values(row, score, y).mean()

@@ -25,7 +25,7 @@ from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import Loss, loss_of
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.running import check_deadline
-from lighttouch.solvers.quadratic_model import gram
+from lighttouch.solvers.quadratic_model import add_gram
 
 Floats = NDArray[np.float64]
 
@@ -77,8 +77,8 @@ class AnyExamples(ABC):
         return self
 
     @abstractmethod
-    def forget_features(self) -> None:
-        """Let go of the features that were kept: they may be most of the memory."""
+    def forget(self) -> None:
+        """Let go of features and sums that were kept: they may be most of the memory."""
 
     @abstractmethod
     def table_rows(self, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
@@ -151,7 +151,7 @@ class AnyExamples(ABC):
 
     def _judged(
         self, model: AdditiveModel, dense: bool, rng: np.random.Generator
-    ) -> tuple[sparse.csr_matrix, Floats, Floats, float]:
+    ) -> tuple[sparse.csr_matrix | Features, Floats, Floats, float]:
         """Features, targets and weights of all examples, or of so many that it takes seconds, and
         which share of all that is.
         """
@@ -165,7 +165,8 @@ class AnyExamples(ABC):
         if not part.squares[1].any():
             part = self.whole()
         (y, weights), share = part.squares, min(1.0, part.count / self.count)
-        return part.features(model), y, weights if share == 1.0 else weights / weights.sum(), share
+        weights = weights if share == 1.0 else weights / weights.sum()
+        return part.features_at_need(model), y, weights, share
 
 
 @dataclass(frozen=True)
@@ -231,8 +232,9 @@ class Examples(AnyExamples):
         few = not self._many(model, LIMITS.squared_entries if squared else LIMITS.summed_entries)
         return self.features(model) if few else FeaturesInParts(self, model)
 
-    def forget_features(self) -> None:
+    def forget(self) -> None:
         self._known.clear()
+        self._sums.clear()
 
     def _new_features(self, model: AdditiveModel) -> sparse.csr_matrix:
         if self.source is None:
@@ -524,21 +526,22 @@ class FeaturesInParts(Features):
         self.examples, self.model = examples, model
         self.shape = (examples.size, model.dimension)
 
-    def _parts(self) -> Iterator[tuple[slice, sparse.csr_matrix]]:
-        for cut in self.examples.cut(self.model):
-            check_deadline()
-            yield slice(cut.first, cut.end), cut().features(self.model)
+    def _each(self, use: Callable[[sparse.csr_matrix, slice], Any]) -> list[Any]:
+        """What is made of the features of each part, and of where it lies."""
+        return [
+            use(cut().features(self.model), slice(cut.first, cut.end))
+            for cut in self.examples.cut(self.model)
+        ]
 
     def __matmul__(self, w: Floats) -> Floats:
-        return np.concatenate([np.asarray(X @ w) for _, X in self._parts()])
+        return np.concatenate(self._each(lambda X, here: np.asarray(X @ w)))
 
     def back(self, v: Floats) -> Floats:
-        return np.asarray(sum(np.asarray(X.T @ v[here]) for here, X in self._parts()))
+        return np.asarray(sum(self._each(lambda X, here: np.asarray(X.T @ v[here]))))
 
     def gram(self, weights: Floats) -> Floats:
         out = np.zeros((self.shape[1], self.shape[1]))
-        for here, X in self._parts():
-            out += gram(X, weights[here])
+        self._each(lambda X, here: add_gram(X, weights[here], out))
         return out
 
     def __getitem__(self, chosen: Any) -> FeaturesInParts:

@@ -36,7 +36,7 @@ from lighttouch.estimators.training import (
     train,
     train_without_rules,
 )
-from lighttouch.estimators.trees import Trees, WithoutTrees, can_have_trees
+from lighttouch.estimators.trees import Trees, WithoutTrees, can_have_trees, look_at_all
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
 from lighttouch.result import Result, Status
@@ -125,6 +125,9 @@ def fit(
     if cut_short is not None and file is not None:
         file.leave_off()
     fitted = _fit_under_rules(model, rules, moves, examples, growth.examples, settings, smoothed)
+    if not look_at_all(examples):  # then what is known of all of them has no other use
+        examples.forget()
+        smoothed = replace(smoothed, squares=None, near=None)
     whole = cut_short is None and has_ended(ending(fitted.result))
     if whole and growth.trees_follow and not settings.over:
         try:
@@ -262,9 +265,9 @@ def _fit_under_rules(
     own = type(outputs) is OneScore and smoothed.share == 1.0
     squares, near = smoothed.squares, smoothed.near
     if own and squares is not None:
-        prepared(objective, SQUARES, lambda: moves.squares(squares))
+        prepared(objective, SQUARES, lambda: squares)
     if own and near is not None:
-        prepared(objective, NEAR, lambda: (moves.with_none(near[0]), moves.squares(near[1])))
+        prepared(objective, NEAR, lambda: (moves.with_none(near[0]), near[1]))
     rules = outputs.rules(rules, model.dimension)
     lift = _lift(objective.dimension, model, examples)
     try:

@@ -26,7 +26,7 @@ from lighttouch.kernels.numerics.matrices import add_products, add_transposed
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.projections.splitting import conjugate_gradients
 from lighttouch.running import check_deadline
-from lighttouch.solvers.quadratic_model import gram
+from lighttouch.solvers.quadratic_model import add_gram, gram
 
 
 @dataclass(frozen=True)
@@ -202,17 +202,15 @@ class SquaredSums:
     @classmethod
     def over(cls, parts: Iterable[tuple[Any, Floats, Floats]]) -> SquaredSums:
         """Of features, targets and weights that come in parts."""
-        total: SquaredSums | None = None
+        squares, moment, energy = np.zeros((0, 0)), np.zeros(0), 0.0
         for X, y, weights in parts:
-            squares, energy = gram(X, weights), float(weights @ np.square(y))
-            moment = np.asarray(X.T @ (weights * y))
-            if total is None:
-                total = cls(squares, moment, energy)
-            else:
-                squares += total.squares
-                total = cls(squares, total.moment + moment, total.energy + energy)
-        assert total is not None  # there are examples
-        return total
+            if not squares.size:
+                squares, moment = np.zeros((X.shape[1], X.shape[1])), np.zeros(X.shape[1])
+            add_gram(X, weights, squares)
+            moment += X.T @ (weights * y)
+            energy += float(weights @ np.square(y))
+            del X  # before the features of the next part are made
+        return cls(squares, moment, energy)
 
     def rows(self) -> tuple[Floats, Floats]:
         """A few rows X and targets y whose mean of (X w - y)^2 is what these sums say, for every w.
@@ -513,13 +511,15 @@ def fit_without(
     used = replace(examples, weights=weights / share, curvature=None, _kept={})
     roughness, strengths, w = fitted.roughness, fitted.strengths / share, fitted.w
     X, y, row = examples.features, examples.y, examples.row
-    if known is None:
-        H = _gram_of(X, used.weights * _derivatives(row, used.predictions(w), y)[1])
-    else:
+
+    def matrix() -> Floats:
+        if known is None:
+            return _gram_of(X, used.weights * _derivatives(row, used.predictions(w), y)[1])
         out = np.flatnonzero(held)
         curvatures = _derivatives(row, np.asarray(X[out] @ known[0]), y[out])[1]
-        H = (known[1] - _gram_of(X[out], examples.weights[out] * curvatures)) / share
-    factor, D = factored(H, roughness, strengths), roughness.rows(strengths)
+        return (known[1] - _gram_of(X[out], examples.weights[out] * curvatures)) / share
+
+    factor, D = factored(matrix(), roughness, strengths), roughness.rows(strengths)
     rough = D.T
     for _ in range(1 if row is None else SMOOTHING.left_out_steps):
         slopes = _derivatives(row, used.predictions(w), y)[0]

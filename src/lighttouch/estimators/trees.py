@@ -146,6 +146,11 @@ def can_have_trees(plan: Plan, examples: AnyExamples, row: LossRow) -> bool:
     )
 
 
+def look_at_all(examples: AnyExamples) -> bool:
+    """Whether trees are grown on all examples."""
+    return examples.size <= COSTS.rows
+
+
 def _barred(plan: Plan) -> set[int]:
     """Columns of rules that steps would break."""
     return {place for bound in plan.shapes for place in bound.places}
@@ -170,8 +175,6 @@ class WithoutTrees:
         if self.model.dimension > TRAINING.largest_gram:
             return self.w, None
         part = self.examples.some(COSTS.rows, rng)
-        if part is not self.examples:
-            self.examples.forget_features()
         barred = _barred(self.plan) | self._noisy(part.size)
         bins, signs = Bins.of(part.table, self._ranks(self.w), barred), self._signs()
         codes = bins.codes(part.table)
@@ -500,48 +503,56 @@ class TreeRows:
         return replace(self, score=kept * self.score + (1.0 - kept) * middle)
 
 
+class Ground:
+    """Bins of rows as trees read them, and scratch: the same for all trees on these rows."""
+
+    def __init__(self, codes: Any, bins: Bins) -> None:
+        n, inner = codes.shape[0], 2**COSTS.depth - 1
+        split = np.flatnonzero(bins.counts > 0)  # other columns have one bin
+        self.split = split if split.size else np.zeros(1, dtype=np.int64)
+        self.starts = np.concatenate([[0], np.cumsum(bins.counts[self.split] + 2)])
+        self.room = Room(
+            np.empty(n, dtype=np.uint32),
+            np.empty(n, dtype=np.uint32),
+            np.empty((COSTS.depth, int(self.starts[-1]), 2)),
+            np.empty((COSTS.depth + 1, 2), dtype=np.int64),
+            np.empty((2 * inner + 1, 2), dtype=np.int64),
+            np.empty((2 * inner + 1, 2)),
+        )
+        self.by_column = np.ascontiguousarray(codes.T[self.split])
+        firsts = self.starts[:-1].astype(np.uint16)  # of 500 columns with 128 bins at most
+        self.places = np.empty((n, self.split.size), dtype=np.uint16)
+        np.add(self.by_column.T, firsts, out=self.places)
+        self.steps = np.empty((n, 2))
+
+
 def boosted(
-    rows: TreeRows, score: Floats, bins: Bins, signs: Any, row: LossRow
+    rows: TreeRows, score: Floats, ground: Ground, signs: Any, row: LossRow
 ) -> Iterator[tuple[Any, Any, Floats]]:
     """One tree after the other: the columns, cuts and leaves that lower the loss most beside these
     predictions of the rows, to which each is added.
     """
-    n = rows.codes.shape[0]
-    inner = 2**COSTS.depth - 1
-    split = np.flatnonzero(bins.counts > 0)  # other columns have one bin
-    if not split.size:
-        split = np.zeros(1, dtype=np.int64)
-    starts = np.concatenate([[0], np.cumsum(bins.counts[split] + 2)])
-    room = Room(
-        np.empty(n, dtype=np.uint32),
-        np.empty(n, dtype=np.uint32),
-        np.empty((COSTS.depth, int(starts[-1]), 2)),
-        np.empty((COSTS.depth + 1, 2), dtype=np.int64),
-        np.empty((2 * inner + 1, 2), dtype=np.int64),
-        np.empty((2 * inner + 1, 2)),
-    )
-    by_column, signs = np.ascontiguousarray(rows.codes.T[split]), signs[split]
-    places = by_column.T + starts[:-1].astype(np.uint16)  # of 500 columns with 128 bins at most
-    places = np.ascontiguousarray(places)
-    steps = np.empty((n, 2))
+    y, weights, split = rows.y, rows.weights, ground.split
+    inner, signs, pull = 2**COSTS.depth - 1, signs[split], COSTS.pull / y.size
     while True:
         check_deadline()
-        slopes, curvatures = losses.quadratic(row, score, rows.y, 0.0)
-        np.multiply(rows.weights, slopes, out=steps[:, 0])
-        np.multiply(rows.weights, curvatures, out=steps[:, 1])
+        slopes, curvatures = losses.quadratic(row, score, y, 0.0)
+        np.multiply(weights, slopes, out=ground.steps[:, 0])
+        np.multiply(weights, curvatures, out=ground.steps[:, 1])
+        del slopes, curvatures
         columns = np.empty(inner, dtype=np.int16)
         cuts, values = np.empty(inner, dtype=np.uint8), np.empty(inner + 1)
         grow_tree(
-            places,
-            by_column,
-            starts,
+            ground.places,
+            ground.by_column,
+            ground.starts,
             signs,
-            steps,
-            COSTS.pull / n,
+            ground.steps,
+            pull,
             COSTS.least_rows,
             COSTS.least_share,
             COSTS.rate,
-            room,
+            ground.room,
             columns,
             cuts,
             values,
@@ -553,7 +564,8 @@ def boosted(
 def grown(rows: TreeRows, bins: Bins, signs: Any, row: LossRow, count: int) -> Trees:
     """So many trees."""
     before, after = rows.predictions, rows.predictions
-    found = list(itertools.islice(boosted(rows, after, bins, signs, row), count))
+    growing = boosted(rows, after, Ground(rows.codes, bins), signs, row)
+    found = list(itertools.islice(growing, count))
     columns, cuts, values = (np.array(part) for part in zip(*found, strict=True))
     return Trees(bins, columns, cuts, values, float(rows.weights @ (after - before)))
 
@@ -574,6 +586,10 @@ class Trial:
     rows: TreeRows
     held: TreeRows
 
+    @cached_property
+    def ground(self) -> Ground:
+        return Ground(self.rows.codes, self.bins)
+
 
 class Course:
     """Trees that are grown one after the other beside a share of the score, and what they gain on
@@ -585,7 +601,7 @@ class Course:
         self.row, self.y, self.weights, self.codes = row, held.y, held.weights, held.codes
         self.before = losses.values(row, held.predictions, held.y)
         self.score = held.eased(kept, rows.centre).predictions
-        self.growing = boosted(rows, rows.eased(kept).predictions, trial.bins, signs, row)
+        self.growing = boosted(rows, rows.eased(kept).predictions, trial.ground, signs, row)
         self.gains: list[tuple[float, float]] = []
 
     def gain(self, count: int) -> tuple[float, float]:

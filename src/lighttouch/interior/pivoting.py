@@ -60,6 +60,9 @@ def pivoted_minimum(
     return _checked(known.lower, c, known.A, b, dual.refined(v, c, b), tolerance)
 
 
+NOTHING = np.empty((0, 0))
+
+
 class _NothingFoundError(Exception):
     """Within a budget, or because a matrix has no factor."""
 
@@ -150,26 +153,33 @@ class KnownRows:
         for group in groups:
             self._learn(group)
 
+    def products(self, rows: Indices) -> Floats:
+        """G of rows that are known; not copied where they are the first ones, in order."""
+        here = self.place[rows]
+        if np.array_equal(here, np.arange(here.size)):
+            return self.G[: here.size, : here.size]
+        return np.asarray(self.G[np.ix_(here, here)])
+
     def _learn(self, rows: Indices) -> None:
         known, total = self.count, self.count + rows.size
         self.place[rows] = np.arange(known, total)
-        right = np.asfortranarray(self.A[rows].toarray().T)
-        more = scipy.linalg.blas.dtrsm(1.0, self.lower, right, lower=1, overwrite_b=1)
+        more = self.V[:, known:total]
+        self.A[rows].T.toarray(out=more)
+        more[:] = scipy.linalg.blas.dtrsm(1.0, self.lower, more, lower=1, overwrite_b=1)
         parts = [0, known] if self.block is None else self.parts
         for first, last in itertools.pairwise(parts):
             products = more.T @ self.V[:, first:last]
             self.G[known:total, first:last] = products
             self.G[first:last, known:total] = products.T
-        self.G[known:total, known:total] = more.T @ more
-        self.V[:, known:total] = more
+        np.matmul(more.T, more, out=self.G[known:total, known:total])
         self.parts.append(total)
 
     def _make_room(self, total: int) -> None:
-        """For so many rows, and as many more, so that little is copied."""
+        """For so many rows and a few more, so that little is copied."""
         known = self.count
         if total <= self.G.shape[0]:
             return
-        room = min(2 * total, self.A.shape[0])
+        room = min(total + total // 8, self.A.shape[0])
         V, G = np.empty((self.V.shape[0], room), order="F"), np.empty((room, room))
         V[:, :known], G[:known, :known] = self.V[:, :known], self.G[:known, :known]
         self.V, self.G = V, G
@@ -189,9 +199,9 @@ class _Dual:
         rows, self.left = np.flatnonzero(held), self.left - 1
         if self.left < 0 or rows.size > 2 * self.known.lower.shape[0]:  # factors would take long
             raise _NothingFoundError
+        self.inside = self.factor = NOTHING  # they may be most of the memory
         self.known.learn(rows)
-        here = self.known.place[rows]
-        self.held, self.inside = rows, self.known.G[np.ix_(here, here)]
+        self.held, self.inside = rows, self.known.products(rows)
         if rows.size == 0:
             return np.zeros(held.size)
         shifted = self.inside.copy()

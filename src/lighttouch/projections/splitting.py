@@ -249,11 +249,12 @@ class Splitting:
         self, quadratic: QuadraticForm, strength: float
     ) -> Callable[[Floats, Floats], Floats]:
         """(right, start) -> the solution of (H + strength forms'forms) w = right."""
-        if isinstance(quadratic.matrix, BlockDiagonal):
-            return quadratic.matrix.plus(strength * (self.transposed @ self.forms)).solver()
-        if quadratic.matrix is not None:
+        matrix = quadratic.matrix
+        if isinstance(matrix, BlockDiagonal):
+            return matrix.plus(strength * (self.transposed @ self.forms)).solver()
+        if matrix is not None:
             coupling = strength * np.asarray((self.transposed @ self.forms).todense())
-            return cholesky_solver(quadratic.matrix + coupling)
+            return cholesky_solver(matrix + coupling)
 
         def apply(x: Floats) -> Floats:
             coupling = np.asarray(self.transposed @ np.asarray(self.forms @ x))

@@ -64,16 +64,30 @@ class QuadraticState(EndingState):
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
-    """X' diag(curvatures) X, the same with the penalty, and its factor: each of them once, however
-    many models it serves.
+    """X' diag(curvatures) X, and the factor of the same with the penalty: each of them once,
+    however many models it serves. It may leave out the last parameters, if no prediction depends
+    on them.
     """
 
     squares: Vector
     penalty: Any
 
-    @cached_property
+    @property
+    def wide(self) -> Vector:
+        """X' diag(curvatures) X of all parameters, as an array of its own."""
+        total, known = np.zeros(self.penalty.shape), self.squares.shape[0]
+        total[:known, :known] = self.squares
+        return total
+
+    def hessian_of_losses(self, w: Vector) -> Vector:
+        """X' diag(curvatures) X w."""
+        known = self.squares.shape[0]
+        return np.pad(np.asarray(self.squares @ w[:known]), (0, w.size - known))
+
+    @property
     def matrix(self) -> Vector:
-        total = np.array(self.squares)
+        """With the penalty; made anew, because few ask for it once there is a factor."""
+        total = self.wide
         entries = self.penalty.tocoo()
         np.add.at(total, (entries.row, entries.col), entries.data)
         return total
@@ -82,7 +96,7 @@ class Curvature:
     def factor(self) -> Floats | None:
         """Cholesky's, lower; None where there is none."""
         # symmetric: its transpose is the same matrix in the order of LAPACK
-        lower, failed = scipy.linalg.lapack.dpotrf(self.matrix.T, lower=1, clean=0)
+        lower, failed = scipy.linalg.lapack.dpotrf(self.matrix.T, lower=1, clean=0, overwrite_a=1)
         return None if failed else np.asarray(lower)
 
 
@@ -104,12 +118,16 @@ class QuadraticModel:
         """Of one block."""
         return self.known or Curvature(gram(self.X, self.curvatures), self.penalty)
 
-    @cached_property
+    @property
     def matrix(self) -> Vector | BlockDiagonal | None:
+        """None where only products are known."""
         if not self.dense:
             return None
-        if len(self.blocks) == 1:
-            return self._whole.matrix
+        return self._whole.matrix if len(self.blocks) == 1 else self.by_blocks
+
+    @cached_property
+    def by_blocks(self) -> BlockDiagonal:
+        """The matrix, of several blocks."""
         parts = (
             (here, gram(self.X[rows, here], self.curvatures[rows])) for rows, here in self.blocks
         )
@@ -118,21 +136,23 @@ class QuadraticModel:
     @property
     def factor(self) -> Floats | None:
         """Cholesky's factor of the matrix, lower; None where it has several blocks or no factor."""
-        return self._whole.factor if isinstance(self.matrix, np.ndarray) else None
+        return self._whole.factor if self.dense and len(self.blocks) == 1 else None
 
     @cached_property
     def together(self) -> Curvature | None:
         """The matrix of all parameters at once, also where it has blocks; None where only products
         are known.
         """
-        if isinstance(self.matrix, BlockDiagonal):
-            return Curvature(self.matrix.toarray(), sparse.csr_matrix(self.penalty.shape))
-        return None if self.matrix is None else self._whole
+        if not self.dense:
+            return None
+        if len(self.blocks) == 1:
+            return self._whole
+        return Curvature(self.by_blocks.toarray(), sparse.csr_matrix(self.penalty.shape))
 
     @cached_property
     def diagonal(self) -> Vector:
-        if self.matrix is not None:
-            return self.matrix.diagonal()
+        if (matrix := self.matrix) is not None:
+            return matrix.diagonal()
         squares = self.X.multiply(self.X) if sparse.issparse(self.X) else np.square(self.X)
         squared = np.asarray(squares.T @ self.curvatures).ravel()
         return np.asarray(squared + self.penalty.diagonal())
@@ -250,11 +270,12 @@ def forced_minimum(state: QuadraticState, model: QuadraticModel) -> tuple[Vector
     Hessian; None where that cannot be factored.
     """
     v = state.splitting.multipliers
-    if model.matrix is None:
+    if not model.dense:
         return None
+    matrix = None if model.factor is not None else model.matrix
     try:
-        if model.factor is None:
-            w = cholesky_solver(model.matrix.copy())(model.c - v, v)
+        if matrix is not None:
+            w = cholesky_solver(matrix.copy())(model.c - v, v)
         else:
             w = np.asarray(scipy.linalg.lapack.dpotrs(model.factor, model.c - v, lower=1)[0])
         return w, solver_by_parts(model.penalty)
@@ -281,35 +302,52 @@ def gram(X: Any, weights: Vector) -> Vector:
     """
     if not sparse.issparse(X):
         return np.asarray(X.T @ (weights[:, None] * X))
-    entries = int(np.count_nonzero(X.data))
-    if is_dense(entries, X.shape):
-        return gram_of_dense(lambda here: X[here].toarray(), X.shape, weights)
     out = np.zeros((X.shape[1], X.shape[1]))
+    add_gram(X, weights, out)
+    return out
+
+
+def add_gram(X: sparse.csr_matrix, weights: Vector, out: Vector) -> None:
+    """Adds X' diag(weights) X to a matrix."""
+    entries = int(np.count_nonzero(X.data))
     groups = _column_groups(X) if entries > COSTS.gram_nonzero * X.nnz else None
-    rows = X.shape[0]
     weights = np.ascontiguousarray(weights)
-    stride = max(1, rows * COSTS.gram_entries // max(1, X.nnz))  # rows that stay in the cache
-    if groups is None:
-        longest = int(np.diff(X.indptr).max(initial=0))
-        scratch = np.empty(longest, dtype=X.indices.dtype), np.empty(longest)
-        for first in range(0, rows, stride):
-            check_deadline()
-            ends = X.indptr[first : first + stride + 1]
-            nonzero_gram(X.data, X.indices, ends, weights[first : first + stride], *scratch, out)
-        return _with_upper(out)
-    width = int(groups[-1])
+    stride = X.shape[0] * COSTS.gram_entries // max(1, X.nnz)  # rows that stay in the cache
+    if is_dense(entries, X.shape):
+        out += gram_of_dense(lambda here: X[here].toarray(), X.shape, weights)
+    elif groups is None:
+        out += _gram_of_nonzeros(X, weights, max(1, stride))
+    else:
+        _add_grouped_gram(X, groups, weights, max(1, stride), out)
+
+
+def _gram_of_nonzeros(X: sparse.csr_matrix, weights: Vector, stride: int) -> Vector:
+    out, longest = np.zeros((X.shape[1], X.shape[1])), int(np.diff(X.indptr).max(initial=0))
+    scratch = np.empty(longest, dtype=X.indices.dtype), np.empty(longest)
+    for first in range(0, X.shape[0], stride):
+        check_deadline()
+        ends = X.indptr[first : first + stride + 1]
+        nonzero_gram(X.data, X.indices, ends, weights[first : first + stride], *scratch, out)
+    return _with_upper(out)
+
+
+def _add_grouped_gram(
+    X: sparse.csr_matrix, groups: Any, weights: Vector, stride: int, out: Vector
+) -> None:
+    rows, width = X.shape[0], int(groups[-1])
     places, values = X.indices.reshape(rows, width), X.data.reshape(rows, width)
-    parts = [slice(low, high) for low, high in itertools.pairwise(groups.tolist())]
     for first in range(0, rows, stride):
         check_deadline()
         here = slice(first, first + stride)
-        grouped_gram(
-            np.concatenate([places[here, part].ravel() for part in parts]),
-            np.concatenate([values[here, part].ravel() for part in parts]),
-            np.diff(groups),
-            weights[here],
-            out,
-        )
+        there, shares = _by_group(places[here], groups), _by_group(values[here], groups)
+        grouped_gram(there, shares, np.diff(groups), weights[here], out)
+
+
+def _by_group(entries: Any, groups: Any) -> Any:
+    """The entries of all rows in the first group, then those in the second one, and so on."""
+    rows, out = entries.shape[0], np.empty(entries.size, dtype=entries.dtype)
+    for low, high in itertools.pairwise(groups.tolist()):
+        out[low * rows : high * rows].reshape(rows, -1)[:] = entries[:, low:high]
     return out
 
 

@@ -44,14 +44,13 @@ class SummedModel(QuadraticModel):
     """A model that is known by its matrix only."""
 
     @cached_property
-    def matrix(self) -> Vector | BlockDiagonal | None:
-        if len(self.blocks) == 1:
-            return self._whole.matrix
-        parts = ((here, self._whole.squares[here, here]) for _, here in self.blocks)
+    def by_blocks(self) -> BlockDiagonal:
+        squares = self._whole.wide
+        parts = ((here, squares[here, here]) for _, here in self.blocks)
         return BlockDiagonal(tuple(parts)).plus(self.penalty)
 
     def hessian_of_losses(self, w: Vector) -> Vector:
-        return np.asarray(self._whole.squares @ w)
+        return self._whole.hessian_of_losses(w)
 
 
 def shard_model(risk: ShardedRisk, w: Vector, state: QuadraticState) -> QuadraticModel:
@@ -85,7 +84,7 @@ def _near(risk: ShardedRisk, w: Vector, state: QuadraticState) -> tuple[Curvatur
     if known is None:
         matrix = risk.mean(matrix_part, state.reference, state.width)
         known = _keep(risk, state.reference, matrix)
-    return known, known.squares @ w - seen.pull
+    return known, known.hessian_of_losses(w) - seen.pull
 
 
 def _last(risk: ShardedRisk) -> dict[str, Any]:

@@ -317,7 +317,7 @@ def minimum_under_rules(
 ) -> Vector:
     """The model's minimum over the feasible set."""
     check_deadline()  # making the model was a pass over all examples
-    if model.matrix is not None:
+    if model.dense:
         free = free_minimum(model, model.c)
         if is_feasible(problem, free):
             state.counters[CHECKS] += problem.constraints.members
@@ -388,7 +388,7 @@ def _falls_apart(problem: Problem, model: QuadraticModel) -> bool:
     """Whether ADMM is faster, block by block: under orders, onto which it projects at once, or
     where the blocks together are too large to factor.
     """
-    if not isinstance(model.matrix, BlockDiagonal):
+    if not model.dense or len(model.blocks) == 1:
         return False
     large = problem.dimension > COSTS.largest_factored
     return large or feasible_set(problem.constraints, problem.domain).is_order

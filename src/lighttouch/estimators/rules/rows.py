@@ -327,10 +327,6 @@ class Moves:
         moved.eliminate_zeros()
         return sparse.hstack([D, moved], format="csr")
 
-    def squares(self, matrix: Floats) -> Floats:
-        """A matrix of second derivatives by w as one by (w, m)."""
-        return np.pad(matrix, (0, self.count)) if self.count else matrix
-
     def rules(self, rows: LinearConstraints) -> LinearConstraints:
         """Rules about w and thresholds as rules about (w, m) and thresholds."""
         if not self.count:

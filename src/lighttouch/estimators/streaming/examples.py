@@ -118,9 +118,9 @@ class StreamedExamples(AnyExamples):
             return next(self._map(_itself, "reading the rows"))
         return joined(list(self._map(_itself, "reading the rows")))
 
-    def forget_features(self) -> None:
-        if "_whole" in self.__dict__:  # otherwise none are kept
-            self._whole.forget_features()
+    def forget(self) -> None:
+        if "_whole" in self.__dict__:  # otherwise nothing is kept
+            self._whole.forget()
 
     def table_rows(self, chosen: NDArray[np.int64]) -> tuple[Floats, Floats]:
         parts = self._picked(_table_rows_of, chosen, self.tables, "taking a sample of the rows")
