@@ -7,10 +7,12 @@ import json
 import sys
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
@@ -69,22 +71,52 @@ class Results:
                 )
 
 
-def run(
-    results: Results, names: list[str], splits: list[int], models: list[str], free: bool
-) -> None:
+Job = tuple[str, int, str, bool]  # table, split, model, whether with rules
+
+
+def jobs(names: list[str], splits: list[int], models: list[str], free: bool) -> list[Job]:
+    """Rankings have their models themselves."""
+    found: list[Job] = []
     for seed in splits:
         for name in names:
-            if name in RANKINGS:
-                if not results.known(set=name, seed=seed):
-                    results.add(run_ranking(name, seed))
-                continue
-            for model in models:
-                for rules in (True, False) if free else (True,):
-                    if not results.known(set=name, seed=seed, model=model, rules=rules):
-                        results.add([run_one(name, seed, model, rules)])
+            whose = [""] if name in RANKINGS else models
+            for model in whose:
+                found += [(name, seed, model, True)]
+                if free and model:
+                    found += [(name, seed, model, False)]
+    return found
 
 
+def known(results: Results, job: Job) -> bool:
+    name, seed, model, rules = job
+    about = {"model": model, "rules": rules} if model else {}
+    return results.known(set=name, seed=seed, **about)
+
+
+def do(job: Job) -> list[dict[str, Any]]:
+    name, seed, model, rules = job
+    warnings.filterwarnings("ignore")
+    compile_off_the_clock()
+    with threadpool_limits(1):
+        return [run_one(name, seed, model, rules)] if model else run_ranking(name, seed)
+
+
+def run(results: Results, wanted: list[Job], workers: int) -> None:
+    """Each as soon as a worker is free; the slowest model first, table by table, so that no worker
+    ends alone if large tables are named first.
+    """
+    todo = [job for job in wanted if not known(results, job)]
+    if workers > 1:
+        tables = list(dict.fromkeys(name for name, *_ in wanted))
+        todo.sort(key=lambda job: (job[2] != "EBM", tables.index(job[0])))
+    at_once = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
+    for rows in at_once(delayed(do)(job) for job in todo):
+        results.add(rows)
+
+
+@cache
 def compile_off_the_clock() -> None:
+    """Once in every process."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 4)), rng.normal(size=300)
     y += X[:, 0] * X[:, 1] * X[:, 2]
@@ -102,6 +134,9 @@ def main() -> None:
         help="names, with commas; the comma within a name is written as ;",
     )
     arguments.add_argument("--no-rules", action="store_true", help="each model without rules too")
+    arguments.add_argument(
+        "--workers", type=int, default=1, help="processes; with more, times are of busy cores"
+    )
     arguments.add_argument("--scaling", default="", help="rows, with commas, in place of tables")
     arguments.add_argument("--results", type=Path, default=Path("results/models.jsonl"))
     given = arguments.parse_args()
@@ -114,10 +149,8 @@ def main() -> None:
     if unknown:
         raise SystemExit(f"--models knows {', '.join(MODELS)}; got {', '.join(unknown)}")
     results = Results(given.results)
-    compile_off_the_clock()
-    with threadpool_limits(1):
-        names, splits = given.tables.split(","), [int(each) for each in given.splits.split(",")]
-        run(results, names, splits, models, given.no_rules)
+    names, splits = given.tables.split(","), [int(each) for each in given.splits.split(",")]
+    run(results, jobs(names, splits, models, given.no_rules), given.workers)
     print(markdown(results.rows))
 
 
