@@ -18,10 +18,10 @@ import pandas as pd
 from scipy.stats import spearmanr
 from threadpoolctl import threadpool_limits
 
-from benchmarks.models.__main__ import compile_off_the_clock, error
 from benchmarks.models.from_r import FROM_R
 from benchmarks.models.rivals import MODELS
 from benchmarks.models.tables import Split, keel_cells, shuffled
+from benchmarks.models.work import compile_off_the_clock, error
 
 CLASSES = [
     "australian",

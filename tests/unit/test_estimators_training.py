@@ -192,6 +192,9 @@ def test_features_in_parts_are_those_of_the_whole(monkeypatch):
     np.testing.assert_allclose(parts.T @ v, whole.T @ v, atol=1e-12)
     np.testing.assert_allclose(parts.gram(weights), gram(whole, weights), atol=1e-10)
     np.testing.assert_allclose(parts[some] @ w, whole[some] @ w, rtol=1e-12)
+    there, back = parts.there_and_back(w, lambda z, here: v[here] * z)
+    np.testing.assert_allclose(there, whole @ w, rtol=1e-12)
+    np.testing.assert_allclose(back, whole.T @ (v * there), atol=1e-12)
 
 
 def test_trees_are_chosen_alike_where_features_come_in_parts(monkeypatch):

@@ -154,9 +154,9 @@ class StructureLimits:
     """Entries of the feature matrix above which squared errors are kept as sums: 12 MB, and no
     slower (20,000 to 300,000 rows of 12 columns). Memory."""
 
-    summed_entries: float = 5e6
+    summed_entries: float = 3e6
     """... and above which other smooth losses make the features of a part of the rows at a time,
-    which takes 1.2 times as long. 60 MB. Memory."""
+    which takes 1.5 times as long (100,000 and 160,000 rows of 12 columns). 36 MB. Memory."""
 
     part_entries: float = 2.5e5
     """Entries of the feature matrix of such a part: 3 MB. With 1e6 a fit of 100,000 numbers takes

@@ -224,12 +224,12 @@ class Examples(AnyExamples):
         return self._known[id(model)][1]
 
     def features_at_need(
-        self, model: AdditiveModel, squared: bool = False
+        self, model: AdditiveModel, seldom: bool = False
     ) -> sparse.csr_matrix | Features:
-        """The same, or where they would be much of the memory, made whenever they are needed: less
-        often for squared errors.
+        """The same, or where they would be much of the memory, made whenever they are needed, which
+        may be seldom.
         """
-        few = not self._many(model, LIMITS.squared_entries if squared else LIMITS.summed_entries)
+        few = not self._many(model, LIMITS.squared_entries if seldom else LIMITS.summed_entries)
         return self.features(model) if few else FeaturesInParts(self, model)
 
     def forget(self) -> None:
@@ -522,6 +522,8 @@ class PartOfTable:
 class FeaturesInParts(Features):
     """The features of examples in memory, which are never together."""
 
+    made_anew = True
+
     def __init__(self, examples: Examples, model: AdditiveModel) -> None:
         self.examples, self.model = examples, model
         self.shape = (examples.size, model.dimension)
@@ -538,6 +540,16 @@ class FeaturesInParts(Features):
 
     def back(self, v: Floats) -> Floats:
         return np.asarray(sum(self._each(lambda X, here: np.asarray(X.T @ v[here]))))
+
+    def there_and_back(
+        self, w: Floats, use: Callable[[Floats, slice], Floats]
+    ) -> tuple[Floats, Floats]:
+        def both(X: sparse.csr_matrix, here: slice) -> tuple[Floats, Floats]:
+            z = np.asarray(X @ w)
+            return z, np.asarray(X.T @ use(z, here))
+
+        there, back = zip(*self._each(both), strict=True)
+        return np.concatenate(there), np.asarray(sum(back))
 
     def gram(self, weights: Floats) -> Floats:
         out = np.zeros((self.shape[1], self.shape[1]))

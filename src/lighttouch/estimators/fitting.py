@@ -181,6 +181,7 @@ def _found(
             check_deadline()
             room = structure.room_for(examples.count, AdditiveModel(growth.own).dimension)
             model = growth.model(examples, room)
+            growth.forget()
             smoothed = growth.fit(model, examples, LAST_SWEEPS, last=True)
             if loss_of(settings.loss).name == "quantile" and growth.given is None:
                 smoothed = _smooth_enough_for_spread(growth, model, examples, smoothed)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence, Sized
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -488,10 +488,19 @@ class Features(ABC):
     """A feature matrix X that is no matrix of SciPy: what smoothing asks of it."""
 
     shape: tuple[int, int]
+    made_anew = False
+    """Whether every product makes the features anew, which takes longer than the product."""
 
     @abstractmethod
     def __matmul__(self, w: Floats) -> Floats:
         """X w."""
+
+    def there_and_back(
+        self, w: Floats, use: Callable[[Floats, slice], Floats]
+    ) -> tuple[Floats, Floats]:
+        """X w, and X'v for the v that is made of it, and of where it lies, in one pass."""
+        z = self @ w
+        return z, self.back(use(z, slice(None)))
 
     @abstractmethod
     def back(self, v: Floats) -> Floats:

@@ -66,7 +66,7 @@ class Examples:
             return self._squared[:2]
         slopes, curvatures = losses.quadratic(self.row, self.predictions(w), self.y, 0.0)
         H = self._gram_near(self.weights * curvatures, w)
-        return H, H @ w - self.back(self.weights * slopes)
+        return H, H @ w - self.slope(w, slopes)
 
     @cached_property
     def _rows(self) -> tuple[Any, Any] | None:
@@ -93,6 +93,24 @@ class Examples:
         out = np.zeros(self.features.shape[1])
         add_transposed(*self._rows, v, out)
         return out
+
+    def slope(self, w: Floats, slopes: Floats) -> Floats:
+        """The slope of the mean loss at a point where that of every example is `slopes`."""
+        known: Floats | None = self._kept.get("slope") if self._kept.get("point") is w else None
+        return self.back(self.weights * slopes) if known is None else known
+
+    def looked_ahead(self, z: Floats, move: Floats) -> tuple[Floats, Floats | None]:
+        """How a move changes the predictions z, and the slope at its end; None where that takes a
+        pass of its own, which a shorter move would not need.
+        """
+        X = self.features
+        if not isinstance(X, Features) or not X.made_anew:
+            return self.times(move), None
+
+        def slopes(moved: Floats, here: slice) -> Floats:
+            return self.weights[here] * _derivatives(self.row, z[here] + moved, self.y[here])[0]
+
+        return X.there_and_back(move, slopes)
 
     def _gram_near(self, curved: Floats, w: Floats) -> Floats:
         """The Gram matrix for these weights, or for earlier ones that are near: steps with it still
@@ -142,9 +160,9 @@ class Examples:
         found: Floats = self._kept["predictions"]
         return found
 
-    def remember(self, w: Floats, predictions: Floats) -> None:
-        """The predictions of the point that will be asked for next."""
-        self._kept.update(point=w, predictions=predictions)
+    def remember(self, w: Floats, predictions: Floats, slope: Floats | None = None) -> None:
+        """The predictions, and maybe the slope, of the point that will be asked for next."""
+        self._kept.update(point=w, predictions=predictions, slope=slope)
 
     def noise(self, w: Floats, freedom: float) -> float:
         """The variance of an example's noise, in units of the loss; 1 for the logistic loss, whose
@@ -220,13 +238,15 @@ class SquaredSums:
         """
         factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(self.squares)
         order = pivots - 1
-        upper = np.triu(factor[:rank])
-        y = scipy.linalg.solve_triangular(upper[:, :rank], self.moment[order[:rank]], trans="T")
+        known = factor[:rank, :rank]
+        y = scipy.linalg.solve_triangular(known, self.moment[order[:rank]], trans="T")
         X = np.zeros((rank + 1, self.moment.size))
-        X[:rank, order] = upper
+        for place in range(rank):
+            X[place, order[place:]] = factor[place, place:]
         left = math.sqrt(max(self.energy - float(y @ y), 0.0))
         scale = math.sqrt(rank + 1)
-        return scale * X, scale * np.append(y, left)
+        X *= scale
+        return X, scale * np.append(y, left)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -382,12 +402,12 @@ def accepted(
         return proposed
 
     z, move = examples.predictions(w), proposed - w
-    moved = examples.times(move)
+    moved, slope = examples.looked_ahead(z, move)
     here, share = examples.objective(w, z, roughness, strengths), 1.0
     for _ in range(SMOOTHING.halvings):
         there, predicted = w + share * move, z + share * moved
         if examples.objective(there, predicted, roughness, strengths) <= here:
-            examples.remember(there, predicted)
+            examples.remember(there, predicted, slope if share == 1.0 else None)
             return there
         share *= 0.5
     return w
@@ -523,7 +543,7 @@ def fit_without(
     rough = D.T
     for _ in range(1 if row is None else SMOOTHING.left_out_steps):
         slopes = _derivatives(row, used.predictions(w), y)[0]
-        slope = used.back(used.weights * slopes) + np.asarray(rough @ (D @ w))
+        slope = used.slope(w, slopes) + np.asarray(rough @ (D @ w))
         before, w = w, accepted(used, roughness, strengths, w, w - solved(factor, slope))
         if has_settled(before, w):
             break

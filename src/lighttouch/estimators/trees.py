@@ -252,7 +252,8 @@ class WithoutTrees:
         brought in order without them too: the order of many categories tells much of the targets.
         """
         loss, offset = None if row.name == "squared" else row, part.offset
-        features = part.features_at_need(self.model, squared=loss is None)
+        seldom = loss is None or not look_at_all(self.examples)  # a few products
+        features = part.features_at_need(self.model, seldom)
         seen = smoothing.Examples(
             features, part.y, part.weights, loss, part.count, offset=part.offset
         )
