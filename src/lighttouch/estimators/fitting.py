@@ -125,11 +125,13 @@ def fit(
     if cut_short is not None and file is not None:
         file.leave_off()
     fitted = _fit_under_rules(model, rules, moves, examples, growth.examples, settings, smoothed)
+    trees_follow, given = growth.trees_follow, growth.given
+    del growth  # with its copy of the rows that were searched
     if not look_at_all(examples):  # then what is known of all of them has no other use
         examples.forget()
         smoothed = replace(smoothed, squares=None, near=None)
     whole = cut_short is None and has_ended(ending(fitted.result))
-    if whole and growth.trees_follow and not settings.over:
+    if whole and trees_follow and not settings.over:
         try:
             with settings.limited():
                 fitted = _with_trees(fitted, plan, rules, smoothed, examples, settings)
@@ -137,7 +139,6 @@ def fit(
             cut_short = settings.ending_so_far or Status.TIME_LIMIT
     if cut_short is not None:
         fitted = replace(fitted, result=replace(fitted.result, status=cut_short))
-    given = growth.given
     return fitted if given is None else replace(fitted, smoothing=given)
 
 

@@ -358,8 +358,8 @@ class SolverCosts:
     the matrix that it factors. Crossover: experiment `interior_rows`, equal at 90,000 (d = 400);
     ADMM takes 3.7 and 1.5 times as long at 3,000 and 30,000. With d = 100 it takes 4 times as long
     at 100,000."""
-    gram_entries: int = 200_000
-    """Entries of the rows that are added to a Gram matrix at a time. Memory: 2.4 MB, which stay in
+    gram_entries: int = 100_000
+    """Entries of the rows that are added to a Gram matrix at a time. Memory: 1.2 MB, which stay in
     the cache; no second copy of all rows is made (100,000 rows of 97 entries: 2.0 s, 1.5 s so)."""
     gram_dense: float = 0.25
     """Share of a row's columns that have an entry, above which Gram matrices are products of dense
