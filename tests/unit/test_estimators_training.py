@@ -207,6 +207,38 @@ def test_trees_are_chosen_alike_where_features_come_in_parts(monkeypatch):
     np.testing.assert_allclose(parts.predict(X), whole.predict(X), atol=1e-6)
 
 
+def test_trees_beside_labels_are_chosen_alike_where_features_come_in_parts(monkeypatch):
+    X, y = data(1200)
+    labels = y + 3.0 * ((X[:, 0] > 0.5) != (X[:, 1] > 0.5)) > 2.5
+    whole = lt.LatticeClassifier(lattices=None, random_state=0, tol=1e-9).fit(X, labels)
+    in_parts(monkeypatch)
+    parts = lt.LatticeClassifier(lattices=None, random_state=0, tol=1e-9).fit(X, labels)
+    assert whole.trees_ is not None and parts.trees_.count == whole.trees_.count
+    np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("longer", [1.0, 60.0])
+def test_the_slope_that_is_remembered_is_that_of_the_accepted_point(monkeypatch, longer):
+    """A step that is too long is halved: its slope, found in the same pass, is not that there."""
+    X, y = data(1200)
+    labels = np.where(y > np.median(y), 1.0, -1.0)
+    model = lt.LatticeRegressor(lattices=None, trees=0).fit(X, y).model_
+    rows = examples.Examples([(X, 1.0)], labels, np.full(1200, 1.0 / 1200))
+    in_parts(monkeypatch)
+    features = rows.features_at_need(model)
+    asked = smoothing.Examples(features, labels, rows.weights, losses.loss_of("logistic"), 1200)
+    roughness = roughness_of(model, [False] * 3, 1200)
+    strengths, start = np.full(len(roughness.penalties), 1e-3), np.zeros(model.dimension)
+    H, c = asked.quadratic(start)
+    step = longer * smoothing.solved(smoothing.factored(H, roughness, strengths), c)
+    w = smoothing.accepted(asked, roughness, strengths, start, step)
+    assert np.array_equal(w, step) == (longer == 1.0)
+    slopes = losses.quadratic(asked.row, features @ w, labels, 0.0)[0]
+    np.testing.assert_allclose(
+        asked.slope(w, slopes), features.T @ (rows.weights * slopes), atol=1e-12
+    )
+
+
 def in_parts(monkeypatch) -> None:
     """Features are made for at most 500 examples at once."""
     most = dict.fromkeys(("squared_entries", "summed_entries", "part_entries"), 3000.0)

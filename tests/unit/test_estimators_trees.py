@@ -78,6 +78,31 @@ def test_local_structure_gets_trees_that_predict_better(kind, tmp_path):
     assert again.trees_.count == model.trees_.count
 
 
+def test_a_hundred_rows_may_have_trees_and_fewer_have_none():
+    rng = np.random.default_rng(0)
+    X = rng.random((100, 2))
+    y = ((X[:, 0] > 0.5) != (X[:, 1] > 0.5)) + 0.01 * rng.normal(size=100)
+    model = lt.LatticeRegressor(lattices=None)
+    assert model.fit(X, y).trees_ is not None
+    assert model.fit(X[:-1], y[:-1]).trees_ is None
+
+
+@pytest.mark.parametrize("kind", ["classes", "counts"])
+def test_rare_events_that_are_not_held_out_do_not_ask_for_trees(kind):
+    """Whatever predicts that there are none gains on rows without any: 500 trees did."""
+    counts = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(120, 4)), np.zeros(120)
+        y[rng.choice(120, 3, replace=False)] = 1.0
+        if kind == "classes":
+            model = lt.LatticeClassifier(random_state=0).fit(X, y)
+        else:
+            model = lt.LatticeRegressor(loss="poisson", random_state=0).fit(X, y)
+        counts.append(0 if model.trees_ is None else model.trees_.count)
+    assert counts == [0] * 8
+
+
 def test_columns_of_neighbouring_doubles_are_saved_and_loaded(tmp_path):
     """Times in nanoseconds, say: the middle of two neighbouring doubles is one of them."""
     rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from lighttouch.estimators import smoothing
 from lighttouch.estimators.costs import LIMITS
-from lighttouch.estimators.model import AdditiveModel, Features
+from lighttouch.estimators.model import AdditiveModel, Features, FeaturesMadeAnew
 from lighttouch.estimators.outputs import ONE_SCORE, OneScore, Outputs, ScoreProblem
 from lighttouch.estimators.record import RECORD, TrainingRecord
 from lighttouch.estimators.smoothing import SquaredSums
@@ -138,22 +138,22 @@ class AnyExamples(ABC):
         self, model: AdditiveModel, row: LossRow | None, rng: np.random.Generator
     ) -> tuple[smoothing.Examples, float]:
         """What smoothing is chosen on, and which share of the examples that is."""
-        features, y, weights, share = self._judged(model, True, rng)
-        count = share * self.count
+        part, y, weights, share = self._judged(model, True, rng)
+        features, count = part.features_at_need(model), share * self.count
         return smoothing.Examples(features, y, weights, row, count, self.differences), share
 
     def sampled_errors(
         self, model: AdditiveModel, rng: np.random.Generator
     ) -> smoothing.SampledErrors:
         """Squared errors of a part, for a model that is too large to factor."""
-        features, y, weights, share = self._judged(model, False, rng)
-        return smoothing.SampledErrors(features, y, weights, self.count, share)
+        part, y, weights, share = self._judged(model, False, rng)
+        return smoothing.SampledErrors(part.features(model), y, weights, self.count, share)
 
     def _judged(
         self, model: AdditiveModel, dense: bool, rng: np.random.Generator
-    ) -> tuple[sparse.csr_matrix | Features, Floats, Floats, float]:
-        """Features, targets and weights of all examples, or of so many that it takes seconds, and
-        which share of all that is.
+    ) -> tuple[Examples, Floats, Floats, float]:
+        """All examples, or so many that it takes seconds, their targets and weights, and which
+        share of all that is.
         """
         entries = model.row_entries * (2 if self.differences else 1)
         most = smoothing.most_judged(entries, dense)
@@ -166,7 +166,7 @@ class AnyExamples(ABC):
             part = self.whole()
         (y, weights), share = part.squares, min(1.0, part.count / self.count)
         weights = weights if share == 1.0 else weights / weights.sum()
-        return part.features_at_need(model), y, weights, share
+        return part, y, weights, share
 
 
 @dataclass(frozen=True)
@@ -226,8 +226,8 @@ class Examples(AnyExamples):
     def features_at_need(
         self, model: AdditiveModel, seldom: bool = False
     ) -> sparse.csr_matrix | Features:
-        """The same, or where they would be much of the memory, made whenever they are needed, which
-        may be seldom.
+        """The same, or where they would be much of the memory, made anew for every product: with
+        `seldom`, for a few products, already where they would be less of it.
         """
         few = not self._many(model, LIMITS.squared_entries if seldom else LIMITS.summed_entries)
         return self.features(model) if few else FeaturesInParts(self, model)
@@ -519,10 +519,8 @@ class PartOfTable:
         return self.examples.rows(np.arange(self.first, self.end))
 
 
-class FeaturesInParts(Features):
+class FeaturesInParts(FeaturesMadeAnew):
     """The features of examples in memory, which are never together."""
-
-    made_anew = True
 
     def __init__(self, examples: Examples, model: AdditiveModel) -> None:
         self.examples, self.model = examples, model

@@ -36,7 +36,7 @@ from lighttouch.estimators.training import (
     train,
     train_without_rules,
 )
-from lighttouch.estimators.trees import Trees, WithoutTrees, can_have_trees, look_at_all
+from lighttouch.estimators.trees import Trees, WithoutTrees, can_have_trees, grown_on_all
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
 from lighttouch.result import Result, Status
@@ -127,7 +127,7 @@ def fit(
     fitted = _fit_under_rules(model, rules, moves, examples, growth.examples, settings, smoothed)
     trees_follow, given = growth.trees_follow, growth.given
     del growth  # with its copy of the rows that were searched
-    if not look_at_all(examples):  # then what is known of all of them has no other use
+    if not (trees_follow and grown_on_all(examples)):  # nothing else asks about all of them
         examples.forget()
         smoothed = replace(smoothed, squares=None, near=None)
     whole = cut_short is None and has_ended(ending(fitted.result))

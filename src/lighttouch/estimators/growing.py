@@ -476,8 +476,8 @@ def _with_slopes(growth: Growth, left: Leftover, gains: dict[Subset, Gain]) -> d
     effects (random slopes; Laird and Ware 1982).
     """
     pairs: dict[int, list[Subset]] = {}
-    any_apart = growth.screen.one_table and growth.plan.has_many_kinds
-    for pair in gains if any_apart else ():
+    crowded = any(map(growth.plan.shares_vertices, range(len(growth.plan.columns))))
+    for pair in gains if crowded and growth.screen.one_table else ():
         many = structure.column_apart(growth.plan, pair)
         if many is not None:
             pairs.setdefault(many, []).append(pair)

@@ -488,19 +488,10 @@ class Features(ABC):
     """A feature matrix X that is no matrix of SciPy: what smoothing asks of it."""
 
     shape: tuple[int, int]
-    made_anew = False
-    """Whether every product makes the features anew, which takes longer than the product."""
 
     @abstractmethod
     def __matmul__(self, w: Floats) -> Floats:
         """X w."""
-
-    def there_and_back(
-        self, w: Floats, use: Callable[[Floats, slice], Floats]
-    ) -> tuple[Floats, Floats]:
-        """X w, and X'v for the v that is made of it, and of where it lies, in one pass."""
-        z = self @ w
-        return z, self.back(use(z, slice(None)))
 
     @abstractmethod
     def back(self, v: Floats) -> Floats:
@@ -518,6 +509,16 @@ class Features(ABC):
     def T(self) -> _Transposed:
         """X', for `X.T @ v`."""
         return _Transposed(self)
+
+
+class FeaturesMadeAnew(Features):
+    """They are made for every product, which takes longer than the product itself."""
+
+    @abstractmethod
+    def there_and_back(
+        self, w: Floats, use: Callable[[Floats, slice], Floats]
+    ) -> tuple[Floats, Floats]:
+        """X w, and X'v for the v that is made of it, and of where it lies, in one pass."""
 
 
 class _Transposed:

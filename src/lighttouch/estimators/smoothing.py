@@ -20,7 +20,7 @@ from scipy import sparse
 from lighttouch import losses
 from lighttouch.arrays import Floats
 from lighttouch.estimators.costs import FIRST_CHOICE, PULL, SMOOTHING, STRENGTHS
-from lighttouch.estimators.model import Features
+from lighttouch.estimators.model import Features, FeaturesMadeAnew
 from lighttouch.estimators.penalties import Pair, Roughness
 from lighttouch.kernels.numerics.matrices import add_products, add_transposed
 from lighttouch.kernels.verbs.losses import LossRow
@@ -104,7 +104,7 @@ class Examples:
         pass of its own, which a shorter move would not need.
         """
         X = self.features
-        if not isinstance(X, Features) or not X.made_anew:
+        if not isinstance(X, FeaturesMadeAnew):
             return self.times(move), None
 
         def slopes(moved: Floats, here: slice) -> Floats:
@@ -536,8 +536,9 @@ def fit_without(
         if known is None:
             return _gram_of(X, used.weights * _derivatives(row, used.predictions(w), y)[1])
         out = np.flatnonzero(held)
-        curvatures = _derivatives(row, np.asarray(X[out] @ known[0]), y[out])[1]
-        return (known[1] - _gram_of(X[out], examples.weights[out] * curvatures)) / share
+        others = X[out]
+        curvatures = _derivatives(row, np.asarray(others @ known[0]), y[out])[1]
+        return (known[1] - _gram_of(others, examples.weights[out] * curvatures)) / share
 
     factor, D = factored(matrix(), roughness, strengths), roughness.rows(strengths)
     rough = D.T

@@ -59,10 +59,9 @@ class Plan:
         """How many categories a column has; 0 for numbers."""
         return len(self.columns[column].categories or ())
 
-    @property
-    def has_many_kinds(self) -> bool:
-        """Whether a column has more categories than an axis of a lattice has vertices."""
-        return any(self.kinds(place) > LIMITS.finest for place in range(len(self.columns)))
+    def shares_vertices(self, column: int) -> bool:
+        """Whether it has more categories than an axis of a lattice has vertices."""
+        return self.kinds(column) > LIMITS.finest
 
     @property
     def single(self) -> bool:
@@ -271,7 +270,7 @@ def column_apart(plan: Plan, subset: Subset) -> int | None:
     if len(subset) != 2 or plan.lattice_size != "auto":
         return None
     few, many = sorted(subset, key=plan.kinds)
-    fits = LIMITS.finest < plan.kinds(many) and 2 * (plan.kinds(many) + 1) <= LIMITS.most_apart
+    fits = plan.shares_vertices(many) and 2 * (plan.kinds(many) + 1) <= LIMITS.most_apart
     return many if fits and plan.kinds(few) <= 2 and plan.missing_apart(many) else None
 
 

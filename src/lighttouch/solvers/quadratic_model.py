@@ -65,11 +65,11 @@ class QuadraticState(EndingState):
 @dataclass(frozen=True, eq=False)
 class Curvature:
     """X' diag(curvatures) X, and the factor of the same with the penalty: each of them once,
-    however many models it serves. It may leave out the last parameters, if no prediction depends
-    on them.
+    however many models it serves.
     """
 
     squares: Vector
+    """It may leave out the last parameters, if no prediction depends on them."""
     penalty: Any
 
     @property
@@ -302,23 +302,27 @@ def gram(X: Any, weights: Vector) -> Vector:
     """
     if not sparse.issparse(X):
         return np.asarray(X.T @ (weights[:, None] * X))
-    out = np.zeros((X.shape[1], X.shape[1]))
-    add_gram(X, weights, out)
-    return out
+    return add_gram(X, weights, None)
 
 
-def add_gram(X: sparse.csr_matrix, weights: Vector, out: Vector) -> None:
-    """Adds X' diag(weights) X to a matrix."""
+def add_gram(X: sparse.csr_matrix, weights: Vector, out: Vector | None) -> Vector:
+    """X' diag(weights) X, added to a matrix in its place where there is one."""
     entries = int(np.count_nonzero(X.data))
     groups = _column_groups(X) if entries > COSTS.gram_nonzero * X.nnz else None
     weights = np.ascontiguousarray(weights)
     stride = X.shape[0] * COSTS.gram_entries // max(1, X.nnz)  # rows that stay in the cache
     if is_dense(entries, X.shape):
-        out += gram_of_dense(lambda here: X[here].toarray(), X.shape, weights)
+        found = gram_of_dense(lambda here: X[here].toarray(), X.shape, weights)
     elif groups is None:
-        out += _gram_of_nonzeros(X, weights, max(1, stride))
+        found = _gram_of_nonzeros(X, weights, max(1, stride))
     else:
+        out = np.zeros((X.shape[1], X.shape[1])) if out is None else out
         _add_grouped_gram(X, groups, weights, max(1, stride), out)
+        return out
+    if out is None:
+        return found
+    out += found
+    return out
 
 
 def _gram_of_nonzeros(X: sparse.csr_matrix, weights: Vector, stride: int) -> Vector:
