@@ -176,6 +176,17 @@ def test_smooth_losses_of_many_rows_are_trained_by_parts(monkeypatch, loss):
     )
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-9, 1.0, 1e9, 1e300])
+def test_rules_hold_exactly_in_any_unit(unit):
+    """Projections round as numbers near 1 do: parameters near 1e-9 broke rules by 1e-20."""
+    rng = np.random.default_rng(0)
+    A = np.eye(30)[:-1] - np.eye(30)[1:] + 0.3 * np.eye(30)[[4] * 29]
+    w = unit * np.cumsum(rng.normal(0.1, 1.0, 30))
+    met, left = training.exactly_feasible(w, lt.LinearConstraints(A, np.zeros(29)))
+    assert left == 0.0 and np.max(A @ met) <= 0.0
+    assert np.abs(met - w).max() < 10.0 * np.abs(w).max()
+
+
 def test_features_in_parts_are_those_of_the_whole(monkeypatch):
     X, y = data(1200)
     model = lt.LatticeRegressor(monotonic_cst={1: 1}, lattices=[[0, 1]], random_state=0).fit(X, y)

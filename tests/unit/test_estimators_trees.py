@@ -221,6 +221,24 @@ def test_models_that_have_no_trees_say_so_where_some_were_asked_for(make, why):
         assert all(each.filename == __file__ for each in caught)
 
 
+def test_trees_without_splits_are_none():
+    X, y = local(15)
+    with pytest.warns(UserWarning, match="trees=7 has no effect: no split with 10 rows"):
+        model = lt.LatticeRegressor(trees=7).fit(X, y)
+    assert model.trees_ is None and "" not in model.explain(X).names
+
+
+def test_too_many_categories_for_trees_leave_the_search_to_lattices(monkeypatch):
+    """Fewer lattices are looked for where trees may follow, and then there were none."""
+    X, y = local()
+    table = pd.DataFrame(X, columns=list("abcd")).assign(name=[f"n{k % 60}" for k in range(3000)])
+    alone = lt.LatticeRegressor(trees=0).fit(table, y).predict(table)
+    monkeypatch.setattr(trees, "TRAINING", dataclasses.replace(trees.TRAINING, largest_gram=60))
+    model = lt.LatticeRegressor().fit(table, y)
+    assert model.trees_ is None
+    np.testing.assert_array_equal(model.predict(table), alone)
+
+
 def test_too_many_columns_for_trees_are_told(monkeypatch):
     X, y = local(400)
     monkeypatch.setattr(trees, "COSTS", replace(COSTS, columns=2))

@@ -50,6 +50,7 @@ from lighttouch.estimators.tables import (
     learn_columns,
     read_table,
 )
+from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.estimators.training import Settings, ending, has_ended, warn_about, warn_user
 from lighttouch.estimators.trees import COSTS as TREES
 from lighttouch.estimators.trees import Trees
@@ -142,7 +143,7 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
             )
             warn_about(self.status_)
             if plan.trees and self.trees_ is None and has_ended(self.status_):
-                why = _why_no_trees(plan, examples, loss, canonical is not None)
+                why = _why_no_trees(plan, examples, loss, canonical is not None, fitted.model)
                 warn_user(f"trees={plan.trees} has no effect: {why}")
             if self.checkpoint is not None and file is not None and has_ended(self.status_):
                 file.remove()
@@ -352,21 +353,41 @@ def _number_or_auto(given: object, name: str, least: int = 2) -> int | None:
     return None if auto else positive_int(given, name, least=least)
 
 
-def _why_no_trees(plan: Plan, examples: AnyExamples, loss: LossRow, canonical: bool) -> str:
+def _why_no_trees(
+    plan: Plan, examples: AnyExamples, loss: LossRow, canonical: bool, model: AdditiveModel
+) -> str:
     """Why a model has no trees although a number of them was asked for, and what to do."""
     ruled = {place for bound in plan.shapes for place in bound.places}
     count, without = len(plan.columns), "leave trees out"
-    if canonical:
-        return f"trees could break canonical_examples; {without}, or the examples"
-    if not isinstance(examples.outputs, OneScore):
-        return f"trees need one output, not several quantiles or ordered classes; {without}"
-    if loss.kinked:
-        return f"trees need a smooth loss, and {loss.name!r} has kinks; {without}, or change loss"
-    if len(ruled) == count:
-        return f"trees split columns without shape_constraints, and there are none; {without}"
-    if count > TREES.columns:
-        return f"trees take up to {TREES.columns} columns, and X has {count:,}; {without}"
-    return f"the model of curves and lattices is too large for trees beside it; {without}"
+    found = (
+        (canonical, f"trees could break canonical_examples; {without}, or the examples"),
+        (
+            not isinstance(examples.outputs, OneScore),
+            f"trees need one output, not several quantiles or ordered classes; {without}",
+        ),
+        (
+            loss.kinked,
+            f"trees need a smooth loss, and {loss.name!r} has kinks; {without}, or change loss",
+        ),
+        (
+            len(ruled) == count,
+            f"trees split columns without shape_constraints, and there are none; {without}",
+        ),
+        (
+            count > TREES.columns,
+            f"trees take up to {TREES.columns} columns, and X has {count:,}; {without}",
+        ),
+        (
+            model.dimension > TRAINING.largest_gram,
+            f"the model of curves and lattices is too large for trees beside it; {without}",
+        ),
+        (
+            True,
+            f"no split with {TREES.least_rows} rows on each side lowers the loss; {without}, or "
+            "give more rows",
+        ),
+    )
+    return next(why for holds, why in found if holds)
 
 
 def _warn_about_constant_columns(plan: Plan, examples: AnyExamples) -> None:

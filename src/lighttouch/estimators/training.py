@@ -312,6 +312,12 @@ def exactly_feasible(w: Floats, rules: LinearConstraints) -> tuple[Floats, float
     """
     if rules.count == 0 or violation(w, rules) == 0.0:
         return w, 0.0
+    size = max(_scale(w), float(np.abs(rules.b).max()))
+    unit = math.ldexp(1.0, min(math.frexp(size)[1], 1000))
+    if unit != 1.0:  # exact either way; projections know rounding errors of numbers near 1
+        scaled = LinearConstraints(rules.A, rules.b / unit, nested=rules.nested, copy=False)
+        found, left = exactly_feasible(w / unit, scaled)
+        return unit * found, unit * left
     if rules.nested or not rules.sparse:
         return _feasible_together(w, rules)
     near = _order_nearby(w, rules)

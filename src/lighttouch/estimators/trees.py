@@ -137,10 +137,11 @@ COSTS = TreeCosts()
 
 def can_have_trees(plan: Plan, examples: AnyExamples, row: LossRow) -> bool:
     """Whether trees may follow: the user has not asked for none, one score with a smooth loss of
-    ours, columns that rules let them split, and not too many; enough rows, where their number is
-    chosen.
+    ours, columns that rules let them split, not too many, and not too many categories; enough rows,
+    where their number is chosen.
     """
     count = len(plan.columns)
+    categories = sum(map(plan.kinds, range(count)))
     enough = plan.trees is not None or examples.count >= COSTS.least
     return (
         plan.trees != 0
@@ -150,6 +151,7 @@ def can_have_trees(plan: Plan, examples: AnyExamples, row: LossRow) -> bool:
         and isinstance(examples.outputs, OneScore)
         and not examples.differences
         and len(_barred(plan)) < count <= COSTS.columns
+        and categories < TRAINING.largest_gram
     )
 
 
@@ -194,7 +196,8 @@ class WithoutTrees:
         if not asked:
             return self.w, None
         w, rows = (self.w, rows) if asked <= COSTS.few else (eased, rows.eased(kept))
-        return w, grown(rows, bins, signs, row, asked).times(part.scale)
+        found = grown(rows, bins, signs, row, asked)
+        return (w, found.times(part.scale)) if found.used else (self.w, None)
 
     def _in_training_units(self, part: Examples) -> Floats:
         w = self.w / part.scale
