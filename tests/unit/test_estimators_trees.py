@@ -442,8 +442,33 @@ def test_every_tree_lowers_the_training_loss(loss):
     assert whole.excess(1, 1).max() > 0.0  # a column without a rule goes up and down
 
 
+def test_missing_cells_that_training_had_none_of_are_as_the_median(tmp_path):
+    """They went where the lowest values go."""
+    rng = np.random.default_rng(0)
+    names = np.array([f"a{k:02}" for k in range(12)])
+    kinds = rng.integers(0, 12, 3000)
+    X = pd.DataFrame({"kind": names[kinds], "u": rng.random(3000), "v": rng.random(3000)})
+    patches = np.sign((X["u"] - 0.5) * (X["v"] - 0.5)) * (3.0 + kinds)
+    model = lt.LatticeRegressor(lattices=None, trees=40).fit(X, kinds + patches)
+    middle = names[np.argsort(model.trees_.bins.ranks[0])[6]]
+
+    def by_trees(table):
+        return model.trees_.evaluate(model.read_rows(table))
+
+    for cell in (None, "unknown"):
+        np.testing.assert_array_equal(
+            by_trees(X.assign(kind=cell)), by_trees(X.assign(kind=middle))
+        )
+    np.testing.assert_array_equal(
+        by_trees(X.assign(u=np.nan)), by_trees(X.assign(u=X["u"].median()))
+    )
+    model.save(tmp_path / "model.lt")
+    gone = X.assign(kind=None, v=np.nan)
+    np.testing.assert_array_equal(lt.load(tmp_path / "model.lt").predict(gone), model.predict(gone))
+
+
 def test_codes_count_the_edges_below():
-    bins = Bins((np.array([1.0, 2.0]), np.empty(0)), (None, np.array([0.0])))
+    bins = Bins((np.array([1.0, 2.0]), np.empty(0)), (None, np.array([0.0])), (0, 0))
     table = np.array([[0.5, 0.0], [1.0, 0.0], [1.5, 1.0], [9.0, 0.0], [np.nan, np.nan]])
     assert bins.codes(table).tolist() == [[1, 0], [1, 0], [2, 0], [3, 0], [0, 0]]
 
@@ -453,10 +478,14 @@ def test_codes_of_blocks_of_rows(rows: int) -> None:
     rng = np.random.default_rng(rows)
     table = np.round(rng.normal(size=(rows, 4)), 1)
     table[rng.random(table.shape) < 0.1] = np.nan
-    bins = Bins.of(np.round(rng.normal(size=(500, 4)), 1), [None] * 4, {2})
+    known = np.round(rng.normal(size=(501, 4)), 1)
+    known[0, 1] = np.nan
+    bins = Bins.of(known, [None] * 4, {2})
+    middle = [1 + np.searchsorted(bins.edges[c], np.median(known[:, c])) for c in (0, 3)]
+    assert bins.gaps == (middle[0], 0, 0, middle[1])
     want = [
-        np.where(np.isnan(column), 0, 1 + np.searchsorted(edges, column)) if edges.size else 0
-        for edges, column in zip(bins.edges, table.T, strict=True)
+        np.where(np.isnan(column), gap, 1 + np.searchsorted(edges, column)) if edges.size else 0
+        for edges, gap, column in zip(bins.edges, bins.gaps, table.T, strict=True)
     ]
     np.testing.assert_array_equal(bins.codes(table), np.stack(np.broadcast_arrays(*want), axis=1))
 

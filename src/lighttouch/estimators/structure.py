@@ -661,7 +661,7 @@ def _categories_axis(curve: Floats, size: int, gaps: bool) -> tuple[InputMap, in
     effects = curve[:-1]
     levels, rank = np.unique(effects, return_inverse=True)
     count = max(2, min(size, levels.size))
-    positions = rank * ((count - 1) / max(1, levels.size - 1))
+    positions = np.minimum(rank * ((count - 1) / max(1, levels.size - 1)), count - 1.0)
     if gaps:
         places = np.arange(effects.size, dtype=np.float64)
         return InputMap(places, positions.astype(np.float64), float(count)), count + 1

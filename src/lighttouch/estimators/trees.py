@@ -265,7 +265,7 @@ class WithoutTrees:
         seldom = loss is None or not grown_on_all(self.examples)  # a few products
         features, offset = part.features_at_need(self.model, seldom), part.offset
         seen = smoothing.Examples(features, part.y, part.weights, loss, part.count, offset=offset)
-        share = part.size / self.examples.size
+        share = part.count / self.examples.count
         fitted, folds = self.smoothed.scaled(1.0 / share), rng.permutation(part.size) % COSTS.folds
         known = self.smoothed.matrix if share == 1.0 else None
         if part.stands_for_another:  # smoothed on other targets: the trained model is nearer
@@ -291,16 +291,19 @@ class Bins:
 
     edges: tuple[Floats, ...]
     ranks: tuple[Floats | None, ...]  # of the categories of a column; None for numbers
+    gaps: tuple[int, ...]
+    """The bins of missing cells and unknown categories: 0 where there were some, the median's
+    elsewhere."""
 
     @classmethod
     def of(cls, table: Floats, ranks: Sequence[Floats | None], barred: set[int]) -> Bins:
         """Columns that are barred have one bin, which cannot be split."""
-        ordered = _ordered(table, ranks)
+        columns = _ordered(table, ranks).T
         edges = [
             np.empty(0) if place in barred else _edges(column)
-            for place, column in enumerate(ordered.T)
+            for place, column in enumerate(columns)
         ]
-        return cls(tuple(edges), tuple(ranks))
+        return cls(tuple(edges), tuple(ranks), tuple(map(_gap, columns, edges)))
 
     def reordered(
         self, ranks: Sequence[Floats | None], table: Floats, codes: Any
@@ -318,11 +321,11 @@ class Bins:
             return self, codes
         some = table[:, changed]
         new = Bins.of(some, [ranks[place] for place in changed], set())
-        edges, codes = list(self.edges), codes.copy()
-        for place, each in zip(changed, new.edges, strict=True):
-            edges[place] = each
+        edges, gaps, codes = list(self.edges), list(self.gaps), codes.copy()
+        for place, each, gap in zip(changed, new.edges, new.gaps, strict=True):
+            edges[place], gaps[place] = each, gap
         codes[:, changed] = new.codes(some)
-        return Bins(tuple(edges), tuple(ranks)), codes
+        return Bins(tuple(edges), tuple(ranks), tuple(gaps)), codes
 
     @cached_property
     def counts(self) -> Any:
@@ -336,10 +339,11 @@ class Bins:
         return out
 
     def codes(self, table: Floats) -> Any:
-        """The bin of every cell; 0 for missing cells and unknown categories."""
-        out = np.empty(table.shape, dtype=np.uint8)
+        """The bin of every cell."""
+        out, at = np.empty(table.shape, dtype=np.uint8), np.empty(BLOCK, dtype=np.uint32)
         ordered = np.ascontiguousarray(_ordered(table, self.ranks))
-        fill_codes(ordered, self._padded, self.counts, np.empty(BLOCK, dtype=np.uint32), out)
+        gaps = np.array(self.gaps, dtype=np.uint8)
+        fill_codes(ordered, self._padded, self.counts, gaps, at, out)
         return out
 
 
@@ -367,6 +371,13 @@ def _edges(column: Floats) -> Floats:
         below = np.unique(np.minimum(reached, present.size - 2))
     middle = 0.5 * present[below] + 0.5 * present[below + 1]
     return np.unique(middle)  # between neighbouring doubles there is none: they share an end
+
+
+def _gap(column: Floats, edges: Floats) -> int:
+    if edges.size == 0 or np.isnan(column).any():
+        return 0
+    half = column.size // 2
+    return int(np.searchsorted(edges, np.partition(column, half)[half])) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,6 +438,7 @@ class Trees:
         return {
             "edges": list(self.bins.edges),
             "ranks": list(self.bins.ranks),
+            "gaps": list(self.bins.gaps),
             "columns": self.columns,
             "cuts": self.cuts,
             "values": self.values,
@@ -440,10 +452,15 @@ class Trees:
             return None
         edges, ranks, values = state["edges"], state["ranks"], state["values"]
         columns, cuts, mean = state["columns"], state["cuts"], float(state["mean"])
+        gaps = [int(gap) for gap in state.get("gaps", [0] * count)]  # 0.2 began without them
         if not (
-            len(edges) == len(ranks) == count
+            len(edges) == len(ranks) == len(gaps) == count
             and all(_finite(each, 1) and each.size < COSTS.bins for each in edges)
             and all((np.diff(each) > 0.0).all() for each in edges)
+            and all(
+                0 <= gap <= each.size + (each.size > 0)
+                for gap, each in zip(gaps, edges, strict=True)
+            )
             and all(each is None or _finite(each, 1) for each in ranks)
             and _finite(values, 2)
             and values.shape[1] in (2**depth for depth in range(1, COSTS.deepest + 1))
@@ -453,7 +470,7 @@ class Trees:
             and math.isfinite(mean)
         ):
             raise ModelFileError("the trees contradict themselves; save the model again")
-        bins = Bins(tuple(edges), tuple(ranks))
+        bins = Bins(tuple(edges), tuple(ranks), tuple(gaps))
         return cls(bins, columns.astype(np.int16), cuts.astype(np.uint8), values, mean)
 
 

@@ -217,10 +217,11 @@ def missing_cells(found: Sequence[Slice], taken: bool) -> Markup:
                     ]
                 )
     rest = (
-        "A missing cell of any other column counts as that column's average effect."
+        "A missing cell of any other column counts as that column's average effect, and as its "
+        "median in trees."
         if rows
         else "No cell of the training rows is missing; one that is later counts as its column's "
-        "average effect."
+        "average effect, and as its median in trees."
     )
     if not rows:
         return section("Missing cells", soft(rest))

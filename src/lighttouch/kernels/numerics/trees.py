@@ -210,9 +210,9 @@ def grow_tree(
 
 
 @lean_kernel
-def fill_codes(table, edges, counts, at, out):
-    """out[r, c] = 0 where the cell is missing or the column has no edges, else 1 and the number of
-    edges below it.
+def fill_codes(table, edges, counts, gaps, at, out):
+    """out[r, c] = gaps[c] where the cell is missing, 0 where the column has no edges, else 1 and
+    the number of edges below it.
 
     The rows of a block take each step of the binary search together, so that none waits for
     another; `at` is scratch of `BLOCK` numbers.
@@ -230,7 +230,7 @@ def fill_codes(table, edges, counts, at, out):
                     at[r] = more if own[more - np.uint64(1)] < rows[r, c] else at[r]
                 length -= half
             for r in range(rows.shape[0]):
-                codes[r, c] = 0 if counts[c] == 0 or np.isnan(rows[r, c]) else at[r] + 1
+                codes[r, c] = gaps[c] if np.isnan(rows[r, c]) else at[r] + np.uint32(counts[c] > 0)
 
 
 @lean_kernel
