@@ -94,6 +94,14 @@ def test_a_fit_refuses_the_checkpoint_of_another(tmp_path, monkeypatch):
         lt.LatticeRegressor(checkpoint=path).fit(X, y + X[:, 0])
 
 
+def test_a_warm_start_begins_anew_where_there_are_several_outputs_now():
+    X, y = np.random.default_rng(0).random((200, 3)), np.arange(200.0)
+    levels = {"loss": "quantile", "quantile": [0.1, 0.5, 0.9]}
+    warm = lt.LatticeRegressor(warm_start=True).fit(X, y).set_params(**levels).fit(X, y)
+    cold = lt.LatticeRegressor(**levels).fit(X, y)
+    np.testing.assert_array_equal(warm.predict(X), cold.predict(X))
+
+
 def test_a_warm_start_keeps_the_structure_and_starts_near(tmp_path):
     X, y = data()
     rng = np.random.default_rng(1)

@@ -56,6 +56,14 @@ def test_ordinal_true_takes_the_sorted_order():
     np.testing.assert_array_equal(numbered.predict_proba(X), named.predict_proba(X))
 
 
+def test_a_refit_to_more_classes_keeps_nothing_of_the_one_score():
+    X, y = graded(300)
+    model = lt.LatticeClassifier().fit(X, y == "bad")
+    once = lt.LatticeClassifier().fit(X, y)
+    assert vars(model.fit(X, y)).keys() == vars(once).keys()
+    assert not hasattr(model, "trees_")
+
+
 def test_two_ordered_classes_are_two_classes():
     X, y = graded(300)
     two = np.where(y == "best", 1, 0)

@@ -442,6 +442,21 @@ def test_every_tree_lowers_the_training_loss(loss):
     assert whole.excess(1, 1).max() > 0.0  # a column without a rule goes up and down
 
 
+def test_copies_of_a_row_are_held_out_together():
+    """Trees know them by heart: 3,000 rows, each twice, had 500 trees, and three times the error."""
+    rng = np.random.default_rng(0)
+    X = rng.random((1000, 3))
+    folds = trees._folds(np.repeat(X, 2, axis=0), rng)
+    np.testing.assert_array_equal(folds[::2], folds[1::2])
+    assert np.bincount(folds).tolist() == [400] * 5
+    few = rng.integers(0, 3, (1000, 3)).astype(np.float64)  # rows that agree by chance
+    folds = trees._folds(few, rng)
+    assert len({tuple(row) for row in np.column_stack([few, folds])}) > 100
+    y = 2.0 * X[:, 0] + np.sin(6.0 * X[:, 1]) + rng.normal(size=1000)
+    model = lt.LatticeRegressor(random_state=0)
+    assert model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)).trees_ is None
+
+
 def test_missing_cells_that_training_had_none_of_are_as_the_median(tmp_path):
     """They went where the lowest values go."""
     rng = np.random.default_rng(0)

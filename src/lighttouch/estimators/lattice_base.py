@@ -133,7 +133,8 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
                 "%s: %d rows, %s", type(self).__name__, examples.table_size, plan.columns.names
             )
             settings = self._settings(loss, interrupts)
-            earlier = self._earlier(plan) if flag(self.warm_start, "warm_start") else None
+            warm = flag(self.warm_start, "warm_start")
+            earlier = self._earlier(plan, examples.outputs) if warm else None
             fitted = fit(plan, examples, settings, self.smoothing, canonical, earlier)
             self._keep(plan, fitted, canonical, examples.outputs)
             self._learn_importances(examples, settings.over)
@@ -148,10 +149,12 @@ class LatticeBase(FitsFiles, Explained, SavedEstimator, BaseEstimator):  # type:
             if self.checkpoint is not None and file is not None and has_ended(self.status_):
                 file.remove()
 
-    def _earlier(self, plan: Plan) -> Earlier | None:
-        """The fitted model, where it is about the same columns and has one output."""
+    def _earlier(self, plan: Plan, outputs: Outputs) -> Earlier | None:
+        """The fitted model, where it is about the same columns, and both have one output."""
         known = getattr(self, "columns_", None)
-        if known is None or known.columns != plan.columns.columns or not self._has_one_score:
+        if known is None or known.columns != plan.columns.columns:
+            return None
+        if not (self._has_one_score and isinstance(outputs, OneScore)):
             return None
         return Earlier(self.model_, self.parameters_)
 

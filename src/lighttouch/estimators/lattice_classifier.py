@@ -68,6 +68,18 @@ from lighttouch.estimators.training import has_ended, on_the_clock, share_of_lim
 from lighttouch.kernels.verbs.losses import LossRow
 
 
+OF_ONE_SCORE = (  # what one model for each of several classes has not
+    "model_",
+    "parameters_",
+    "trees_",
+    "smoothing_",
+    "history_",
+    "_rules",
+    "_outputs",
+    "_background",
+)
+
+
 @documented(
     COMMON_PARAMETERS | LATTICE_PARAMETERS | CLASSIFICATION_PARAMETERS,
     MANY_CLASSES | LATTICE_ATTRIBUTES,
@@ -242,6 +254,8 @@ class LatticeClassifier(ClassScores, LatticeBase):
         count = self.classes_.size
         rules = len(plan.monotonic) + len(plan.shapes) + (self.canonical_examples is not None)
         refuse_rules(self, rules, count)
+        for name in OF_ONE_SCORE:
+            self.__dict__.pop(name, None)
         self.columns_ = plan.columns
         with checkpointing(self.checkpoint) as file:
             self.estimators_ = [self._fit_one(fitted, code) for code in range(count)]

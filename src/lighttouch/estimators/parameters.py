@@ -99,7 +99,8 @@ LATTICE_PARAMETERS: dict[str, Described] = {
     ),
     "random_state": (
         "int, RandomState or None",
-        'The seed of what is random: subsets with lattices="random", and pairs of a ranker.',
+        'The seed of what is random: subsets with lattices="random", pairs of a ranker, rows that '
+        "are held out to choose how many trees there are, and rows that stand for many.",
     ),
     "verbose": ("int", "Whether to show a progress bar."),
     "warm_start": (

@@ -61,26 +61,10 @@ class TrainingCosts:
     """Entries of the feature matrix from which examples are sampled where the model is too large to
     factor: a step of conjugate gradients passes over all of them hundreds of times. Crossover:
     experiment `sampled_entries`, equal at 2e6 for labels: quadratic steps take 0.07, 0.5 and 1.7 of
-    the time at 8e4, 8e5 and 4e6 (for numbers, in a single run, 0.03, 0.24 and 0.7)."""
-    product_seconds: float = 3e-9
-    """Per product of two entries of a row, in the matrix of a quadratic model (measured: 1.2 s for
-    100,000 rows of 93 entries on a busy machine, copying included). Rate."""
-    sampled_entry_seconds: float = 2e-8
-    """Per entry of a sampled example (measured: 8.7 s for 4.8 million examples of 109 entries).
-    Rate."""
-    sampled_examples: float = 5e6
-    """Examples that the sampling solver takes until it gains less than 1e-3. Rate: not measured."""
-    smooth_models: int = 2
-    """Matrices of quadratic models that are formed until a smooth loss other than the squared one
-    has converged: a matrix serves for several models, and smoothing leaves the first one (200,000
-    labels, 12 columns: 10.9 s of CPU, proven; sampling, which 5 of them chose, had not ended after
-    103 s). Tables with one score whose features are not held never ask (`Examples.objective`).
-    Rate: experiment `smooth_models`."""
-    kinked_models: int = 30
-    """Quadratic models until a loss with kinks has. Rate: not measured."""
-    advantage: float = 2.0
-    """How many times faster sampling must be: its answer is less exact, and not proven. Tuning: not
-    measured alone."""
+    the time at 8e4, 8e5 and 4e6 (for numbers, in a single run, 0.03, 0.24 and 0.7). Models that
+    can be factored never do, whatever the loss: 250,000 rows of 8 columns take 5 s for absolute
+    errors and 9 s for a quantile, 41 and 63 s by sampling; 100,000 rows with the hinge loss 7 s,
+    and more than 549 s."""
     rest: float = 2.0
     """Times the seconds of the first fit of curves that are kept, of a time limit, for what follows
     the search for terms (smoothing, training and record of 20,000 rows of 10 columns, of which
@@ -270,8 +254,8 @@ def _from_start(problem: Problem, start: Floats, result: Result) -> Result:
 
 
 def solver_for(objective: Risk, tolerance: float) -> AnySolver:
-    """Quadratic steps, or sampled examples where there are many of them; on shards the steps that
-    prove what they find, where the model is not too large.
+    """Quadratic steps, or sampled examples where there are many of them and the model is too large
+    to factor; on shards the steps that prove what they find, where the model is not too large.
     """
     if isinstance(objective, ShardedRisk):
         small = objective.dimension <= COSTS.largest_gram
@@ -283,15 +267,8 @@ def solver_for(objective: Risk, tolerance: float) -> AnySolver:
 
 def sampling_is_faster(objective: EmpiricalRisk) -> bool:
     """From counted work alone, so that the same data always take the same way."""
-    per_row = objective.cost
-    if largest_block(objective) > COSTS.largest_gram:
-        return objective.examples * per_row > COSTS.sampled_entries
-    row = objective.loss_row
-    models = COSTS.kinked_models if row.kinked else COSTS.smooth_models
-    models = 1 if row.name == "squared" else models
-    quadratic = COSTS.product_seconds * models * objective.examples * per_row**2 / 2.0
-    sampled = COSTS.sampled_entry_seconds * COSTS.sampled_examples * per_row
-    return bool(quadratic > COSTS.advantage * sampled)
+    too_large = largest_block(objective) > COSTS.largest_gram
+    return too_large and objective.examples * objective.cost > COSTS.sampled_entries
 
 
 def loss_row_of(objective: Risk) -> LossRow:

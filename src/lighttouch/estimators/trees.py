@@ -266,7 +266,7 @@ class WithoutTrees:
         features, offset = part.features_at_need(self.model, seldom), part.offset
         seen = smoothing.Examples(features, part.y, part.weights, loss, part.count, offset=offset)
         share = part.count / self.examples.count
-        fitted, folds = self.smoothed.scaled(1.0 / share), rng.permutation(part.size) % COSTS.folds
+        fitted, folds = self.smoothed.scaled(1.0 / share), _folds(part.table, rng)
         known = self.smoothed.matrix if share == 1.0 else None
         if part.stands_for_another:  # smoothed on other targets: the trained model is nearer
             fitted, known = replace(fitted, w=self._in_training_units(part)), None
@@ -277,6 +277,22 @@ class WithoutTrees:
             bins, codes = bins.reordered(self._ranks(w), part.table, codes)
             rows = TreeRows(codes, np.asarray(features @ w), part.y, part.weights, offset)
             yield Trial(bins, rows.part(~held), rows.part(held))
+
+
+def _folds(table: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The part that every row belongs to, at random; copies of a row belong to one part, because
+    trees would know the held-out ones by heart. Rows that agree by chance, where no column has half
+    as many values as there are different rows, are no copies.
+    """
+    factors = np.random.default_rng(0).integers(1, 2**63, table.shape[1], dtype=np.uint64)
+    which = np.unique(table.view(np.uint64) @ factors, return_inverse=True)[1]  # of equal rows
+    different = int(which.max(initial=-1)) + 1
+    copied = different < which.size and any(
+        2 * np.unique(column).size > different for column in table.T
+    )
+    if not copied:
+        return rng.permutation(which.size) % COSTS.folds
+    return (rng.permutation(different) % COSTS.folds)[which]
 
 
 # -------------------------------------------------------------------------------------------------
