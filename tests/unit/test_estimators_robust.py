@@ -57,6 +57,17 @@ def test_one_huge_cell_does_not_delete_its_column():
     assert model.check_constraints(X).violation == 0.0
 
 
+def test_rules_about_a_column_with_one_huge_cell_do_not_contradict_each_other():
+    """A constant obeys them; rows of slopes that differ by 1e12 say otherwise, by rounding."""
+    rng = np.random.default_rng(3)
+    X = rng.random((200, 3))
+    y = 2.0 * np.sqrt(X[:, 0]) + np.sign((X[:, 1] - 0.5) * (X[:, 2] - 0.5))
+    y += 0.4 * rng.standard_normal(200)
+    X[7, 0] = 1e12
+    model = lt.LatticeRegressor(monotonic_cst={0: -1}, shape_constraints=lt.Concave(0)).fit(X, y)
+    assert model.constraint_report_.violation < 1e-9
+
+
 def test_three_columns_in_a_lattice_are_never_worse_than_two():
     """On data with an interaction of two, and on data with one of three."""
     rng = np.random.default_rng(0)

@@ -67,7 +67,6 @@ from lighttouch.estimators.tables import (
 from lighttouch.estimators.training import has_ended, on_the_clock, share_of_limit
 from lighttouch.kernels.verbs.losses import LossRow
 
-
 OF_ONE_SCORE = (  # what one model for each of several classes has not
     "model_",
     "parameters_",

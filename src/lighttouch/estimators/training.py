@@ -331,7 +331,12 @@ def _feasible_together(w: Floats, rules: LinearConstraints) -> tuple[Floats, flo
     scale = _scale(w)
     best = _order_nearby(w, rules)
     if best is None:
-        best = project(w, rules).w
+        try:
+            best = project(w, rules).w
+        except InfeasibleConstraintsError:
+            if (rules.b < 0.0).any():
+                raise
+            best = w  # 0 obeys them all: rows that differ by 1e12 contradict each other by rounding
     left = violation(best, rules)
     for margin in MARGINS:
         for rows in (_not_orders(rules), np.ones(rules.count, dtype=bool)):
