@@ -443,7 +443,7 @@ def test_every_tree_lowers_the_training_loss(loss):
 
 
 def test_copies_of_a_row_are_held_out_together():
-    """Trees know them by heart: 3,000 rows, each twice, had 500 trees, and three times the error."""
+    """Trees know them by heart: of 3,000 rows, each twice, they made three times the error."""
     rng = np.random.default_rng(0)
     X = rng.random((1000, 3))
     folds = trees._folds(np.repeat(X, 2, axis=0), rng)
