@@ -92,6 +92,36 @@ def _grouped_rows(rng: np.random.Generator, rows: int, columns: int, groups: int
 
 
 @experiment(
+    "smooth_models", TRAINING.smooth_models, "labels, 12 columns", "quadratic steps", "sampling"
+)
+def smooth_models() -> Iterator[Comparison]:
+    """Fits by either solver, and how many matrices the quadratic one formed while it trained."""
+    for rows in (50_000, 200_000):
+        steps = fit_seconds(rows, TRAINING, advantage=NEVER)
+        sampled = fit_seconds(rows, TRAINING, product_seconds=NEVER)
+        yield Comparison(rows, steps, sampled, f"{_formed(rows)} formed")
+
+
+def _formed(rows: int) -> int:
+    """Matrices that quadratic steps form for so many rows."""
+    from lighttouch.solvers import quadratic_model
+
+    count, plain = [0], quadratic_model.gram
+
+    def counted(X: Any, weights: np.ndarray) -> np.ndarray:
+        count[0] += 1
+        return plain(X, weights)
+
+    quadratic_model.gram = counted
+    try:
+        with with_values(TRAINING, advantage=NEVER):
+            fitted(rows)
+    finally:
+        quadratic_model.gram = plain
+    return count[0]
+
+
+@experiment(
     "largest_gram", TRAINING.largest_gram, "parameters, labels, 12 columns",
     "by a dense factor", "by conjugate gradients",
 )  # fmt: skip

@@ -12,6 +12,7 @@ from scipy import sparse
 
 import lighttouch as lt
 from lighttouch import losses
+from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.estimators import examples, fitting, smoothing, training
 from lighttouch.estimators.penalties import roughness_of
 from lighttouch.estimators.rules.rows import no_moves
@@ -35,8 +36,8 @@ def without_factor(monkeypatch) -> None:
 
 
 def sampling(monkeypatch) -> None:
-    """Examples are sampled, as where the model is too large to factor."""
-    costs = dataclasses.replace(training.COSTS, largest_gram=0, sampled_entries=0.0)
+    """Examples are sampled, as for millions of rows."""
+    costs = dataclasses.replace(training.COSTS, advantage=0.0)
     monkeypatch.setattr(training, "COSTS", costs)
 
 
@@ -176,15 +177,45 @@ def test_smooth_losses_of_many_rows_are_trained_by_parts(monkeypatch, loss):
     )
 
 
-@pytest.mark.parametrize("loss", ["absolute", "huber", "squared"])
-def test_models_that_can_be_factored_never_sample(monkeypatch, loss):
-    """Sampling 250,000 rows took eight times as long, and rows with the hinge loss did not end."""
-    X, y = data(300)
-    costs = dataclasses.replace(training.COSTS, sampled_entries=0.0)  # as with very many rows
-    monkeypatch.setattr(training, "COSTS", costs)
-    monkeypatch.setattr(training, "Automatic", None)  # cannot be called
-    model = lt.LatticeRegressor(loss=loss, lattices=None).fit(X, y)
-    assert model.status_ in ("converged", "stalled")
+def test_rules_that_zero_obeys_do_not_contradict_each_other(monkeypatch):
+    """Rounding may say so, where their entries differ by 1e12."""
+
+    def contradicted(*given):
+        raise InfeasibleConstraintsError("no point satisfies rows 0, 1", [0, 1])
+
+    monkeypatch.setattr(training, "project", contradicted)
+    rows, w = np.array([[1.0, -2.0, 1.0], [-1.0, 0.5, 1.0]]), np.array([1.0, 0.0, 2.0])
+    met, left = training.exactly_feasible(w, lt.LinearConstraints(rows, np.zeros(2)))
+    np.testing.assert_array_equal(met, w)
+    assert left == 3.0 / np.sqrt(6.0) or left == 3.0
+    with pytest.raises(InfeasibleConstraintsError):
+        training.exactly_feasible(w, lt.LinearConstraints(rows, np.array([0.0, -1.0])))
+
+
+@pytest.mark.parametrize("loss", ["absolute", "hinge", "huber"])
+def test_few_entries_of_many_parameters_are_not_sampled(loss):
+    """A step costs as much as there are parameters: 250,000 rows took eight times as long."""
+    rng, places = np.random.default_rng(0), np.arange(29)
+    y = np.where(rng.random(50) < 0.5, 1.0, -1.0)
+
+    def chosen(parameters: int) -> bool:
+        X = np.zeros((50, parameters))
+        X[:, places * (parameters // 29)] = 1.0
+        risk = lt.EmpiricalRisk(sparse.csr_matrix(X), y, loss=loss)
+        assert risk.dimension == parameters and risk.cost == 29
+        return training.sampling_is_faster(Many(risk))
+
+    assert chosen(29) == (loss != "huber") and not chosen(640)
+
+
+class Many:
+    """A risk of five million rows like its own."""
+
+    def __init__(self, risk: lt.EmpiricalRisk) -> None:
+        self.risk, self.examples = risk, 5_000_000
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.risk, name)
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-9, 1.0, 1e9, 1e300])
@@ -192,9 +223,11 @@ def test_rules_hold_exactly_in_any_unit(unit):
     """Projections round as numbers near 1 do: parameters near 1e-9 broke rules by 1e-20."""
     rng = np.random.default_rng(0)
     A = np.eye(30)[:-1] - np.eye(30)[1:] + 0.3 * np.eye(30)[[4] * 29]
+    A, b = np.vstack([A, np.eye(30)[:1]]), np.zeros(30)
+    b[-1] = 1e6 * unit  # far from broken
     w = unit * np.cumsum(rng.normal(0.1, 1.0, 30))
-    met, left = training.exactly_feasible(w, lt.LinearConstraints(A, np.zeros(29)))
-    assert left == 0.0 and np.max(A @ met) <= 0.0
+    met, left = training.exactly_feasible(w, lt.LinearConstraints(A, b))
+    assert left == 0.0 and np.max(A @ met - b) <= 0.0
     assert np.abs(met - w).max() < 10.0 * np.abs(w).max()
 
 

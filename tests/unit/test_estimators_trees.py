@@ -223,7 +223,7 @@ def test_models_that_have_no_trees_say_so_where_some_were_asked_for(make, why):
 
 def test_trees_without_splits_are_none():
     X, y = local(15)
-    with pytest.warns(UserWarning, match="trees=7 has no effect: no split with 10 rows"):
+    with pytest.warns(UserWarning, match="trees=7 has no effect: no column has a split"):
         model = lt.LatticeRegressor(trees=7).fit(X, y)
     assert model.trees_ is None and "" not in model.explain(X).names
 
@@ -442,19 +442,43 @@ def test_every_tree_lowers_the_training_loss(loss):
     assert whole.excess(1, 1).max() > 0.0  # a column without a rule goes up and down
 
 
-def test_copies_of_a_row_are_held_out_together():
+@pytest.mark.parametrize("digits", [9, 2])
+def test_copies_of_a_row_are_held_out_together(digits):
     """Trees know them by heart: of 3,000 rows, each twice, they made three times the error."""
     rng = np.random.default_rng(0)
-    X = rng.random((1000, 3))
-    folds = trees._folds(np.repeat(X, 2, axis=0), rng)
+    X, noise = np.round(rng.random((1000, 3)), digits), rng.normal(size=1000)
+    y = 2.0 * X[:, 0] + np.sin(6.0 * X[:, 1]) + noise
+    twice, targets = np.repeat(X, 2, axis=0), np.repeat(y, 2)
+    folds = trees._folds(twice, targets, rng)
     np.testing.assert_array_equal(folds[::2], folds[1::2])
-    assert np.bincount(folds).tolist() == [400] * 5
-    few = rng.integers(0, 3, (1000, 3)).astype(np.float64)  # rows that agree by chance
-    folds = trees._folds(few, rng)
-    assert len({tuple(row) for row in np.column_stack([few, folds])}) > 100
-    y = 2.0 * X[:, 0] + np.sin(6.0 * X[:, 1]) + rng.normal(size=1000)
-    model = lt.LatticeRegressor(random_state=0)
-    assert model.fit(np.repeat(X, 2, axis=0), np.repeat(y, 2)).trees_ is None
+    assert np.bincount(folds).min() >= 380
+    assert lt.LatticeRegressor(random_state=0).fit(twice, targets).trees_ is None
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_rows_that_agree_by_chance_are_held_out_one_by_one(columns):
+    """Whole levels would be unknown: of 120 with an effect each, there were no trees."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 120 if columns == 1 else 6, (600, columns)).astype(np.float64)
+    y = rng.normal(size=120)[X[:, 0].astype(int)] + 0.1 * rng.normal(size=600)
+    folds = trees._folds(X, y, rng)
+    assert np.bincount(folds).tolist() == [120] * 5
+    assert any(np.unique(folds[X[:, 0] == level]).size > 1 for level in range(6))
+
+
+def test_tables_of_equal_rows_have_no_trees():
+    y = np.random.default_rng(0).normal(size=400)
+    assert lt.LatticeRegressor().fit(np.ones((400, 2)), y).trees_ is None
+    same = pd.DataFrame({"name": ["a"] * 400})
+    assert lt.LatticeClassifier().fit(same, y > 0.0).trees_ is None
+
+
+def test_different_rows_of_small_numbers_are_told_apart():
+    rng = np.random.default_rng(0)
+    rows = np.unique(rng.integers(0, 8, (20_000, 12)), axis=0).astype(np.float64)
+    assert trees._equal_rows(rows)[1].size == len(rows)
+    mirrored = np.vstack([rows[:500] + 1.0, -rows[:500] - 1.0, 0.0 * rows[:1], -0.0 * rows[:1]])
+    assert trees._equal_rows(mirrored)[1].size == 1001
 
 
 def test_missing_cells_that_training_had_none_of_are_as_the_median(tmp_path):

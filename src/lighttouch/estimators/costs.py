@@ -160,7 +160,7 @@ class StructureLimits:
 
     part_entries: float = 2.5e5
     """Entries of the feature matrix of such a part: 3 MB. With 1e6 a fit of 100,000 numbers takes
-    40 MB in place of 29, with 5e5 32 MB; labels 34, 14 and 21 MB, all in the same time. Memory."""
+    40 MB in place of 29, with 5e5 32 MB; labels 34, 21 and 14 MB, all in the same time. Memory."""
 
     examples_per_cell: float = 10.0
     """Examples per cell of the finest lattice, so that noise averages out. Tuning: not measured

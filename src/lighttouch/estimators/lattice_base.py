@@ -372,6 +372,7 @@ def _why_no_trees(
             loss.kinked,
             f"trees need a smooth loss, and {loss.name!r} has kinks; {without}, or change loss",
         ),
+        (loss.users is not None, f"trees need a loss of lighttouch's own; {without}"),
         (
             len(ruled) == count,
             f"trees split columns without shape_constraints, and there are none; {without}",
@@ -381,13 +382,13 @@ def _why_no_trees(
             f"trees take up to {TREES.columns} columns, and X has {count:,}; {without}",
         ),
         (
-            model.dimension > TRAINING.largest_gram,
+            max(model.dimension, sum(map(plan.kinds, range(count)))) >= TRAINING.largest_gram,
             f"the model of curves and lattices is too large for trees beside it; {without}",
         ),
         (
             True,
-            f"no split with {TREES.least_rows} rows on each side lowers the loss; {without}, or "
-            "give more rows",
+            f"no column has a split that lowers the loss with {TREES.least_rows} rows on each side "
+            f"(categories that differ by noise are not split); {without}, or give more rows",
         ),
     )
     return next(why for holds, why in found if holds)

@@ -61,10 +61,32 @@ class TrainingCosts:
     """Entries of the feature matrix from which examples are sampled where the model is too large to
     factor: a step of conjugate gradients passes over all of them hundreds of times. Crossover:
     experiment `sampled_entries`, equal at 2e6 for labels: quadratic steps take 0.07, 0.5 and 1.7 of
-    the time at 8e4, 8e5 and 4e6 (for numbers, in a single run, 0.03, 0.24 and 0.7). Models that
-    can be factored never do, whatever the loss: 250,000 rows of 8 columns take 5 s for absolute
-    errors and 9 s for a quantile, 41 and 63 s by sampling; 100,000 rows with the hinge loss 7 s,
-    and more than 549 s."""
+    the time at 8e4, 8e5 and 4e6 (for numbers, in a single run, 0.03, 0.24 and 0.7)."""
+    product_seconds: float = 3e-9
+    """Per product of two entries of a row, in the matrix of a quadratic model (measured: 1.2 s for
+    100,000 rows of 93 entries on a busy machine, copying included). Rate."""
+    sampled_parameter_seconds: float = 2e-8
+    """Per parameter of a step of the sampling solver (measured: 8.7 s for 4.8 million examples of
+    109 entries and as many parameters, 63 s for 4 million of 29 entries and 637 parameters). Rate.
+    """
+    sampled_examples: float = 5e6
+    """Examples that the sampling solver takes until it gains less than 1e-3. Rate: not measured."""
+    smooth_models: int = 2
+    """Matrices of quadratic models that are formed until a smooth loss other than the squared one
+    has converged: a matrix serves for several models, and smoothing leaves the first one (200,000
+    labels, 12 columns: 10.9 s of CPU, proven; sampling, which 5 of them chose, had not ended after
+    103 s). Tables with one score whose features are not held never ask (`Examples.objective`).
+    Rate: experiment `smooth_models`."""
+    kinked_models: int = 30
+    """Quadratic models until a loss with kinks has. Rate: not measured."""
+    advantage: float = 5.0
+    """How many times faster sampling must be: its answer is less exact, and not proven, and the
+    estimate is rough. 60,000 full rows with the hinge loss take 8 s by sampling and 26 s by
+    quadratic steps where there are 400 columns (10.8 times by the estimate), 3.8 and 8.1 s where
+    there are 150 (4.0); absolute errors 7.8 and 14.5 s, 4.2 and 2.8 s. Curves and lattices of 8
+    columns on 250,000 rows take 41 and 5 s for absolute errors, 63 and 9 s for a quantile (0.15);
+    120,000 rows with the hinge loss 8 s by quadratic steps and more than 549 s by sampling. Tuning:
+    measured once."""
     rest: float = 2.0
     """Times the seconds of the first fit of curves that are kept, of a time limit, for what follows
     the search for terms (smoothing, training and record of 20,000 rows of 10 columns, of which
@@ -254,8 +276,8 @@ def _from_start(problem: Problem, start: Floats, result: Result) -> Result:
 
 
 def solver_for(objective: Risk, tolerance: float) -> AnySolver:
-    """Quadratic steps, or sampled examples where there are many of them and the model is too large
-    to factor; on shards the steps that prove what they find, where the model is not too large.
+    """Quadratic steps, or sampled examples where there are many of them; on shards the steps that
+    prove what they find, where the model is not too large.
     """
     if isinstance(objective, ShardedRisk):
         small = objective.dimension <= COSTS.largest_gram
@@ -267,8 +289,15 @@ def solver_for(objective: Risk, tolerance: float) -> AnySolver:
 
 def sampling_is_faster(objective: EmpiricalRisk) -> bool:
     """From counted work alone, so that the same data always take the same way."""
-    too_large = largest_block(objective) > COSTS.largest_gram
-    return too_large and objective.examples * objective.cost > COSTS.sampled_entries
+    per_row = objective.cost
+    if largest_block(objective) > COSTS.largest_gram:
+        return objective.examples * per_row > COSTS.sampled_entries
+    row = objective.loss_row
+    models = COSTS.kinked_models if row.kinked else COSTS.smooth_models
+    models = 1 if row.name == "squared" else models
+    quadratic = COSTS.product_seconds * models * objective.examples * per_row**2 / 2.0
+    each = COSTS.sampled_parameter_seconds * objective.dimension  # penalties, rules and averages
+    return bool(quadratic > COSTS.advantage * each * COSTS.sampled_examples)
 
 
 def loss_row_of(objective: Risk) -> LossRow:
@@ -289,7 +318,8 @@ def exactly_feasible(w: Floats, rules: LinearConstraints) -> tuple[Floats, float
     """
     if rules.count == 0 or violation(w, rules) == 0.0:
         return w, 0.0
-    size = max(_scale(w), float(np.abs(rules.b).max()))
+    broken = np.asarray(rules.A @ w) > rules.b
+    size = max(_scale(w), float(np.abs(rules.b[broken]).max(initial=0.0)))
     unit = math.ldexp(1.0, min(math.frexp(size)[1], 1000))
     if unit != 1.0:  # exact either way; projections know rounding errors of numbers near 1
         scaled = LinearConstraints(rules.A, rules.b / unit, nested=rules.nested, copy=False)

@@ -108,6 +108,12 @@ class TreeCosts:
     folds: int = 5
     """Parts of the rows, of which one or two are held out in turn, to choose how many trees.
     Tuning: not measured alone."""
+    copies: float = 10.0
+    """Rows per different one, above which rows that agree are not copies. Convention."""
+    mixed: float = 0.01
+    """Share of the rows that are there more than once, of which some may have different targets,
+    or they are not copies: those of levels, ages or grades agree by chance. Tuning: not measured
+    alone."""
     trials: int = 2
     """Of them, at most. With one on seven tables, six splits of the training rows each: losses 0.1%
     larger, 0.84 of the time. Tuning: measured once."""
@@ -266,7 +272,7 @@ class WithoutTrees:
         features, offset = part.features_at_need(self.model, seldom), part.offset
         seen = smoothing.Examples(features, part.y, part.weights, loss, part.count, offset=offset)
         share = part.count / self.examples.count
-        fitted, folds = self.smoothed.scaled(1.0 / share), _folds(part.table, rng)
+        fitted, folds = self.smoothed.scaled(1.0 / share), _folds(part.table, part.y, rng)
         known = self.smoothed.matrix if share == 1.0 else None
         if part.stands_for_another:  # smoothed on other targets: the trained model is nearer
             fitted, known = replace(fitted, w=self._in_training_units(part)), None
@@ -279,20 +285,32 @@ class WithoutTrees:
             yield Trial(bins, rows.part(~held), rows.part(held))
 
 
-def _folds(table: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The part that every row belongs to, at random; copies of a row belong to one part, because
-    trees would know the held-out ones by heart. Rows that agree by chance, where no column has half
-    as many values as there are different rows, are no copies.
+def _folds(table: Floats, y: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The part that every example belongs to, at random. Copies belong to one part, because trees
+    would know the held-out ones by heart: rows that agree, where hardly any of them have different
+    targets. Where very many agree, or one row very often, it is by chance.
     """
-    factors = np.random.default_rng(0).integers(1, 2**63, table.shape[1], dtype=np.uint64)
-    which = np.unique(table.view(np.uint64) @ factors, return_inverse=True)[1]  # of equal rows
-    different = int(which.max(initial=-1)) + 1
-    copied = different < which.size and any(
-        2 * np.unique(column).size > different for column in table.T
+    which, counts = _equal_rows(table)
+    different, often = counts.size, int((counts > 1).sum())
+    copied = (
+        often > 0
+        and y.size <= COSTS.copies * different
+        and counts.max() <= y.size / COSTS.folds
+        and _equal_rows(np.column_stack([table, y]))[1].size - different <= COSTS.mixed * often
     )
     if not copied:
-        return rng.permutation(which.size) % COSTS.folds
+        return rng.permutation(y.size) % COSTS.folds
     return (rng.permutation(different) % COSTS.folds)[which]
+
+
+def _equal_rows(table: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which of the different rows each is, and how often each of them is there."""
+    bits = np.ascontiguousarray(table + 0.0).view(np.uint64)  # -0.0 is 0.0
+    bits ^= bits >> np.uint64(32)  # those of small integers end in zeros
+    factors = np.random.default_rng(0).integers(2**63, size=table.shape[1], dtype=np.uint64)
+    keys = bits @ (factors | np.uint64(1))
+    _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    return which, counts
 
 
 # -------------------------------------------------------------------------------------------------
@@ -468,7 +486,7 @@ class Trees:
             return None
         edges, ranks, values = state["edges"], state["ranks"], state["values"]
         columns, cuts, mean = state["columns"], state["cuts"], float(state["mean"])
-        gaps = [int(gap) for gap in state.get("gaps", [0] * count)]  # 0.2 began without them
+        gaps = [int(gap) for gap in state.get("gaps", [0] * count)]  # older files have none
         if not (
             len(edges) == len(ranks) == len(gaps) == count
             and all(_finite(each, 1) and each.size < COSTS.bins for each in edges)
@@ -631,7 +649,7 @@ class Trial:
     @property
     def can_tell(self) -> bool:
         """Whether there are enough held-out rows whose target is not the most frequent one: without
-        any, whatever predicts that one gains.
+        any, whatever predicts that one gains. Rows of weight 0 are none (`AnyExamples.some`).
         """
         _, counts = np.unique(self.held.y, return_counts=True)
         return bool(self.held.y.size - counts.max() >= COSTS.rarest)
