@@ -14,10 +14,10 @@ from joblib import Parallel, delayed
 from benchmarks.models.rivals import MODELS
 from benchmarks.models.scaling import run_scaling
 from benchmarks.models.summary import markdown
-from benchmarks.models.tables import TABLES
+from benchmarks.models.tables import DATA, LEFT_OUT, TABLES
 from benchmarks.models.work import Job, do
 
-RANKINGS = ("rank", "synthetic")
+RANKINGS = ("rank", "synthetic") if DATA.is_dir() else ()
 
 
 class Results:
@@ -104,6 +104,11 @@ def main() -> None:
         raise SystemExit(f"--models knows {', '.join(MODELS)}; got {', '.join(unknown)}")
     results = Results(given.results)
     names, splits = given.tables.split(","), [int(each) for each in given.splits.split(",")]
+    for name, source in LEFT_OUT.items():
+        print(f"{name} is left out: {source} is not there", file=sys.stderr)
+    missing = set(names) - {*TABLES, *RANKINGS}
+    if missing:
+        raise SystemExit(f"--tables knows {', '.join([*TABLES, *RANKINGS])}; got {missing}")
     run(results, jobs(names, splits, models, given.no_rules), given.workers)
     print(markdown(results.rows))
 

@@ -336,12 +336,11 @@ def shuffled(
     return Split(train, y_train, test, y_test, monotonic, classify)
 
 
-TABLES: dict[str, Callable[[int], Split]] = {
+GENERATED: dict[str, Callable[[int], Split]] = {"smooth": smooth, "steps": steps}
+FROM_FILES: dict[str, Callable[[int], Split]] = {
     "abalone": abalone,
     "auto_mpg": auto_mpg,
     "heart": heart,
-    "smooth": smooth,
-    "steps": steps,
     "housing": housing,
     "adult": adult,
 }
@@ -355,6 +354,12 @@ FROM_PACKAGES: dict[str, dict[str, Callable[[int], Split]]] = {
     "teacher": {"heloc": heloc},
     "skordinal": {name: ordered(name) for name in ("esl", "era", "lev", "swd")},
 }
-for _package, _tables in FROM_PACKAGES.items():
-    if find_spec(_package):
+TABLES, LEFT_OUT = dict(GENERATED), dict[str, str]()  # those that are at hand; whose others are
+for _source, _there, _tables in [
+    (str(DATA), DATA.is_dir(), FROM_FILES),
+    *((each, find_spec(each) is not None, tables) for each, tables in FROM_PACKAGES.items()),
+]:
+    if _there:
         TABLES |= _tables
+    else:
+        LEFT_OUT |= dict.fromkeys(_tables, _source)
