@@ -382,7 +382,7 @@ def _why_no_trees(
             f"trees take up to {TREES.columns} columns, and X has {count:,}; {without}",
         ),
         (
-            max(model.dimension, sum(map(plan.kinds, range(count)))) >= TRAINING.largest_gram,
+            model.dimension > TRAINING.largest_gram,
             f"the model of curves and lattices is too large for trees beside it; {without}",
         ),
         (

@@ -217,11 +217,11 @@ def missing_cells(found: Sequence[Slice], taken: bool) -> Markup:
                     ]
                 )
     rest = (
-        "A missing cell of any other column counts as that column's average effect, and as its "
-        "median in trees."
+        "A missing cell of any other column counts as that column's average effect, and in trees, "
+        "if there are any, as its median."
         if rows
         else "No cell of the training rows is missing; one that is later counts as its column's "
-        "average effect, and as its median in trees."
+        "average effect, and in trees, if there are any, as its median."
     )
     if not rows:
         return section("Missing cells", soft(rest))
