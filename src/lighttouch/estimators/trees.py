@@ -147,7 +147,7 @@ def can_have_trees(plan: Plan, examples: AnyExamples, row: LossRow) -> bool:
     where their number is chosen.
     """
     count = len(plan.columns)
-    categories = sum(map(plan.kinds, range(count)))  # each is a parameter
+    categories = sum(map(plan.kinds, range(count)))  # a parameter each, beside the intercept
     enough = plan.trees is not None or examples.count >= COSTS.least
     return (
         plan.trees != 0
@@ -157,7 +157,7 @@ def can_have_trees(plan: Plan, examples: AnyExamples, row: LossRow) -> bool:
         and isinstance(examples.outputs, OneScore)
         and not examples.differences
         and len(_barred(plan)) < count <= COSTS.columns
-        and categories <= TRAINING.largest_gram
+        and categories < TRAINING.largest_gram
     )
 
 
