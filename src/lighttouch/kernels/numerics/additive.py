@@ -152,50 +152,64 @@ def fill_sum_features(
     values, found = np.empty((columns, BLOCK)), np.empty((columns, BLOCK), dtype=np.uint32)
     bases, fractions = np.empty((count, BLOCK), dtype=np.int64), np.empty((axes, BLOCK))
     order = np.empty(axes, dtype=np.int64)
-    for begin in range(0, table.shape[0], BLOCK):
-        rows = min(BLOCK, table.shape[0] - begin)
-        locate_block(table, begin, rows, terms, values, found, bases, fractions)
-        for r in range(rows):
-            fill_row(terms, bases, fractions, r, order, indices[begin + r], weights[begin + r])
+    for first in range(0, table.shape[0], BLOCK):
+        rows = min(BLOCK, table.shape[0] - first)
+        locate_block(table, first, rows, terms, values, found, bases, fractions)
+        places, shares = indices[first : first + rows], weights[first : first + rows]
+        places[:, 0] = 0
+        shares[:, 0] = 1.0
+        begin = 1
+        for t in range(count):
+            here = slice(terms.axes[t], terms.axes[t + 1])
+            strides, width = terms.strides[here], here.stop - here.start
+            if terms.simplex[t] and width > 1:
+                fill_simplex(bases[t], fractions[here], strides, order, begin, places, shares)
+                begin += width + 1
+            else:
+                fill_corners(bases[t], fractions[here], strides, begin, places, shares)
+                begin += 1 << width
 
 
 @lean_kernel
-def fill_row(terms, bases, fractions, r, order, places, shares):
-    """The features of row r of a block."""
-    places[0] = 0
-    shares[0] = 1.0
-    begin = 1
-    for t in range(bases.shape[0]):
-        first, last = terms.axes[t], terms.axes[t + 1]
-        base = bases[t, r]
-        if terms.simplex[t] and last - first > 1:
-            for k in range(first, last):  # by descending fraction, ties by axis
-                place = k
-                while place > first and fractions[order[place - 1], r] < fractions[k, r]:
-                    order[place] = order[place - 1]
-                    place -= 1
-                order[place] = k
-            above = 1.0
-            for k in range(first, last):
-                places[begin] = base
-                shares[begin] = above - fractions[order[k], r]
-                base += terms.strides[order[k]]
-                above = fractions[order[k], r]
-                begin += 1
-            places[begin] = base
-            shares[begin] = above
-            begin += 1
-            continue
-        places[begin] = base
-        shares[begin] = 1.0
-        filled = 1
-        for k in range(last - 1, first - 1, -1):
-            for m in range(begin, begin + filled):
-                places[filled + m] = places[m] + terms.strides[k]
-                shares[filled + m] = shares[m] * fractions[k, r]
-                shares[m] *= 1.0 - fractions[k, r]
-            filled *= 2
-        begin += filled
+def fill_corners(bases, fractions, strides, begin, places, shares):
+    """The corners of the cells of one term for all rows of a block, from entry `begin` on.
+
+    Corner by corner: no row of the innermost loops waits for another.
+    """
+    rows = places.shape[0]
+    for r in range(rows):
+        places[r, begin] = bases[r]
+        shares[r, begin] = 1.0
+    filled = 1
+    for k in range(strides.size - 1, -1, -1):
+        for m in range(begin, begin + filled):
+            for r in range(rows):
+                share, across = shares[r, m], fractions[k, r]
+                places[r, filled + m] = places[r, m] + strides[k]
+                shares[r, filled + m] = share * across
+                shares[r, m] = share * (1.0 - across)
+        filled *= 2
+
+
+@lean_kernel
+def fill_simplex(bases, fractions, strides, order, begin, places, shares):
+    """The same by simplices: `order` is scratch of a number per axis."""
+    axes = strides.size
+    for r in range(places.shape[0]):
+        for k in range(axes):  # by descending fraction, ties by axis
+            place = k
+            while place > 0 and fractions[order[place - 1], r] < fractions[k, r]:
+                order[place] = order[place - 1]
+                place -= 1
+            order[place] = k
+        base, above = bases[r], 1.0
+        for k in range(axes):
+            places[r, begin + k] = base
+            shares[r, begin + k] = above - fractions[order[k], r]
+            base += strides[order[k]]
+            above = fractions[order[k], r]
+        places[r, begin + axes] = base
+        shares[r, begin + axes] = above
 
 
 @kernel
