@@ -106,11 +106,11 @@ class Examples:
         X = self.features
         if not isinstance(X, FeaturesMadeAnew):
             return self.times(move), None
+        return X.there_and_back(move, lambda moved, here: self._pull(z[here] + moved, here))
 
-        def slopes(moved: Floats, here: slice) -> Floats:
-            return self.weights[here] * _derivatives(self.row, z[here] + moved, self.y[here])[0]
-
-        return X.there_and_back(move, slopes)
+    def _pull(self, z: Floats, here: slice) -> Floats:
+        """Weighted slopes of the loss of some examples at predictions z."""
+        return self.weights[here] * _derivatives(self.row, z, self.y[here])[0]
 
     def _gram_near(self, curved: Floats, w: Floats) -> Floats:
         """The Gram matrix for these weights, or for earlier ones that are near: steps with it still
@@ -155,8 +155,9 @@ class Examples:
     def predictions(self, w: Floats) -> Floats:
         """X w and the offset, of the point that was asked for last once."""
         if self._kept.get("point") is not w:
-            z = self.times(w)
-            self.remember(w, z if self.offset is None else z + self.offset)
+            nothing = np.zeros(self.y.size) if self.offset is None else self.offset
+            moved, slope = self.looked_ahead(nothing, w)
+            self.remember(w, moved if self.offset is None else moved + self.offset, slope)
         found: Floats = self._kept["predictions"]
         return found
 
@@ -521,10 +522,11 @@ def fit_without(
     fitted: Smoothed,
     held: NDArray[np.bool_],
     known: tuple[Floats, Floats] | None = None,
-) -> Floats:
+) -> tuple[Floats, Floats]:
     """Parameters with the same smoothing, by steps from the fitted ones with one matrix: exact for
-    squared errors, nearly so for others. Where the matrix of all examples is `known`, with the
-    curvatures at a point (without an offset), that of the held-out ones is taken from it.
+    squared errors, nearly so for others; and the scores of all examples, without an offset. Where
+    the matrix of all examples is `known`, with the curvatures at a point (without an offset), that
+    of the held-out ones is taken from it.
     """
     weights = np.where(held, 0.0, examples.weights)
     share = float(weights.sum())
@@ -548,7 +550,8 @@ def fit_without(
         before, w = w, accepted(used, roughness, strengths, w, w - solved(factor, slope))
         if has_settled(before, w):
             break
-    return w
+    z = used.predictions(w)
+    return w, z if used.offset is None else z - used.offset
 
 
 def _derivatives(row: LossRow | None, z: Floats, y: Floats) -> tuple[Floats, Floats]:

@@ -279,9 +279,9 @@ class WithoutTrees:
         for fold in range(COSTS.trials):
             held = folds == fold
             check_deadline()
-            w = smoothing.fit_without(seen, fitted, held, known)
+            w, score = smoothing.fit_without(seen, fitted, held, known)
             bins, codes = bins.reordered(self._ranks(w), part.table, codes)
-            rows = TreeRows(codes, np.asarray(features @ w), part.y, part.weights, offset)
+            rows = TreeRows(codes, score, part.y, part.weights, offset)
             yield Trial(bins, rows.part(~held), rows.part(held))
 
 

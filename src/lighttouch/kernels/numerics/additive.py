@@ -12,8 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from lighttouch.kernels.compiler.compiled import kernel, lean_kernel
-from lighttouch.kernels.numerics.exact_sum import nearest_blend, quick_blend
-from lighttouch.kernels.numerics.lattice_features import simplex_value
+from lighttouch.kernels.numerics.exact_sum import (
+    nearest_blend,
+    nearest_weighted_sum,
+    quick_blend,
+)
+from lighttouch.kernels.numerics.lattice_features import simplex_corners
 
 BLOCK = 64  # rows whose cells are looked for together
 
@@ -100,21 +104,10 @@ def fill_positions(
 
 
 @lean_kernel
-def place_of(value, missing, low, keypoints, positions):
-    """The position of a value along an axis, in the cell that begins at keypoint `low`; -p - 1
-    stands for the single keypoint p.
-    """
-    if np.isnan(value):
-        return missing
-    if low < 0:
-        return positions[-low - 1]
-    return between(value, keypoints, positions, low)
-
-
-@lean_kernel
 def locate_block(table, first, rows, terms, values, found, bases, fractions):
     """For rows of the table from `first` on, at most a block of them: the corner of the cell of
-    every term, as a parameter, and how far across the cell they are along every axis.
+    every term, as a parameter, and how far across the cell they are along every axis, as `locate`
+    says.
 
     Axis by axis, so that no row waits for another; `values` and `found` are scratch.
     """
@@ -124,18 +117,34 @@ def locate_block(table, first, rows, terms, values, found, bases, fractions):
         own = terms.edges[terms.edge_ends[c] : terms.edge_ends[c + 1]]
         find_cells(values[c, :rows], own, found[c])
     for t in range(terms.axes.size - 1):
-        base = bases[t]
-        base[:] = terms.starts[t]
+        bases[t] = terms.starts[t]
         for k in range(terms.axes[t], terms.axes[t + 1]):
-            own, near = values[terms.columns[k]], found[terms.columns[k]]
-            cells = terms.cells[terms.cell_ends[k] : terms.cell_ends[k + 1]]
-            missing, top, stride = terms.missing[k], terms.sizes[k] - 1, terms.strides[k]
+            column, base, across = terms.columns[k], bases[t], fractions[k]
+            place_along(values[column, :rows], found[column], terms, k, across)
+            top, stride = terms.sizes[k] - 1, terms.strides[k]
             for r in range(rows):
-                x = place_of(own[r], missing, cells[near[r]], terms.keypoints, terms.positions)
-                inside = min(max(x, 0.0), np.float64(top))  # from here as `locate` does
-                cell = min(int(inside), top - 1)
+                inside = min(max(across[r], 0.0), np.float64(top))
+                cell = min(np.int32(inside), np.int32(top - 1))
                 base[r] += cell * stride
-                fractions[k, r] = (1.0 + (inside - cell)) - 1.0
+                across[r] = (1.0 + (inside - cell)) - 1.0
+
+
+@lean_kernel
+def place_along(values, near, terms, k, out):
+    """The position of every value along axis k; near[r] is the last edge not above values[r].
+
+    Without a branch among the rows: the compiler takes several at a time.
+    """
+    cells = terms.cells[terms.cell_ends[k] : terms.cell_ends[k + 1]]
+    missing = terms.missing[k]
+    if cells[0] < 0:
+        only = terms.positions[-cells[0] - 1]
+        for r in range(values.size):
+            out[r] = missing if np.isnan(values[r]) else only
+        return
+    for r in range(values.size):
+        x = between(values[r], terms.keypoints, terms.positions, cells[near[r]])
+        out[r] = missing if np.isnan(values[r]) else x
 
 
 @kernel
@@ -226,78 +235,63 @@ def evaluate_sum(
     Every term is monotone to the last bit where its parameters are (`evaluate_row`), and so is a
     sum that is always added up in the same order.
     """
+    columns, count, axes = terms.edge_ends.size - 1, terms.axes.size - 1, terms.columns.size
     most, width = 1, 2
-    for t in range(terms.axes.size - 1):
-        count = terms.axes[t + 1] - terms.axes[t]
-        most = max(most, count)
-        width = max(width, count + 1 if terms.simplex[t] and count > 1 else 1 << count)
-    found = np.empty((terms.edge_ends.size - 1, BLOCK), dtype=np.uint32)
-    x = np.empty(most)
-    fractions = np.empty(most)
-    order = np.empty(most, dtype=np.int64)
-    indices = np.empty(width, dtype=np.int64)
-    corners = np.empty(width)
-    parts = np.empty(max(4, 2 * most + 2))
-    for i in range(table.shape[0]):
-        r = i % BLOCK
-        if r == 0:
-            for c in range(found.shape[0]):
-                own = terms.edges[terms.edge_ends[c] : terms.edge_ends[c + 1]]
-                find_cells(table[i : i + BLOCK, c], own, found[c])
-        total = theta[0]
-        for t in range(terms.axes.size - 1):
-            first = terms.axes[t]
-            count = terms.axes[t + 1] - first
-            base = terms.starts[t]
-            for k in range(count):
-                column = terms.columns[first + k]
-                low = terms.cells[terms.cell_ends[first + k] + found[column, r]]
-                x[k] = place_of(
-                    table[i, column],
-                    terms.missing[first + k],
-                    low,
-                    terms.keypoints,
-                    terms.positions,
-                )
-            if terms.simplex[t] and count > 1:
-                value = simplex_value(
-                    x[:count],
-                    terms.sizes[first : first + count],
-                    terms.strides[first : first + count],
-                    theta[base : terms.starts[t + 1]],
-                    fractions[:count],
-                    order[:count],
-                    indices,
-                    corners,
-                    parts,
-                )
-                if apart:
-                    values[i, t] = value
-                total += value
-                continue
-            for k in range(count):  # as `locate` does
-                top = terms.sizes[first + k] - 1
-                inside = min(max(x[k], 0.0), np.float64(top))
-                cell = min(int(inside), top - 1)
-                fractions[k] = (1.0 + (inside - cell)) - 1.0
-                base += cell * terms.strides[first + k]
-            filled = 1
-            indices[0] = base
-            for k in range(count - 1, -1, -1):
-                for m in range(filled):
-                    indices[filled + m] = indices[m] + terms.strides[first + k]
-                filled *= 2
-            for m in range(filled):
-                corners[m] = theta[indices[m]]
-            for k in range(count):
-                filled //= 2
-                for m in range(filled):
-                    blend, sure = quick_blend(corners[m], corners[filled + m], fractions[k])
-                    if not sure:
-                        blend = nearest_blend(corners[m], corners[filled + m], fractions[k], parts)
-                    corners[m] = blend
-            if apart:
-                values[i, t] = corners[0]
-            total += corners[0]
+    for t in range(count):
+        own = terms.axes[t + 1] - terms.axes[t]
+        most = max(most, own)
+        width = max(width, own + 1 if terms.simplex[t] and own > 1 else 1 << own)
+    cells, found = np.empty((columns, BLOCK)), np.empty((columns, BLOCK), dtype=np.uint32)
+    bases, fractions = np.empty((count, BLOCK), dtype=np.int64), np.empty((axes, BLOCK))
+    across, order = np.empty(most), np.empty(most, dtype=np.int64)
+    indices, corners = np.empty(width, dtype=np.int64), np.empty(width)
+    parts, out = np.empty(max(4, 2 * most + 2)), np.empty(BLOCK)
+    for first in range(0, table.shape[0], BLOCK):
+        rows = min(BLOCK, table.shape[0] - first)
+        locate_block(table, first, rows, terms, cells, found, bases, fractions)
+        total = values[first : first + rows]
         if not apart:
-            values[i, 0] = total
+            total[:] = theta[0]
+        for t in range(count):
+            own = slice(terms.axes[t], terms.axes[t + 1])
+            strides = terms.strides[own]
+            if terms.simplex[t] and strides.size > 1:
+                for r in range(rows):
+                    for k in range(strides.size):
+                        across[k] = fractions[own.start + k, r]
+                    near = across[: strides.size]
+                    filled = simplex_corners(bases[t, r], near, strides, order, indices, corners)
+                    out[r] = nearest_weighted_sum(corners, indices, filled, theta, parts)
+            else:
+                blend_rows(
+                    bases[t], fractions[own], strides, theta, indices, corners, parts, out[:rows]
+                )
+            for r in range(rows):
+                if apart:
+                    total[r, t] = out[r]
+                else:
+                    total[r, 0] += out[r]
+
+
+@lean_kernel
+def blend_rows(bases, fractions, strides, theta, indices, corners, parts, out):
+    """The multilinear value of every row of a block in its cell, whose lowest vertex is the
+    parameter bases[r].
+    """
+    for r in range(out.size):
+        filled = 1
+        indices[0] = bases[r]
+        for k in range(strides.size - 1, -1, -1):
+            for m in range(filled):
+                indices[filled + m] = indices[m] + strides[k]
+            filled *= 2
+        for m in range(filled):
+            corners[m] = theta[indices[m]]
+        for k in range(strides.size):
+            filled //= 2
+            for m in range(filled):
+                blend, sure = quick_blend(corners[m], corners[filled + m], fractions[k, r])
+                if not sure:
+                    blend = nearest_blend(corners[m], corners[filled + m], fractions[k, r], parts)
+                corners[m] = blend
+        out[r] = corners[0]

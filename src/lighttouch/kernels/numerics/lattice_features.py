@@ -54,6 +54,12 @@ def simplex_row(x, sizes, strides, fractions, order, indices, weights):
     many.
     """
     vertex = locate(x, sizes, strides, fractions)
+    return simplex_corners(vertex, fractions, strides, order, indices, weights)
+
+
+@lean_kernel
+def simplex_corners(vertex, fractions, strides, order, indices, weights):
+    """The same from the lowest vertex of the cell of x and its place inside the cell."""
     _sort_descending(fractions, order)
     count = 0
     above = 1.0
@@ -141,13 +147,6 @@ def fill_features(
 
 
 @lean_kernel
-def simplex_value(x, sizes, strides, theta, fractions, order, indices, weights, parts):
-    """`evaluate_row` of a simplex lattice."""
-    count = simplex_row(x, sizes, strides, fractions, order, indices, weights)
-    return nearest_weighted_sum(weights, indices, count, theta, parts)
-
-
-@lean_kernel
 def evaluate_row(x, sizes, strides, simplex, theta, fractions, order, indices, weights, parts):
     """The interpolated value at x, monotone to the last bit wherever theta is.
 
@@ -157,7 +156,8 @@ def evaluate_row(x, sizes, strides, simplex, theta, fractions, order, indices, w
     `row_width` numbers, `parts` 2 (D + 1).
     """
     if simplex:
-        return simplex_value(x, sizes, strides, theta, fractions, order, indices, weights, parts)
+        count = simplex_row(x, sizes, strides, fractions, order, indices, weights)
+        return nearest_weighted_sum(weights, indices, count, theta, parts)
     inner, count = _cell_corners(x, sizes, strides, fractions, order, indices)
     for m in range(count):
         weights[m] = theta[indices[m]]
