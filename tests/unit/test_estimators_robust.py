@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lighttouch as lt
-from lighttouch.estimators.pairs import RowsOf
+from lighttouch.estimators.tables import RowsOf
 
 
 def wild(rows: int = 600, share: float = 0.01):

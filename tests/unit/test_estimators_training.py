@@ -296,7 +296,7 @@ def test_the_slope_that_is_remembered_is_that_of_the_accepted_point(monkeypatch,
 
 def in_parts(monkeypatch) -> None:
     """Features are made for at most 500 examples at once."""
-    most = dict.fromkeys(("squared_entries", "summed_entries", "part_entries"), 3000.0)
+    most = dict.fromkeys(("whole_entries", "part_entries"), 3000.0)
     few = dataclasses.replace(examples.LIMITS, **most)
     monkeypatch.setattr(examples, "LIMITS", few)
     monkeypatch.setattr(examples.Examples, "score_problem", _only_some(500))

@@ -19,7 +19,7 @@ from lighttouch.estimators.outputs import ONE_SCORE, OneScore, Outputs, ScorePro
 from lighttouch.estimators.record import RECORD, TrainingRecord
 from lighttouch.estimators.smoothing import SquaredSums
 from lighttouch.estimators.structure import Leftover
-from lighttouch.estimators.tables import ROUNDING, Columns, centre_and_scale
+from lighttouch.estimators.tables import ROUNDING, Columns, centre_and_scale, rows_of
 from lighttouch.estimators.training import COSTS as TRAINING
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import Loss, loss_of
@@ -65,8 +65,10 @@ class AnyExamples(ABC):
         """
 
     @abstractmethod
-    def rows(self, chosen: NDArray[np.int64]) -> Examples:
-        """Some of them, in memory, with the weights that they have."""
+    def rows(self, chosen: NDArray[np.int64], seldom: bool = False) -> Examples:
+        """Some of them, in memory, with the weights that they have; where they are `seldom` read,
+        their tables need not be copied.
+        """
 
     @abstractmethod
     def whole(self) -> Examples:
@@ -113,11 +115,13 @@ class AnyExamples(ABC):
     ) -> TrainingRecord:
         """What a model keeps of the rows it was trained on; distributions of about `most`."""
 
-    def some(self, most: int, rng: np.random.Generator) -> Examples:
-        """At most so many of them, drawn at random; the same ones where there are no more."""
+    def some(self, most: int, rng: np.random.Generator, seldom: bool = False) -> Examples:
+        """At most so many of them, drawn at random; the same ones where there are no more. Where
+        they are `seldom` read, their tables need not be copied.
+        """
         if self.size <= most:
             return self.whole().that_count()
-        part = self.rows(np.sort(rng.choice(self.size, most, replace=False))).that_count()
+        part = self.rows(np.sort(rng.choice(self.size, most, replace=False)), seldom).that_count()
         total = float(part.weights.sum())
         if total == 0.0:
             return self.whole().that_count()
@@ -223,14 +227,9 @@ class Examples(AnyExamples):
             self._known[id(model)] = (model, self._new_features(model))
         return self._known[id(model)][1]
 
-    def features_at_need(
-        self, model: AdditiveModel, seldom: bool = False
-    ) -> sparse.csr_matrix | Features:
-        """The same, or where they would be much of the memory, made anew for every product: with
-        `seldom`, for a few products, already where they would be less of it.
-        """
-        few = not self._many(model, LIMITS.squared_entries if seldom else LIMITS.summed_entries)
-        return self.features(model) if few else FeaturesInParts(self, model)
+    def features_at_need(self, model: AdditiveModel) -> sparse.csr_matrix | Features:
+        """The same, or where they would be much of the memory, made anew for every product."""
+        return FeaturesInParts(self, model) if self._many(model) else self.features(model)
 
     def forget(self) -> None:
         self._known.clear()
@@ -257,12 +256,16 @@ class Examples(AnyExamples):
         """Targets and weights by which the structure is chosen."""
         return (self.y, self.weights) if self.nearby is None else self.nearby
 
-    @cached_property
+    @property
     def table(self) -> Floats:
         if self.source is not None:
             return self.source[0]
         if len(self.signed_tables) == 1:
-            return self.signed_tables[0][0]  # not copied: it may be most of the memory
+            return np.asarray(self.signed_tables[0][0])  # it may be most of the memory
+        return self._one_below_the_other
+
+    @cached_property
+    def _one_below_the_other(self) -> Floats:
         return np.vstack([table for table, _ in self.signed_tables])
 
     @cached_property
@@ -284,12 +287,16 @@ class Examples(AnyExamples):
         count = int(share * self.size)
         return self.some(count, rng) if count > searched.size else searched
 
-    def rows(self, chosen: NDArray[np.int64]) -> Examples:
+    def rows(self, chosen: NDArray[np.int64], seldom: bool = False) -> Examples:
         nearby, weights = self.nearby, self.weights[chosen]
         source = None if self.source is None else _used(*self.source, chosen)
+        one = seldom and len(self.signed_tables) == 1
         return replace(
             self,
-            signed_tables=[(table[chosen], sign) for table, sign in self.signed_tables],
+            signed_tables=[
+                (rows_of(table, chosen) if one else table[chosen], sign)
+                for table, sign in self.signed_tables
+            ],
             y=self.y[chosen],
             weights=weights,
             offset=None if self.offset is None else self.offset[chosen],
@@ -314,17 +321,17 @@ class Examples(AnyExamples):
     def judged(
         self, model: AdditiveModel, row: LossRow | None, rng: np.random.Generator
     ) -> tuple[smoothing.Examples, float]:
-        if row is not None or not self._many(model, LIMITS.squared_entries):
+        if row is not None or not self._many(model):
             return super().judged(model, row, rng)
         y, weights = self.squares
         sums, count = self.sums(model), self.count
         return smoothing.Examples(None, y, weights, None, count, self.differences, sums=sums), 1.0
 
-    def _many(self, model: AdditiveModel, most: float) -> bool:
-        """Whether features have more than so many entries, and matrices of parameters fewer."""
+    def _many(self, model: AdditiveModel) -> bool:
+        """Whether features would be much of the memory, and matrices of parameters less."""
         entries = model.row_entries * len(self.signed_tables)
         few = model.dimension < min(self.size, TRAINING.largest_gram)
-        return few and self.size * entries > most
+        return few and self.size * entries > LIMITS.whole_entries
 
     def sums(self, model: AdditiveModel) -> SquaredSums:
         """Of the squared errors by which the structure is chosen; kept for the last model."""
@@ -355,10 +362,8 @@ class Examples(AnyExamples):
         """Of many examples the sums of squared errors, or, where the loss is smooth, the risks of
         parts, whose features are made whenever they are needed.
         """
-        row, one_score = loss_of(loss), isinstance(self.outputs, OneScore)
-        squared = row.name == "squared"
-        most = LIMITS.squared_entries if squared else LIMITS.summed_entries
-        many = one_score and self._many(model, most)
+        row, squared = loss_of(loss), loss_of(loss).name == "squared"
+        many = isinstance(self.outputs, OneScore) and self._many(model)
         if many and not row.kinked and not squared:
             parts = [part for part in self.cut(model) if part.has_weight]
             return ShardedRisk([RiskOfPart(part, model, loss, roughness, pull) for part in parts])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from lighttouch.checkpoints import ambient
 from lighttouch.constraints import LinearConstraints
@@ -39,6 +40,7 @@ from lighttouch.estimators.training import (
 from lighttouch.estimators.trees import Trees, WithoutTrees, can_have_trees, grown_on_all
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
+from lighttouch.objectives import EmpiricalRisk
 from lighttouch.result import Result, Status
 from lighttouch.running import OutOfTimeError, Stopwatch, check_deadline, prepared
 from lighttouch.solvers import QuadraticSteps
@@ -124,9 +126,15 @@ def fit(
     file = ambient()
     if cut_short is not None and file is not None:
         file.leave_off()
-    fitted = _fit_under_rules(model, rules, moves, examples, growth.examples, settings, smoothed)
+    objective, moves = _objective(model, moves, examples, settings, smoothed)
+    if isinstance(objective, EmpiricalRisk) and not sparse.issparse(objective.X):
+        examples.forget()  # sums that the objective is made of
+        smoothed = replace(smoothed, squares=None)
+    fitted = _fit_under_rules(
+        model, rules, moves, examples, growth.examples, objective, settings, smoothed
+    )
     trees_follow, given = growth.trees_follow, growth.given
-    del growth  # with its copy of the rows that were searched
+    del growth, objective  # with a copy of the rows that were searched, and with sums
     if not (trees_follow and grown_on_all(examples)):  # nothing else asks about all of them
         examples.forget()
         smoothed = replace(smoothed, squares=None, near=None)
@@ -257,11 +265,11 @@ def _fit_under_rules(
     moves: Moves,
     examples: AnyExamples,
     some: Examples,
+    objective: Risk,
     settings: Settings,
     smoothed: Smoothed,
 ) -> Fitted:
     """`some` examples give the point to start from."""
-    objective, moves = _objective(model, moves, examples, settings, smoothed)
     outputs = examples.outputs
     start = outputs.start(lambda: some.score_problem(model, settings.loss), smoothed.w)
     own = type(outputs) is OneScore and smoothed.share == 1.0

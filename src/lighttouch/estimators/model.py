@@ -36,6 +36,7 @@ from lighttouch.solvers.quadratic_model import gram_of_dense, is_dense
 
 CLOSEST = 1e-9  # of the median gap between keypoints; nearer ones are taken for one
 LARGEST_INT32 = 2**31 - 1
+ROWS_AT_ONCE = 32_768  # whose places on a term's axes are known together
 SMALLEST_GAP = float(np.finfo(np.float64).tiny)  # slopes over a smaller gap would overflow
 
 
@@ -195,8 +196,12 @@ class Term:
 
     def masses(self, table: Floats, weights: Floats) -> list[Floats]:
         """How much of the rows' weight every vertex along every axis holds, by interpolation."""
-        axes = zip(self.columns, self.maps, self.lattice.sizes, strict=True)
-        return [_masses(each(table[:, column]), size, weights) for column, each, size in axes]
+        found = [np.zeros(size) for size in self.lattice.sizes]
+        for first in range(0, table.shape[0], ROWS_AT_ONCE):
+            here = slice(first, first + ROWS_AT_ONCE)
+            for column, each, out in zip(self.columns, self.maps, found, strict=True):
+                out[:] += _masses(each(table[here, column]), out.size, weights[here])
+        return found
 
     def features(self, table: Floats) -> sparse.csr_matrix:
         return self.lattice.features(self.positions(table))

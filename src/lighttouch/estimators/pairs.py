@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import zlib
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from lighttouch.arrays import Floats, Indices
 from lighttouch.errors import DataError
 from lighttouch.estimators.examples import Examples, independent_of
-from lighttouch.estimators.tables import plain_cell
+from lighttouch.estimators.tables import plain_cell, rows_of
 from lighttouch.validation import positive_int
 
 LARGEST_GRADE = 30.0  # relevance up to which gains are 2^relevance - 1, as in NDCG
@@ -30,27 +30,6 @@ class Pairs:
     better: Indices
     worse: Indices
     weights: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class RowsOf:
-    """Rows of a table, some of them many times, that are copied where they are asked for: pairs
-    would take ten times the memory of their table.
-    """
-
-    table: Floats
-    chosen: Indices
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.chosen.size, self.table.shape[1]
-
-    def __getitem__(self, which: Any) -> Floats:
-        rows, *columns = which if isinstance(which, tuple) else (which,)
-        return np.asarray(self.table[(slice(None), *columns)][self.chosen[rows]])
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
-        return self[:]
 
 
 def read_seed(random_state: RandomState) -> int:
@@ -128,17 +107,12 @@ def pair_examples(table: Floats, pairs: Pairs, total: float) -> Examples:
     sides = [place[pairs.better], place[pairs.worse]]
     once, weights = table[used], pairs.weights / total
     return Examples(
-        [(_repeated(once, sides[0]), 1.0), (_repeated(once, sides[1]), -1.0)],
+        [(rows_of(once, sides[0]), 1.0), (rows_of(once, sides[1]), -1.0)],
         np.ones(pairs.better.size),
         weights,
         independent=independent_of((once, sides), weights),
         source=(once, sides),
     )
-
-
-def _repeated(table: Floats, chosen: Indices) -> Floats:
-    """What reads like `table[chosen]`."""
-    return cast(Floats, RowsOf(table, chosen))
 
 
 def _query_numbers(qid: ArrayLike | None, rows: int) -> Numbered:

@@ -540,7 +540,10 @@ def fit_without(
         out = np.flatnonzero(held)
         others = X[out]
         curvatures = _derivatives(row, np.asarray(others @ known[0]), y[out])[1]
-        return (known[1] - _gram_of(others, examples.weights[out] * curvatures)) / share
+        left = _gram_of(others, examples.weights[out] * curvatures)
+        np.subtract(known[1], left, out=left)
+        left /= share
+        return left
 
     factor, D = factored(matrix(), roughness, strengths), roughness.rows(strengths)
     rough = D.T

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -108,6 +108,32 @@ class Columns:
 def _is_plain(X: Table) -> bool:
     """Whether this is an array as `np.empty` makes it, for which kernels are compiled."""
     return type(X) is np.ndarray and X.dtype == np.float64 and bool(X.flags.carray)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOf:
+    """Rows of a table that are copied where they are asked for: most of the memory may be tables.
+    Some are there many times: pairs would take ten times the memory of their table.
+    """
+
+    table: Floats
+    chosen: Indices
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.chosen.size, self.table.shape[1]
+
+    def __getitem__(self, which: Any) -> Floats:
+        rows, *columns = which if isinstance(which, tuple) else (which,)
+        return np.asarray(self.table[(slice(None), *columns)][self.chosen[rows]])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        return self[:]
+
+
+def rows_of(table: Floats, chosen: Indices) -> Floats:
+    """What reads like `table[chosen]`."""
+    return cast(Floats, RowsOf(table, chosen))
 
 
 def split(X: Table) -> tuple[list[str], list[NDArray[Any]]]:

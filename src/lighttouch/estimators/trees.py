@@ -189,12 +189,13 @@ class WithoutTrees:
         asked = self.plan.trees
         if self.model.dimension > TRAINING.largest_gram:
             return self.w, None
-        part = self.examples.some(COSTS.rows, rng)
-        barred = _barred(self.plan) | self._noisy(part.size)
-        bins, signs = Bins.of(part.table, self._ranks(self.w), barred), self._signs()
-        codes = bins.codes(part.table)
+        part = self.examples.some(COSTS.rows, rng, seldom=True)
+        barred, table = _barred(self.plan) | self._noisy(part.size), part.table
+        bins, signs = Bins.of(table, self._ranks(self.w), barred), self._signs()
+        codes = bins.codes(table)
         check_deadline()
-        score = (self.model.evaluate(part.table, self.w) - part.shift) / part.scale
+        score = (self.model.evaluate(table, self.w) - part.shift) / part.scale
+        del table  # it may be a copy
         rows = TreeRows(codes, score, part.y, part.weights, part.offset)
         eased, kept = self._eased(rows.centre * part.scale + part.shift)
         if asked is None and part.size >= COSTS.least:
@@ -268,11 +269,11 @@ class WithoutTrees:
         brought in order without them too: the order of many categories tells much of the targets.
         """
         loss = None if row.name == "squared" else row
-        seldom = loss is None or not grown_on_all(self.examples)  # a few products
-        features, offset = part.features_at_need(self.model, seldom), part.offset
+        features, offset = part.features_at_need(self.model), part.offset
         seen = smoothing.Examples(features, part.y, part.weights, loss, part.count, offset=offset)
         share = part.count / self.examples.count
-        fitted, folds = self.smoothed.scaled(1.0 / share), _folds(part.table, part.y, rng)
+        fitted = self.smoothed.scaled(1.0 / share)
+        folds = _folds(part.signed_tables[0][0], part.y, rng)
         known = self.smoothed.matrix if share == 1.0 else None
         if part.stands_for_another:  # smoothed on other targets: the trained model is nearer
             fitted, known = replace(fitted, w=self._in_training_units(part)), None
@@ -290,27 +291,41 @@ def _folds(table: Floats, y: Floats, rng: np.random.Generator) -> NDArray[np.int
     would know the held-out ones by heart: rows that agree, where hardly any of them have different
     targets. Where very many agree, or one row very often, it is by chance.
     """
-    which, counts = _equal_rows(table)
+    keys = _keys(table)
+    which, counts = _equal(keys)
     different, often = counts.size, int((counts > 1).sum())
     copied = (
         often > 0
         and y.size <= COSTS.copies * different
         and counts.max() <= y.size / COSTS.folds
-        and _equal_rows(np.column_stack([table, y]))[1].size - different <= COSTS.mixed * often
+        and _equal(keys + _mixed(y, table.shape[1]))[1].size - different <= COSTS.mixed * often
     )
     if not copied:
         return rng.permutation(y.size) % COSTS.folds
     return (rng.permutation(different) % COSTS.folds)[which]
 
 
-def _equal_rows(table: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which of the different rows each is, and how often each of them is there."""
-    bits = np.ascontiguousarray(table + 0.0).view(np.uint64)  # -0.0 is 0.0
-    bits ^= bits >> np.uint64(32)  # those of small integers end in zeros
-    factors = np.random.default_rng(0).integers(2**63, size=table.shape[1], dtype=np.uint64)
-    keys = bits @ (factors | np.uint64(1))
+def _equal(keys: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which of the different keys each is, and how often each of them is there."""
     _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return which, counts
+
+
+def _keys(table: Floats) -> Any:
+    """A number for every row, the same for rows that agree."""
+    keys = np.zeros(table.shape[0], dtype=np.uint64)
+    for place in range(table.shape[1]):
+        keys += _mixed(table[:, place], place)
+    return keys
+
+
+def _mixed(column: Floats, place: int) -> Any:
+    """What the cells of a column add to the keys of their rows."""
+    factor = np.random.default_rng(place).integers(2**63, dtype=np.uint64) | np.uint64(1)
+    bits = (column + 0.0).view(np.uint64)  # -0.0 is 0.0
+    bits ^= bits >> np.uint64(32)  # those of small integers end in zeros
+    bits *= factor
+    return bits
 
 
 # -------------------------------------------------------------------------------------------------

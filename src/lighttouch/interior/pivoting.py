@@ -133,8 +133,8 @@ class KnownRows:
         self.block = COSTS.pivot_block if few and not once else None
         self.place = np.full(A.shape[0], -1)  # of a row in V and G
         self.parts = [0]  # where what was learnt at once begins in them, and the end
-        self.V = np.empty((lower.shape[0], 0), order="F")  # with room for more, as G has
-        self.G = np.empty((0, 0))
+        self.V: list[Floats] = []  # part by part
+        self.G = np.empty((0, 0))  # with room for more
 
     @property
     def count(self) -> int:
@@ -163,15 +163,15 @@ class KnownRows:
     def _learn(self, rows: Indices) -> None:
         known, total = self.count, self.count + rows.size
         self.place[rows] = np.arange(known, total)
-        more = self.V[:, known:total]
+        more = np.zeros((self.A.shape[1], rows.size), order="F")
         self.A[rows].T.toarray(out=more)
-        more[:] = scipy.linalg.blas.dtrsm(1.0, self.lower, more, lower=1, overwrite_b=1)
-        parts = [0, known] if self.block is None else self.parts
-        for first, last in itertools.pairwise(parts):
-            products = more.T @ self.V[:, first:last]
+        more = scipy.linalg.blas.dtrsm(1.0, self.lower, more, lower=1, overwrite_b=1)
+        for (first, last), part in zip(itertools.pairwise(self.parts), self.V, strict=True):
+            products = more.T @ part
             self.G[known:total, first:last] = products
             self.G[first:last, known:total] = products.T
         np.matmul(more.T, more, out=self.G[known:total, known:total])
+        self.V.append(more)
         self.parts.append(total)
 
     def _make_room(self, total: int) -> None:
@@ -180,9 +180,9 @@ class KnownRows:
         if total <= self.G.shape[0]:
             return
         room = min(total + total // 8, self.A.shape[0])
-        V, G = np.empty((self.V.shape[0], room), order="F"), np.empty((room, room))
-        V[:, :known], G[:known, :known] = self.V[:, :known], self.G[:known, :known]
-        self.V, self.G = V, G
+        G = np.empty((room, room))
+        G[:known, :known] = self.G[:known, :known]
+        self.G = G
 
 
 class _Dual:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -63,26 +64,21 @@ class QuadraticState(EndingState):
 
 
 @dataclass(frozen=True, eq=False)
-class Curvature:
-    """X' diag(curvatures) X, and the factor of the same with the penalty: each of them once,
-    however many models it serves.
+class Curved(ABC):
+    """X' diag(curvatures) X, and the factor of the same with the penalty: once, however many models
+    it serves.
     """
 
-    squares: Vector
-    """It may leave out the last parameters, if no prediction depends on them."""
     penalty: Any
 
     @property
+    @abstractmethod
     def wide(self) -> Vector:
         """X' diag(curvatures) X of all parameters, as an array of its own."""
-        total, known = np.zeros(self.penalty.shape), self.squares.shape[0]
-        total[:known, :known] = self.squares
-        return total
 
+    @abstractmethod
     def hessian_of_losses(self, w: Vector) -> Vector:
         """X' diag(curvatures) X w."""
-        known = self.squares.shape[0]
-        return np.pad(np.asarray(self.squares @ w[:known]), (0, w.size - known))
 
     @property
     def matrix(self) -> Vector:
@@ -100,6 +96,41 @@ class Curvature:
         return None if failed else np.asarray(lower)
 
 
+@dataclass(frozen=True, eq=False)
+class Curvature(Curved):
+    """By a matrix that is kept."""
+
+    squares: Vector
+    """It may leave out the last parameters, if no prediction depends on them."""
+
+    @property
+    def wide(self) -> Vector:
+        total, known = np.zeros(self.penalty.shape), self.squares.shape[0]
+        total[:known, :known] = self.squares
+        return total
+
+    def hessian_of_losses(self, w: Vector) -> Vector:
+        known = self.squares.shape[0]
+        return np.pad(np.asarray(self.squares @ w[:known]), (0, w.size - known))
+
+
+@dataclass(frozen=True, eq=False)
+class CurvatureOfRows(Curved):
+    """Of rows that are no more than parameters: they say as much as the matrix, which is not kept
+    beside them.
+    """
+
+    X: Floats
+    shares: Vector
+
+    @property
+    def wide(self) -> Vector:
+        return gram_of_dense(lambda here: self.X[here].copy(), self.X.shape, self.shares)
+
+    def hessian_of_losses(self, w: Vector) -> Vector:
+        return np.asarray(self.X.T @ (self.shares * (self.X @ w)))
+
+
 @dataclass(frozen=True)
 class QuadraticModel:
     """The quadratic w'Hw / 2 - c.w with H = X' diag(curvatures) X + penalty."""
@@ -111,12 +142,12 @@ class QuadraticModel:
     c: Vector
     dense: bool
     blocks: Blocks
-    known: Curvature | None = None  # of an earlier model, where it serves for this one
+    known: Curved | None = None  # of an earlier model, where it serves for this one
 
     @cached_property
-    def _whole(self) -> Curvature:
+    def _whole(self) -> Curved:
         """Of one block."""
-        return self.known or Curvature(gram(self.X, self.curvatures), self.penalty)
+        return self.known or Curvature(self.penalty, gram(self.X, self.curvatures))
 
     @property
     def matrix(self) -> Vector | BlockDiagonal | None:
@@ -139,7 +170,7 @@ class QuadraticModel:
         return self._whole.factor if self.dense and len(self.blocks) == 1 else None
 
     @cached_property
-    def together(self) -> Curvature | None:
+    def together(self) -> Curved | None:
         """The matrix of all parameters at once, also where it has blocks; None where only products
         are known.
         """
@@ -147,7 +178,7 @@ class QuadraticModel:
             return None
         if len(self.blocks) == 1:
             return self._whole
-        return Curvature(self.by_blocks.toarray(), sparse.csr_matrix(self.penalty.shape))
+        return Curvature(sparse.csr_matrix(self.penalty.shape), self.by_blocks.toarray())
 
     @cached_property
     def diagonal(self) -> Vector:
@@ -177,8 +208,7 @@ def quadratic_model(
     dense = largest_block(risk) <= COSTS.largest_factored
     curved, known = risk.shares * curvatures, None
     if dense and len(blocks) == 1 and risk.loss_row.name == "squared":
-        squares = prepared(risk, SQUARES, lambda: gram(risk.X, risk.shares))
-        known = Curvature(squares, risk.penalty_matrix)
+        known = _of_squares(risk)
     elif dense and keeps_matrix(risk.loss_row, blocks):
         curved, known = _near(risk, w, curved, state)
     transposed = risk.X.T if dense else prepared(risk, "transposed X", lambda: _transposed(risk.X))
@@ -188,6 +218,14 @@ def quadratic_model(
         c = c + risk.roughness.T @ risk.roughness_target
     penalty = risk.penalty_matrix
     return QuadraticModel(risk.X, transposed, curved, penalty, c, dense, blocks, known)
+
+
+def _of_squares(risk: EmpiricalRisk) -> Curved:
+    """Of squared errors, the same in every model."""
+    X = risk.X
+    if not sparse.issparse(X) and X.shape[0] <= X.shape[1] + 1:
+        return CurvatureOfRows(risk.penalty_matrix, X, risk.shares)
+    return Curvature(risk.penalty_matrix, prepared(risk, SQUARES, lambda: gram(X, risk.shares)))
 
 
 def keeps_matrix(row: LossRow, blocks: Blocks) -> bool:
@@ -218,7 +256,7 @@ def _near(
             last["matrix"] = given[1]
         else:
             last["matrix"] = gram(risk.X, last["curved"])
-        last["known"] = Curvature(last["matrix"], risk.penalty_matrix)
+        last["known"] = Curvature(risk.penalty_matrix, last["matrix"])
     return last["curved"], last["known"]
 
 

@@ -58,12 +58,12 @@ def shard_model(risk: ShardedRisk, w: Vector, state: QuadraticState) -> Quadrati
     template: EmpiricalRisk = risk.template
     if template.loss_row.name == "squared":
         squares, c = _of_squares(risk)
-        known = Curvature(squares, template.penalty_matrix)
+        known = Curvature(template.penalty_matrix, squares)
     elif shards_keep_matrix(risk):
         known, c = _near(risk, w, state)
     else:
         squares, c = risk.mean(model_part, w, state.width)
-        known = Curvature(squares, template.penalty_matrix)
+        known = Curvature(template.penalty_matrix, squares)
     if template.roughness.shape[0]:
         c = c + template.roughness.T @ template.roughness_target
     none = np.zeros(0)
@@ -93,7 +93,7 @@ def _last(risk: ShardedRisk) -> dict[str, Any]:
 
 def _keep(risk: ShardedRisk, point: Vector, matrix: Vector) -> Curvature:
     """The matrix with the curvatures of a point, for the next models."""
-    known = Curvature(matrix, risk.template.penalty_matrix)
+    known = Curvature(risk.template.penalty_matrix, matrix)
     _last(risk).update(point=point, matrix=matrix, known=known)
     return known
 

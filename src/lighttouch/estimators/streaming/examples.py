@@ -105,7 +105,7 @@ class StreamedExamples(AnyExamples):
         names = self.names if len(chosen) == len(self.names) else None
         return self.passes.map(_Ask(ask), chosen, what, names)
 
-    def rows(self, chosen: NDArray[np.int64]) -> Examples:
+    def rows(self, chosen: NDArray[np.int64], seldom: bool = False) -> Examples:
         parts = self._picked(_rows_of, chosen, self.sizes, "taking a sample of the rows")
         return joined(parts)
 
