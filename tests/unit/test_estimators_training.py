@@ -296,7 +296,7 @@ def test_the_slope_that_is_remembered_is_that_of_the_accepted_point(monkeypatch,
 
 def in_parts(monkeypatch) -> None:
     """Features are made for at most 500 examples at once."""
-    most = dict.fromkeys(("whole_entries", "part_entries"), 3000.0)
+    most = dict.fromkeys(("squared_entries", "whole_entries", "part_entries"), 3000.0)
     few = dataclasses.replace(examples.LIMITS, **most)
     monkeypatch.setattr(examples, "LIMITS", few)
     monkeypatch.setattr(examples.Examples, "score_problem", _only_some(500))
@@ -372,3 +372,24 @@ def test_with_few_rows_of_the_rarer_class_no_less_smoothing_is_tried(monkeypatch
         asked.clear()
         lt.LatticeClassifier(trees=0).fit(X, y)
         assert bool(asked) == tried
+
+
+def test_steps_with_one_matrix_learn_from_the_slopes():
+    """Six steps on a logistic loss with the matrix of the start come a hundred times as near to the
+    minimum as the same steps uncorrected.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 8))
+    y = np.where(X @ rng.normal(size=8) + rng.logistic(size=400) > 0.0, 1.0, -1.0)
+
+    def slope(w):
+        return X.T @ (-y / (1.0 + np.exp(y * (X @ w)))) / 400 + 1e-3 * w
+
+    factor = np.linalg.cholesky(0.25 * X.T @ X / 400 + 1e-3 * np.eye(8))
+    left = []
+    for corrected in (True, False):
+        w, steps = np.zeros(8), smoothing.Steps(factor)
+        for _ in range(6):
+            w = w + (steps if corrected else smoothing.Steps(factor)).at(w, slope(w))
+        left.append(float(np.linalg.norm(slope(w))))
+    assert left[0] <= 0.01 * left[1]

@@ -150,11 +150,14 @@ class StructureLimits:
     """Room per lattice while interactions are looked for; the more worth ones have more of it.
     Tuning: not measured alone."""
 
-    whole_entries: float = 1e6
-    """Entries of the feature matrix (12 MB) above which squared errors are kept as sums, which is
-    no slower (20,000 to 300,000 rows of 12 columns), and other smooth losses make the features of a
-    part of the rows at a time: with 3e6, 50,000 labels take 43 MB in place of 21, and .35 s in
-    place of .51. Memory."""
+    squared_entries: float = 1e6
+    """Entries of the feature matrix above which squared errors are kept as sums: 12 MB, and no
+    slower (20,000 to 300,000 rows of 12 columns). Memory."""
+
+    whole_entries: float = 1.6e6
+    """... and above which other smooth losses make the features of a part of the rows at a time:
+    with 3e6, 50,000 labels take 43 MB in place of 21, and .35 s in place of .49; with 1e6, adult
+    takes .66 s in place of .49. Memory."""
 
     part_entries: float = 1.5e5
     """Entries of the feature matrix of such a part: 2 MB. With 2.5e5 a fit of 100,000 numbers takes

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from lighttouch.arrays import Indices
 from lighttouch.estimators import smoothing
 from lighttouch.estimators.costs import LIMITS
 from lighttouch.estimators.model import AdditiveModel, Features, FeaturesMadeAnew
@@ -21,6 +22,7 @@ from lighttouch.estimators.smoothing import SquaredSums
 from lighttouch.estimators.structure import Leftover
 from lighttouch.estimators.tables import ROUNDING, Columns, centre_and_scale, rows_of
 from lighttouch.estimators.training import COSTS as TRAINING
+from lighttouch.kernels.numerics.matrices import add_products, add_transposed
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import Loss, loss_of
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
@@ -227,9 +229,14 @@ class Examples(AnyExamples):
             self._known[id(model)] = (model, self._new_features(model))
         return self._known[id(model)][1]
 
-    def features_at_need(self, model: AdditiveModel) -> sparse.csr_matrix | Features:
-        """The same, or where they would be much of the memory, made anew for every product."""
-        return FeaturesInParts(self, model) if self._many(model) else self.features(model)
+    def features_at_need(
+        self, model: AdditiveModel, squared: bool = False
+    ) -> sparse.csr_matrix | Features:
+        """The same, or where they would be much of the memory, made anew for every product; squared
+        errors need few of them.
+        """
+        many = self._many(model, squared)
+        return FeaturesInParts(self, model) if many else self.features(model)
 
     def forget(self) -> None:
         self._known.clear()
@@ -287,16 +294,16 @@ class Examples(AnyExamples):
         count = int(share * self.size)
         return self.some(count, rng) if count > searched.size else searched
 
-    def rows(self, chosen: NDArray[np.int64], seldom: bool = False) -> Examples:
+    def rows(self, chosen: Indices | slice, seldom: bool = False) -> Examples:
         nearby, weights = self.nearby, self.weights[chosen]
         source = None if self.source is None else _used(*self.source, chosen)
-        one = seldom and len(self.signed_tables) == 1
+        tables = [
+            (rows_of(table, chosen) if seldom and not self.differences else table[chosen], sign)
+            for table, sign in self.signed_tables
+        ]
         return replace(
             self,
-            signed_tables=[
-                (rows_of(table, chosen) if one else table[chosen], sign)
-                for table, sign in self.signed_tables
-            ],
+            signed_tables=tables,
             y=self.y[chosen],
             weights=weights,
             offset=None if self.offset is None else self.offset[chosen],
@@ -321,17 +328,18 @@ class Examples(AnyExamples):
     def judged(
         self, model: AdditiveModel, row: LossRow | None, rng: np.random.Generator
     ) -> tuple[smoothing.Examples, float]:
-        if row is not None or not self._many(model):
+        if row is not None or not self._many(model, squared=True):
             return super().judged(model, row, rng)
         y, weights = self.squares
         sums, count = self.sums(model), self.count
         return smoothing.Examples(None, y, weights, None, count, self.differences, sums=sums), 1.0
 
-    def _many(self, model: AdditiveModel) -> bool:
+    def _many(self, model: AdditiveModel, squared: bool) -> bool:
         """Whether features would be much of the memory, and matrices of parameters less."""
         entries = model.row_entries * len(self.signed_tables)
         few = model.dimension < min(self.size, TRAINING.largest_gram)
-        return few and self.size * entries > LIMITS.whole_entries
+        most = LIMITS.squared_entries if squared else LIMITS.whole_entries
+        return few and self.size * entries > most
 
     def sums(self, model: AdditiveModel) -> SquaredSums:
         """Of the squared errors by which the structure is chosen; kept for the last model."""
@@ -363,7 +371,7 @@ class Examples(AnyExamples):
         parts, whose features are made whenever they are needed.
         """
         row, squared = loss_of(loss), loss_of(loss).name == "squared"
-        many = isinstance(self.outputs, OneScore) and self._many(model)
+        many = isinstance(self.outputs, OneScore) and self._many(model, squared)
         if many and not row.kinked and not squared:
             parts = [part for part in self.cut(model) if part.has_weight]
             return ShardedRisk([RiskOfPart(part, model, loss, roughness, pull) for part in parts])
@@ -478,7 +486,7 @@ def independent_of(source: tuple[Floats, list[NDArray[np.int64]]], weights: Floa
 
 
 def _used(
-    table: Floats, takes: list[NDArray[np.int64]], chosen: NDArray[np.int64]
+    table: Floats, takes: list[NDArray[np.int64]], chosen: Indices | slice
 ) -> tuple[Floats, list[NDArray[np.int64]]]:
     """The rows that the chosen examples take, and where each finds its own."""
     taken = np.concatenate([rows[chosen] for rows in takes])
@@ -521,7 +529,7 @@ class PartOfTable:
         return bool(self.examples.weights[self.first : self.end].any())
 
     def __call__(self) -> Examples:
-        return self.examples.rows(np.arange(self.first, self.end))
+        return self.examples.rows(slice(self.first, self.end))  # views, no copies
 
 
 class FeaturesInParts(FeaturesMadeAnew):
@@ -531,32 +539,43 @@ class FeaturesInParts(FeaturesMadeAnew):
         self.examples, self.model = examples, model
         self.shape = (examples.size, model.dimension)
 
-    def _each(self, use: Callable[[sparse.csr_matrix, slice], Any]) -> list[Any]:
-        """What is made of the features of each part, and of where it lies."""
-        return [
-            use(cut().features(self.model), slice(cut.first, cut.end))
-            for cut in self.examples.cut(self.model)
-        ]
+    def _each(self) -> Iterator[tuple[slice, NDArray[Any], Floats]]:
+        """Where each part lies, and the parameters and values of its rows."""
+        tables = self.examples.signed_tables
+        for cut in self.examples.cut(self.model):
+            here = slice(cut.first, cut.end)
+            parts = [self.model.entries(table[here]) for table, _ in tables]
+            places, values = parts[0]
+            if len(parts) > 1:
+                places = np.hstack([places for places, _ in parts])
+                values = np.hstack([s * v for (_, v), (_, s) in zip(parts, tables, strict=True)])
+            yield here, places, values
 
     def __matmul__(self, w: Floats) -> Floats:
-        return np.concatenate(self._each(lambda X, here: np.asarray(X @ w)))
+        out = np.zeros(self.shape[0])
+        for here, places, values in self._each():
+            add_products(places, values, w, out[here])
+        return out
 
     def back(self, v: Floats) -> Floats:
-        return np.asarray(sum(self._each(lambda X, here: np.asarray(X.T @ v[here]))))
+        out = np.zeros(self.shape[1])
+        for here, places, values in self._each():
+            add_transposed(places, values, v[here], out)
+        return out
 
     def there_and_back(
         self, w: Floats, use: Callable[[Floats, slice], Floats]
     ) -> tuple[Floats, Floats]:
-        def both(X: sparse.csr_matrix, here: slice) -> tuple[Floats, Floats]:
-            z = np.asarray(X @ w)
-            return z, np.asarray(X.T @ use(z, here))
-
-        there, back = zip(*self._each(both), strict=True)
-        return np.concatenate(there), np.asarray(sum(back))
+        there, back = np.zeros(self.shape[0]), np.zeros(self.shape[1])
+        for here, places, values in self._each():
+            add_products(places, values, w, there[here])
+            add_transposed(places, values, use(there[here], here), back)
+        return there, back
 
     def gram(self, weights: Floats) -> Floats:
         out = np.zeros((self.shape[1], self.shape[1]))
-        self._each(lambda X, here: add_gram(X, weights[here], out))
+        for cut in self.examples.cut(self.model):
+            add_gram(cut().features(self.model), weights[cut.first : cut.end], out)
         return out
 
     def __getitem__(self, chosen: Any) -> FeaturesInParts:

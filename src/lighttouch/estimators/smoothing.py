@@ -367,16 +367,44 @@ def _settled(
     only where the curvature has changed; it is nearer to the minimum under rules than any of the
     sweeps was, and steps under rules are dear.
     """
-    known, factor = None, np.zeros((0, 0))
+    known, D = None, roughness.rows(strengths)
     for _ in range(1 if examples.row is None else SMOOTHING.settling):
         H, c = examples.quadratic(w)
         if H is not known:
-            known, factor = H, factored(H, roughness, strengths)
+            known, steps = H, Steps(factored(H, roughness, strengths))
         before = w
-        w = accepted(examples, roughness, strengths, before, solved(factor, c))
+        w = accepted(examples, roughness, strengths, w, w + steps.at(w, H @ w - c + D.T @ (D @ w)))
         if has_settled(before, w) or over():
             break
     return w
+
+
+class Steps:
+    """Newton's steps with one factored matrix, corrected by how slopes have changed since: a
+    quasi-Newton method of limited memory (Liu and Nocedal 1989) that begins with that matrix.
+    """
+
+    def __init__(self, factor: Floats) -> None:
+        self.factor = factor
+        self.known: list[tuple[Floats, Floats, float]] = []  # moves and what they did to the slope
+        self.last: tuple[Floats, Floats] | None = None
+
+    def at(self, w: Floats, slope: Floats) -> Floats:
+        """The step from a point with this slope."""
+        if self.last is not None:
+            move, change = w - self.last[0], slope - self.last[1]
+            curved = float(move @ change)
+            if curved > 0.0:
+                self.known.append((move, change, curved))
+        self.last = w, slope
+        left, shares = slope.copy(), list[float]()
+        for move, change, curved in reversed(self.known):
+            shares.append(float(move @ left) / curved)
+            left -= shares[-1] * change
+        step = solved(self.factor, left)
+        for (move, change, curved), share in zip(self.known, reversed(shares), strict=True):
+            step += (share - float(change @ step) / curved) * move
+        return -step
 
 
 def has_settled(before: Floats, w: Floats) -> bool:
@@ -467,8 +495,8 @@ def loosened(
     looser = [each for each in SMOOTHING.looser if each <= SMOOTHING.looser_by * smoothed.typical]
     if not looser or not determined(*examples.residual(smoothed.w)):
         return smoothed
-    first = int(np.count_nonzero(examples.y[examples.weights > 0.0] > 0.0))
-    if min(first, np.count_nonzero(examples.weights) - first) < SMOOTHING.rarest:
+    counted = examples.y[examples.weights > 0.0] > 0.0
+    if min(int(counted.sum()), int((~counted).sum())) < SMOOTHING.rarest:
         return smoothed
     rows = np.random.default_rng(0).permutation(examples.y.size)
     needed = min(SMOOTHING.folds, math.ceil(SMOOTHING.enough * SMOOTHING.folds / rows.size))
@@ -549,12 +577,11 @@ def fit_without(
         left /= share
         return left
 
-    factor, D = factored(matrix(), roughness, strengths), roughness.rows(strengths)
-    rough = D.T
+    steps, D = Steps(factored(matrix(), roughness, strengths)), roughness.rows(strengths)
     for _ in range(1 if row is None else SMOOTHING.left_out_steps):
         slopes = _derivatives(row, used.predictions(w), y)[0]
-        slope = used.slope(w, slopes) + np.asarray(rough @ (D @ w))
-        before, w = w, accepted(used, roughness, strengths, w, w - solved(factor, slope))
+        slope = used.slope(w, slopes) + np.asarray(D.T @ (D @ w))
+        before, w = w, accepted(used, roughness, strengths, w, w + steps.at(w, slope))
         if has_settled(before, w):
             break
     z = used.predictions(w)

@@ -131,8 +131,10 @@ class RowsOf:
         return self[:]
 
 
-def rows_of(table: Floats, chosen: Indices) -> Floats:
+def rows_of(table: Floats, chosen: Indices | slice) -> Floats:
     """What reads like `table[chosen]`."""
+    if isinstance(chosen, slice):
+        return table[chosen]
     return cast(Floats, RowsOf(table, chosen))
 
 

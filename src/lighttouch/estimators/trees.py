@@ -269,7 +269,7 @@ class WithoutTrees:
         brought in order without them too: the order of many categories tells much of the targets.
         """
         loss = None if row.name == "squared" else row
-        features, offset = part.features_at_need(self.model), part.offset
+        features, offset = part.features_at_need(self.model, loss is None), part.offset
         seen = smoothing.Examples(features, part.y, part.weights, loss, part.count, offset=offset)
         share = part.count / self.examples.count
         fitted = self.smoothed.scaled(1.0 / share)
