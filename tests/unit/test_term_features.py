@@ -85,6 +85,17 @@ def test_gram_matrices_of_few_and_of_many_entries(monkeypatch, share):
     np.testing.assert_allclose(gram(X, weights), expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("share", [0.1, 0.6], ids=["sparse", "dense"])
+def test_gram_matrices_add_up_over_parts(share):
+    X = sparse.random(300, 70, share, format="csr", random_state=0)
+    weights, out = np.random.default_rng(0).random(300), np.zeros((70, 70))
+    for here in (slice(0, 100), slice(100, 300)):
+        gram_matrices.add_gram(X[here], weights[here], out)
+    gram_matrices.mirror(out)
+    np.testing.assert_array_equal(out, out.T)
+    np.testing.assert_allclose(out, gram(X, weights), atol=1e-12)
+
+
 @pytest.mark.parametrize("share", [0.3, 0.9], ids=["left_out", "kept"])
 def test_gram_matrices_of_rows_with_stored_zeros(share):
     rng = np.random.default_rng(0)

@@ -22,7 +22,7 @@ from lighttouch.estimators.smoothing import SquaredSums
 from lighttouch.estimators.structure import Leftover
 from lighttouch.estimators.tables import ROUNDING, Columns, centre_and_scale, rows_of
 from lighttouch.estimators.training import COSTS as TRAINING
-from lighttouch.kernels.numerics.matrices import add_products, add_transposed
+from lighttouch.kernels.numerics.matrices import add_products, add_transposed, mirror
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import Loss, loss_of
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
@@ -576,6 +576,7 @@ class FeaturesInParts(FeaturesMadeAnew):
         out = np.zeros((self.shape[1], self.shape[1]))
         for cut in self.examples.cut(self.model):
             add_gram(cut().features(self.model), weights[cut.first : cut.end], out)
+        mirror(out)
         return out
 
     def __getitem__(self, chosen: Any) -> FeaturesInParts:

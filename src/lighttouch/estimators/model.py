@@ -580,7 +580,7 @@ class TermFeatures(Features):
 
     def gram(self, weights: Floats) -> Floats:
         if is_dense(self.shape[0] * (1 + sum(e.places.shape[1] for e in self.rows)), self.shape):
-            return gram_of_dense(self._dense, self.shape, weights)
+            return gram_of_dense(self._dense, self.shape[1], weights)
         out = np.empty((self.shape[1], self.shape[1]))
         out[0] = self.intercept * self.back(weights)
         out[:, 0] = out[0]

@@ -22,7 +22,7 @@ from lighttouch.arrays import Floats
 from lighttouch.estimators.costs import FIRST_CHOICE, PULL, SMOOTHING, STRENGTHS
 from lighttouch.estimators.model import Features, FeaturesMadeAnew
 from lighttouch.estimators.penalties import Pair, Roughness
-from lighttouch.kernels.numerics.matrices import add_products, add_transposed
+from lighttouch.kernels.numerics.matrices import add_products, add_transposed, mirror
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.projections.splitting import conjugate_gradients
 from lighttouch.running import check_deadline
@@ -229,6 +229,7 @@ class SquaredSums:
             moment += X.T @ (weights * y)
             energy += float(weights @ np.square(y))
             del X  # before the features of the next part are made
+        mirror(squares)
         return cls(squares, moment, energy)
 
     def rows(self) -> tuple[Floats, Floats]:

@@ -20,7 +20,7 @@ from scipy import sparse
 
 from lighttouch import losses
 from lighttouch.arrays import EPSILON, Floats, Vector
-from lighttouch.kernels.numerics.matrices import grouped_gram, nonzero_gram
+from lighttouch.kernels.numerics.matrices import grouped_gram, mirror, nonzero_gram
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.objectives import EmpiricalRisk, ShardedRisk
 from lighttouch.problem import Problem
@@ -125,7 +125,7 @@ class CurvatureOfRows(Curved):
 
     @property
     def wide(self) -> Vector:
-        return gram_of_dense(lambda here: self.X[here].copy(), self.X.shape, self.shares)
+        return gram_of_dense(lambda here: self.X[here].copy(), self.X.shape[1], self.shares)
 
     def hessian_of_losses(self, w: Vector) -> Vector:
         return np.asarray(self.X.T @ (self.shares * (self.X @ w)))
@@ -340,37 +340,33 @@ def gram(X: Any, weights: Vector) -> Vector:
     """
     if not sparse.issparse(X):
         return np.asarray(X.T @ (weights[:, None] * X))
-    return add_gram(X, weights, None)
+    out = np.zeros((X.shape[1], X.shape[1]))
+    add_gram(X, weights, out)
+    mirror(out)
+    return out
 
 
-def add_gram(X: sparse.csr_matrix, weights: Vector, out: Vector | None) -> Vector:
-    """X' diag(weights) X, added to a matrix in its place where there is one."""
+def add_gram(X: sparse.csr_matrix, weights: Vector, out: Vector) -> None:
+    """Add X' diag(weights) X to the lower triangle of a matrix; call `mirror` in the end."""
     entries = int(np.count_nonzero(X.data))
     groups = _column_groups(X) if entries > COSTS.gram_nonzero * X.nnz else None
     weights = np.ascontiguousarray(weights)
     stride = X.shape[0] * COSTS.gram_entries // max(1, X.nnz)  # rows that stay in the cache
     if is_dense(entries, X.shape):
-        found = gram_of_dense(lambda here: X[here].toarray(), X.shape, weights)
+        add_gram_of_dense(lambda here: X[here].toarray(), weights, out)
     elif groups is None:
-        found = _gram_of_nonzeros(X, weights, max(1, stride))
+        _add_gram_of_nonzeros(X, weights, max(1, stride), out)
     else:
-        out = np.zeros((X.shape[1], X.shape[1])) if out is None else out
         _add_grouped_gram(X, groups, weights, max(1, stride), out)
-        return out
-    if out is None:
-        return found
-    out += found
-    return out
 
 
-def _gram_of_nonzeros(X: sparse.csr_matrix, weights: Vector, stride: int) -> Vector:
-    out, longest = np.zeros((X.shape[1], X.shape[1])), int(np.diff(X.indptr).max(initial=0))
+def _add_gram_of_nonzeros(X: sparse.csr_matrix, weights: Vector, stride: int, out: Vector) -> None:
+    longest = int(np.diff(X.indptr).max(initial=0))
     scratch = np.empty(longest, dtype=X.indices.dtype), np.empty(longest)
     for first in range(0, X.shape[0], stride):
         check_deadline()
         ends = X.indptr[first : first + stride + 1]
         nonzero_gram(X.data, X.indices, ends, weights[first : first + stride], *scratch, out)
-    return _with_upper(out)
 
 
 def _add_grouped_gram(
@@ -420,25 +416,22 @@ def is_dense(entries: int, shape: tuple[int, ...]) -> bool:
     return entries > COSTS.gram_dense * shape[0] * shape[1]
 
 
-def gram_of_dense(
-    rows_of: Callable[[slice], Floats], shape: tuple[int, ...], weights: Vector
-) -> Floats:
+def add_gram_of_dense(rows_of: Callable[[slice], Floats], weights: Vector, out: Vector) -> None:
     """The same from dense rows, which are made when they are needed; weights are not negative."""
-    count, dimension = shape
-    out, roots = np.zeros((dimension, dimension), order="F"), np.sqrt(weights)
-    stride = max(1, COSTS.gram_dense_entries // dimension)
-    for first in range(0, count, stride):
+    roots = np.sqrt(weights)
+    stride = max(1, COSTS.gram_dense_entries // out.shape[0])
+    for first in range(0, weights.size, stride):
         check_deadline()
         here = slice(first, first + stride)
         rows = rows_of(here)
         rows *= roots[here, None]
-        out = scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=out, lower=1, overwrite_c=1)
-    return _with_upper(out)
+        # in the order of LAPACK, where the lower triangle is the upper one of the transpose
+        scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=out.T, lower=0, overwrite_c=1)
 
 
-def _with_upper(lower: Floats) -> Floats:
-    """The symmetric matrix whose lower triangle this is, in its place; above it are zeros."""
-    diagonal = np.diagonal(lower).copy()
-    lower += lower.T
-    lower.flat[:: diagonal.size + 1] = diagonal
-    return lower
+def gram_of_dense(rows_of: Callable[[slice], Floats], dimension: int, weights: Vector) -> Floats:
+    """X' diag(weights) X of such rows."""
+    out = np.zeros((dimension, dimension))
+    add_gram_of_dense(rows_of, weights, out)
+    mirror(out)
+    return out

@@ -10,6 +10,8 @@ import numpy as np
 
 from lighttouch.kernels.compiler.compiled import lean_kernel
 
+TILE = 32  # rows and columns that stay in the cache
+
 # -------------------------------------------------------------------------------------------------
 # Weighted Gram matrices of sparse rows
 
@@ -113,8 +115,8 @@ def grouped_gram(
     weights: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Add sum_i weights[i] x_i x_i' to `out`, where every row has `widths[g]` entries in each group
-    g of columns.
+    """Add sum_i weights[i] x_i x_i' to the lower triangle of `out`, where every row has `widths[g]`
+    entries in each group g of columns; what is above the diagonal changes too.
 
     `places` and `values` hold the entries of the first group of all rows, then those of the next.
     A pair of groups touches a small part of `out`, which stays in the cache. Every entry is added
@@ -137,10 +139,17 @@ def grouped_gram(
             )
             second = stop
         first = end
-    for row in range(out.shape[0]):
-        for column in range(row):
-            if out[row, column] != 0.0:
-                out[column, row] = out[row, column]
+
+
+@lean_kernel
+def mirror(out: np.ndarray) -> None:
+    """Copy what is below the diagonal of a square matrix above it, tile by tile."""
+    size = out.shape[0]
+    for top in range(0, size, TILE):
+        for left in range(0, top + 1, TILE):
+            for row in range(top, min(top + TILE, size)):
+                for column in range(left, min(left + TILE, row)):
+                    out[column, row] = out[row, column]
 
 
 @lean_kernel
