@@ -408,10 +408,10 @@ class Steps:
         return -step
 
 
-def has_settled(before: Floats, w: Floats) -> bool:
+def has_settled(before: Floats, w: Floats, most: float = SMOOTHING.settled) -> bool:
     """Whether a step has changed the parameters by next to nothing."""
     change = float(np.abs(w - before).max(initial=0.0))
-    return change <= SMOOTHING.settled * float(np.abs(w).max(initial=0.0))
+    return change <= most * float(np.abs(w).max(initial=0.0))
 
 
 def _step(
@@ -583,7 +583,7 @@ def fit_without(
         slopes = _derivatives(row, used.predictions(w), y)[0]
         slope = used.slope(w, slopes) + np.asarray(D.T @ (D @ w))
         before, w = w, accepted(used, roughness, strengths, w, w + steps.at(w, slope))
-        if has_settled(before, w):
+        if has_settled(before, w, SMOOTHING.settled_left_out):
             break
     z = used.predictions(w)
     return w, z if used.offset is None else z - used.offset
