@@ -127,15 +127,17 @@ def fit(
     if cut_short is not None and file is not None:
         file.leave_off()
     objective, moves = _objective(model, moves, examples, settings, smoothed)
-    if isinstance(objective, EmpiricalRisk) and not sparse.issparse(objective.X):
-        examples.forget()  # sums that the objective is made of
+    asked_again = growth.trees_follow and grown_on_all(examples)
+    by_sums = isinstance(objective, EmpiricalRisk) and not sparse.issparse(objective.X)
+    if by_sums and not asked_again:  # the objective is made of them
+        examples.forget()
         smoothed = replace(smoothed, squares=None)
     fitted = _fit_under_rules(
         model, rules, moves, examples, growth.examples, objective, settings, smoothed
     )
     trees_follow, given = growth.trees_follow, growth.given
     del growth, objective  # with a copy of the rows that were searched, and with sums
-    if not (trees_follow and grown_on_all(examples)):  # nothing else asks about all of them
+    if not asked_again:  # nothing else asks about all of them
         examples.forget()
         smoothed = replace(smoothed, squares=None, near=None)
     whole = cut_short is None and has_ended(ending(fitted.result))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch import losses
-from lighttouch.arrays import Floats
+from lighttouch.arrays import EPSILON, Floats
 from lighttouch.estimators.costs import FIRST_CHOICE, PULL, SMOOTHING, STRENGTHS
 from lighttouch.estimators.model import Features, FeaturesMadeAnew
 from lighttouch.estimators.penalties import Pair, Roughness
@@ -395,7 +395,7 @@ class Steps:
         if self.last is not None:
             move, change = w - self.last[0], slope - self.last[1]
             curved = float(move @ change)
-            if curved > 0.0:
+            if curved > EPSILON * float(np.linalg.norm(move) * np.linalg.norm(change)):
                 self.known.append((move, change, curved))
         self.last = w, slope
         left, shares = slope.copy(), list[float]()

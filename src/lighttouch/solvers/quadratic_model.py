@@ -222,8 +222,9 @@ def quadratic_model(
 
 def _of_squares(risk: EmpiricalRisk) -> Curved:
     """Of squared errors, the same in every model."""
-    X = risk.X
-    if not sparse.issparse(X) and X.shape[0] <= X.shape[1] + 1:
+    X, known = risk.X, vars(risk).get("_prepared", {})
+    few = not sparse.issparse(X) and X.shape[0] <= X.shape[1] + 1
+    if few and SQUARES not in known:
         return CurvatureOfRows(risk.penalty_matrix, X, risk.shares)
     return Curvature(risk.penalty_matrix, prepared(risk, SQUARES, lambda: gram(X, risk.shares)))
 
