@@ -393,3 +393,14 @@ def test_steps_with_one_matrix_learn_from_the_slopes():
             w = w + (steps if corrected else smoothing.Steps(factor)).at(w, slope(w))
         left.append(float(np.linalg.norm(slope(w))))
     assert left[0] <= 0.01 * left[1]
+
+
+def test_less_smoothing_is_tried_for_rankings_too(monkeypatch):
+    """Their pairs are of one class, better minus worse."""
+    rng = np.random.default_rng(0)
+    X, qid = rng.random((600, 3)), np.repeat(np.arange(30), 20)
+    asked = []
+    held_out = smoothing._held_out
+    monkeypatch.setattr(smoothing, "_held_out", lambda *a: asked.append(1) or held_out(*a))
+    lt.LatticeRanker(random_state=0).fit(X, X[:, 0] + X[:, 1] ** 2, qid=qid)
+    assert asked

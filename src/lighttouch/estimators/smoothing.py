@@ -497,7 +497,8 @@ def loosened(
     if not looser or not determined(*examples.residual(smoothed.w)):
         return smoothed
     counted = examples.y[examples.weights > 0.0] > 0.0
-    if min(int(counted.sum()), int((~counted).sum())) < SMOOTHING.rarest:
+    rarer = min(int(counted.sum()), int((~counted).sum()))
+    if rarer < SMOOTHING.rarest and not examples.differences:  # pairs are all better minus worse
         return smoothed
     rows = np.random.default_rng(0).permutation(examples.y.size)
     needed = min(SMOOTHING.folds, math.ceil(SMOOTHING.enough * SMOOTHING.folds / rows.size))
