@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -94,6 +95,16 @@ def test_gram_matrices_add_up_over_parts(share):
     gram_matrices.mirror(out)
     np.testing.assert_array_equal(out, out.T)
     np.testing.assert_allclose(out, gram(X, weights), atol=1e-12)
+
+
+def test_gram_matrices_of_rows_whose_indices_do_not_ascend():
+    X = sparse.random(300, 70, 0.1, format="csr", random_state=0)
+    for low, high in itertools.pairwise(X.indptr):
+        X.indices[low:high], X.data[low:high] = X.indices[low:high][::-1], X.data[low:high][::-1]
+    X.has_sorted_indices = False
+    weights = np.random.default_rng(0).random(300)
+    expected = X.toarray().T @ (weights[:, None] * X.toarray())
+    np.testing.assert_allclose(gram(X, weights), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.9], ids=["left_out", "kept"])

@@ -290,7 +290,7 @@ class SmoothingCosts:
     once."""
 
     left_out_steps: int = 10
-    """Steps from a fit to the one without some of its examples, all with one matrix. Budget."""
+    """Steps from a fit to the one without some of its examples. Budget."""
 
     settled_left_out: float = 1e-2
     """... and the largest change that ends them. With 1e-3 and 3e-2 the log losses of 18 tables of

@@ -232,8 +232,8 @@ class Examples(AnyExamples):
     def features_at_need(
         self, model: AdditiveModel, squared: bool = False
     ) -> sparse.csr_matrix | Features:
-        """The same, or where they would be much of the memory, made anew for every product; squared
-        errors need few of them.
+        """The same, or where they would be much of the memory, made anew for every product: with
+        `squared` from fewer entries on, because squared errors take few products.
         """
         many = self._many(model, squared)
         return FeaturesInParts(self, model) if many else self.features(model)

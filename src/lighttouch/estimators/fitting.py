@@ -44,7 +44,7 @@ from lighttouch.objectives import EmpiricalRisk
 from lighttouch.result import Result, Status
 from lighttouch.running import OutOfTimeError, Stopwatch, check_deadline, prepared
 from lighttouch.solvers import QuadraticSteps
-from lighttouch.solvers.quadratic_steps import NEAR, SQUARES
+from lighttouch.solvers.quadratic_steps import NEAR, ROOT, SQUARES
 
 Floats = NDArray[np.float64]
 Strengths = tuple[float, float]
@@ -129,9 +129,10 @@ def fit(
     objective, moves = _objective(model, moves, examples, settings, smoothed)
     asked_again = growth.trees_follow and grown_on_all(examples)
     by_sums = isinstance(objective, EmpiricalRisk) and not sparse.issparse(objective.X)
-    if by_sums and not asked_again:  # the objective is made of them
+    if by_sums and not asked_again:  # the objective says as much as they do
         examples.forget()
         smoothed = replace(smoothed, squares=None)
+        prepared(objective, ROOT, lambda: True)
     fitted = _fit_under_rules(
         model, rules, moves, examples, growth.examples, objective, settings, smoothed
     )

@@ -153,7 +153,9 @@ class Examples:
         return float(value)
 
     def predictions(self, w: Floats) -> Floats:
-        """X w and the offset, of the point that was asked for last once."""
+        """X w and the offset, of the point that was asked for last once; where features are made
+        for it, its slope too.
+        """
         if self._kept.get("point") is not w:
             nothing = np.zeros(self.y.size) if self.offset is None else self.offset
             moved, slope = self.looked_ahead(nothing, w)
@@ -364,8 +366,8 @@ def _settled(
     w: Floats,
     over: Callable[[], bool],
 ) -> Floats:
-    """The minimum without rules, by Newton's steps with a matrix that is formed and factored anew
-    only where the curvature has changed; it is nearer to the minimum under rules than any of the
+    """The minimum without rules, by steps that begin with a matrix, formed and factored anew only
+    where the curvature has changed; it is nearer to the minimum under rules than any of the
     sweeps was, and steps under rules are dear.
     """
     known, D = None, roughness.rows(strengths)
@@ -375,7 +377,7 @@ def _settled(
             known, steps = H, Steps(factored(H, roughness, strengths))
         before = w
         w = accepted(examples, roughness, strengths, w, w + steps.at(w, H @ w - c + D.T @ (D @ w)))
-        if has_settled(before, w) or over():
+        if has_settled(before, w, SMOOTHING.settled) or over():
             break
     return w
 
@@ -387,7 +389,8 @@ class Steps:
 
     def __init__(self, factor: Floats) -> None:
         self.factor = factor
-        self.known: list[tuple[Floats, Floats, float]] = []  # moves and what they did to the slope
+        self.known: list[tuple[Floats, Floats, float]] = []
+        """Moves, what they did to the slope, and the product of both."""
         self.last: tuple[Floats, Floats] | None = None
 
     def at(self, w: Floats, slope: Floats) -> Floats:
@@ -395,6 +398,7 @@ class Steps:
         if self.last is not None:
             move, change = w - self.last[0], slope - self.last[1]
             curved = float(move @ change)
+            # less is rounding, and would be divided by
             if curved > EPSILON * float(np.linalg.norm(move) * np.linalg.norm(change)):
                 self.known.append((move, change, curved))
         self.last = w, slope
@@ -408,7 +412,7 @@ class Steps:
         return -step
 
 
-def has_settled(before: Floats, w: Floats, most: float = SMOOTHING.settled) -> bool:
+def has_settled(before: Floats, w: Floats, most: float) -> bool:
     """Whether a step has changed the parameters by next to nothing."""
     change = float(np.abs(w - before).max(initial=0.0))
     return change <= most * float(np.abs(w).max(initial=0.0))
@@ -557,10 +561,10 @@ def fit_without(
     held: NDArray[np.bool_],
     known: tuple[Floats, Floats] | None = None,
 ) -> tuple[Floats, Floats]:
-    """Parameters with the same smoothing, by steps from the fitted ones with one matrix: exact for
-    squared errors, nearly so for others; and the scores of all examples, without an offset. Where
-    the matrix of all examples is `known`, with the curvatures at a point (without an offset), that
-    of the held-out ones is taken from it.
+    """Parameters with the same smoothing, by steps from the fitted ones that begin with one matrix:
+    exact for squared errors, nearly so for others; and the scores of all examples, without an
+    offset. Where the matrix of all examples is `known`, with the curvatures at a point (without an
+    offset), that of the held-out ones is taken from it.
     """
     weights = np.where(held, 0.0, examples.weights)
     share = float(weights.sum())

@@ -112,8 +112,8 @@ def _is_plain(X: Table) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class RowsOf:
-    """Rows of a table that are copied where they are asked for: most of the memory may be tables.
-    Some are there many times: pairs would take ten times the memory of their table.
+    """Rows of a table that are copied only when they are read. A row may be there many times: pairs
+    would take ten times the memory of their table.
     """
 
     table: Floats
@@ -132,7 +132,7 @@ class RowsOf:
 
 
 def rows_of(table: Floats, chosen: Indices | slice) -> Floats:
-    """What reads like `table[chosen]`."""
+    """What reads like `table[chosen]`; a view of rows that follow each other."""
     if isinstance(chosen, slice):
         return table[chosen]
     return cast(Floats, RowsOf(table, chosen))

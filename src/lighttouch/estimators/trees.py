@@ -273,7 +273,8 @@ class WithoutTrees:
         seen = smoothing.Examples(features, part.y, part.weights, loss, part.count, offset=offset)
         share = part.count / self.examples.count
         fitted = self.smoothed.scaled(1.0 / share)
-        folds = _folds(part.signed_tables[0][0], part.y, rng)
+        table = part.signed_tables[0][0]  # it is read column by column, and not copied
+        folds = _folds(table, part.y, rng)
         known = self.smoothed.matrix if share == 1.0 else None
         if part.stands_for_another:  # smoothed on other targets: the trained model is nearer
             fitted, known = replace(fitted, w=self._in_training_units(part)), None

@@ -39,6 +39,7 @@ from lighttouch.solvers.costs import COSTS
 
 Solve = Callable[[Vector], Vector]
 SQUARES = "X' diag(shares) X"  # what is prepared for squared errors: the same in every model
+ROOT = "X is a root of its Gram matrix"  # prepared where that is not to be kept beside it
 LAST = "the last matrix, and the point whose curvatures it has"
 REFERENCE = "the point whose curvatures the last matrix has"
 NEAR = "a point and X' diag(shares * curvatures there) X"  # what may be prepared for other losses
@@ -116,8 +117,8 @@ class Curvature(Curved):
 
 @dataclass(frozen=True, eq=False)
 class CurvatureOfRows(Curved):
-    """Of rows that are no more than parameters: they say as much as the matrix, which is not kept
-    beside them.
+    """Of rows that are about as many as parameters: they say as much as the matrix, which is made
+    anew whenever it is asked for.
     """
 
     X: Floats
@@ -222,9 +223,8 @@ def quadratic_model(
 
 def _of_squares(risk: EmpiricalRisk) -> Curved:
     """Of squared errors, the same in every model."""
-    X, known = risk.X, vars(risk).get("_prepared", {})
-    few = not sparse.issparse(X) and X.shape[0] <= X.shape[1] + 1
-    if few and SQUARES not in known:
+    X = risk.X
+    if ROOT in vars(risk).get("_prepared", {}):
         return CurvatureOfRows(risk.penalty_matrix, X, risk.shares)
     return Curvature(risk.penalty_matrix, prepared(risk, SQUARES, lambda: gram(X, risk.shares)))
 
@@ -348,7 +348,10 @@ def gram(X: Any, weights: Vector) -> Vector:
 
 
 def add_gram(X: sparse.csr_matrix, weights: Vector, out: Vector) -> None:
-    """Add X' diag(weights) X to the lower triangle of a matrix; call `mirror` in the end."""
+    """Add X' diag(weights) X to the lower triangle of a matrix that lies row by row; weights are
+    not negative. What is above the diagonal means nothing until `mirror` is called in the end.
+    """
+    X = X if X.has_sorted_indices else X.sorted_indices()
     entries = int(np.count_nonzero(X.data))
     groups = _column_groups(X) if entries > COSTS.gram_nonzero * X.nnz else None
     weights = np.ascontiguousarray(weights)
@@ -418,7 +421,7 @@ def is_dense(entries: int, shape: tuple[int, ...]) -> bool:
 
 
 def add_gram_of_dense(rows_of: Callable[[slice], Floats], weights: Vector, out: Vector) -> None:
-    """The same from dense rows, which are made when they are needed; weights are not negative."""
+    """The same from dense rows, which are made when they are needed, and overwritten."""
     roots = np.sqrt(weights)
     stride = max(1, COSTS.gram_dense_entries // out.shape[0])
     for first in range(0, weights.size, stride):

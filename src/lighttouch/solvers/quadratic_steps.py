@@ -47,6 +47,7 @@ from lighttouch.solvers.bounds import fenchel_bound
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.quadratic_model import (
     NEAR,
+    ROOT,
     SQUARES,
     QuadraticModel,
     QuadraticState,
@@ -72,6 +73,7 @@ from lighttouch.validation import positive
 
 __all__ = [
     "NEAR",
+    "ROOT",
     "SQUARES",
     "QuadraticSteps",
     "begin_where_it_ended",

@@ -41,8 +41,8 @@ def nonzero_gram(
     values: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """The same without stored zeros, which are most of the features of columns with few values.
-    `places` and `values` are scratch for the longest row.
+    """The same without stored zeros, which are most of the features of columns with few values;
+    every row's indices ascend. `places` and `values` are scratch for the longest row.
     """
     for i in range(indptr.size - 1):
         if weights[i] == 0.0:
