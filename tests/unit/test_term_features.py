@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import lighttouch as lt
 from lighttouch.estimators.examples import Examples
 from lighttouch.estimators.model import AdditiveModel, InputMap, Term, TermStore, whole_positions
 from lighttouch.kernels.numerics.exact_sum import exact_multiply, product_error
@@ -137,3 +138,21 @@ def test_the_error_of_a_product_is_the_same_interpreted_and_compiled():
     rng = np.random.default_rng(2)
     for a, b in rng.normal(size=(500, 2)) * 10.0 ** rng.integers(-40, 40, (500, 2)):
         assert exact_multiply(a, b) == (a * b, product_error(a, b, a * b))
+
+
+@pytest.mark.parametrize("missing", [np.nan, np.inf, -np.inf, 1e300])
+def test_a_damaged_place_of_missing_cells_leads_to_no_other_memory(tmp_path, missing):
+    """Compiled code has no bounds: a file that says NaN ended the process."""
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 2))
+    X[::7, 0] = np.nan
+    model = lt.LatticeRegressor(lattices=[[0, 1]], trees=0).fit(X, np.nan_to_num(X[:, 0]) + X[:, 1])
+    for term in model.model_.terms:
+        for each in term.maps:
+            object.__setattr__(each, "missing", missing)
+    model.model_._known = None
+    assert np.isfinite(model.predict(X)).all()
+    assert np.isfinite(model.model_.features(X).data).all()
+    model.save(tmp_path / "damaged.lt")
+    with pytest.raises(lt.ModelFileError, match="leads out of its lattice"):
+        lt.load(tmp_path / "damaged.lt")

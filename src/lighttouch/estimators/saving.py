@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -423,7 +424,8 @@ def _check_term(term: Any, count: int) -> None:
             "the keypoints of a curve are not in order",
         )
         low, high = min(each.positions.min(), each.missing), max(each.positions.max(), each.missing)
-        _must(0.0 <= low and high <= size - 1, "a curve leads out of its lattice")
+        inside = math.isfinite(each.missing) and 0.0 <= low and high <= size - 1
+        _must(inside, "a curve leads out of its lattice")
 
 
 def _check_report(model: Any) -> None:

@@ -123,7 +123,8 @@ def locate_block(table, first, rows, terms, values, found, bases, fractions):
             place_along(values[column, :rows], found[column], terms, k, across)
             top, stride = terms.sizes[k] - 1, terms.strides[k]
             for r in range(rows):
-                inside = min(max(across[r], 0.0), np.float64(top))
+                inside = across[r] if across[r] > 0.0 else 0.0  # NaN too, from a damaged file
+                inside = inside if inside < top else np.float64(top)
                 cell = min(np.int32(inside), np.int32(top - 1))
                 base[r] += cell * stride
                 across[r] = (1.0 + (inside - cell)) - 1.0
