@@ -12,7 +12,8 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from benchmarks.models.rivals import MODELS
-from benchmarks.models.scaling import run_scaling
+from benchmarks.models.scaling import MODELS as SCALED
+from benchmarks.models.scaling import TEST_SEED, run_scaling
 from benchmarks.models.summary import markdown
 from benchmarks.models.tables import DATA, LEFT_OUT, TABLES
 from benchmarks.models.work import Job, do
@@ -92,13 +93,19 @@ def main() -> None:
         "--workers", type=int, default=1, help="processes; with more, times are of busy cores"
     )
     arguments.add_argument("--scaling", default="", help="rows, with commas, in place of tables")
+    arguments.add_argument(
+        "--seeds", default="0", help=f"of the tables that --scaling generates, not {TEST_SEED}"
+    )
     arguments.add_argument("--results", type=Path, default=Path("results/models.jsonl"))
     given = arguments.parse_args()
     warnings.filterwarnings("ignore")
-    if given.scaling:
-        run_scaling([int(rows) for rows in given.scaling.split(",")])
-        return
     models = [name.replace("; ", ", ") for name in given.models.split(",")]
+    if given.scaling:
+        sizes, seeds = ([int(n) for n in each.split(",")] for each in (given.scaling, given.seeds))
+        if TEST_SEED in seeds:
+            raise SystemExit(f"--seeds must not hold {TEST_SEED}, the seed of the test rows")
+        run_scaling(sizes, seeds, [model for model in SCALED if model in models])
+        return
     unknown = set(models) - set(MODELS)
     if unknown:
         raise SystemExit(f"--models knows {', '.join(MODELS)}; got {', '.join(unknown)}")

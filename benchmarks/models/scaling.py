@@ -9,14 +9,17 @@ import json
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 COLUMNS = 12
+MODELS = ("lighttouch", "LightGBM")
 INCREASING = (0, 1, 2, 4, 5)
 TEST_ROWS = 50_000
+TEST_SEED = 2  # of the rows that are predicted; no table to train on has it
 
 
 def table(rows: int, seed: int, classify: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -50,7 +53,7 @@ def memory(field: str) -> float:
     return next(int(line.split()[1]) * 1.024e-3 for line in lines if line.startswith(field))
 
 
-def measure(model: str, rows: int, classify: bool) -> dict[str, Any]:
+def measure(model: str, rows: int, classify: bool, seed: int) -> dict[str, Any]:
     """One fit, in this process."""
     from sklearn.metrics import log_loss
 
@@ -66,13 +69,13 @@ def measure(model: str, rows: int, classify: bool) -> dict[str, Any]:
         signs = [int(c in INCREASING) for c in range(COLUMNS)]
         chosen = lightgbm.LGBMClassifier if classify else lightgbm.LGBMRegressor
         make = lambda: chosen(monotone_constraints=signs, n_jobs=1, verbose=-1)  # noqa: E731
-    X, y = table(rows, 0, classify)
+    X, y = table(rows, seed, classify)
     before = memory_from_here_on()
     began = time.process_time()
     fitted = make().fit(X, y)
     seconds = time.process_time() - began
     peak = memory("VmHWM")
-    X_test, y_test = table(TEST_ROWS, 2, classify)
+    X_test, y_test = table(TEST_ROWS, TEST_SEED, classify)
     began = time.process_time()
     if classify:
         score = float(log_loss(y_test, fitted.predict_proba(X_test)[:, 1]))
@@ -83,6 +86,7 @@ def measure(model: str, rows: int, classify: bool) -> dict[str, Any]:
         "model": model,
         "rows": rows,
         "classify": classify,
+        "seed": seed,
         "seconds": seconds,
         "score": score,
         "data_mb": X.nbytes / 1e6,
@@ -91,19 +95,17 @@ def measure(model: str, rows: int, classify: bool) -> dict[str, Any]:
     }
 
 
-def run_scaling(sizes: list[int]) -> list[dict[str, Any]]:
-    """All sizes, both kinds, both models."""
+def run_scaling(sizes: list[int], seeds: list[int], models: list[str]) -> list[dict[str, Any]]:
+    """All sizes, both kinds, all tables, all models."""
     found = []
-    for rows in sizes:
-        for classify in (False, True):
-            for model in ("lighttouch", "LightGBM"):
-                code = (
-                    "import json; from benchmarks.models.scaling import measure; "
-                    f"print(json.dumps(measure({model!r}, {rows}, {classify})))"
-                )
-                done = subprocess.run(
-                    [sys.executable, "-c", code], capture_output=True, text=True, check=True
-                )
-                found.append(json.loads(done.stdout.splitlines()[-1]))
-                print(found[-1], flush=True)
+    for rows, classify, seed, model in product(sizes, (False, True), seeds, models):
+        code = (
+            "import json; from benchmarks.models.scaling import measure; "
+            f"print(json.dumps(measure({model!r}, {rows}, {classify}, {seed})))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+        print(found[-1], flush=True)
     return found

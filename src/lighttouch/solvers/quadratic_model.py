@@ -32,7 +32,7 @@ from lighttouch.projections.splitting import (
     row_blocks,
     solver_by_parts,
 )
-from lighttouch.running import check_deadline, prepared
+from lighttouch.running import check_deadline, is_prepared, prepared
 from lighttouch.solvers.base import EndingState
 from lighttouch.solvers.bounds import Normal
 from lighttouch.solvers.costs import COSTS
@@ -224,7 +224,7 @@ def quadratic_model(
 def _of_squares(risk: EmpiricalRisk) -> Curved:
     """Of squared errors, the same in every model."""
     X = risk.X
-    if ROOT in vars(risk).get("_prepared", {}):
+    if is_prepared(risk, ROOT):
         return CurvatureOfRows(risk.penalty_matrix, X, risk.shares)
     return Curvature(risk.penalty_matrix, prepared(risk, SQUARES, lambda: gram(X, risk.shares)))
 
