@@ -10,6 +10,7 @@ from scipy import sparse
 
 import lighttouch as lt
 from lighttouch import losses
+from lighttouch.arrays import Cholesky
 from lighttouch.estimators import growing, smoothing, structure
 from lighttouch.estimators.costs import LIMITS, PULL
 from lighttouch.estimators.examples import independent_pairs, noise_of_pairs
@@ -125,7 +126,7 @@ def test_the_quadratic_minimum_satisfies_the_conditions_of_optimality(monkeypatc
     else:
         if method == "pivots, downhill":
             monkeypatch.setattr(pivoting, "_all_at_once", first_guess)
-        found = pivoting.pivoted_minimum(KnownRows(np.linalg.cholesky(H), A), c, b, free, 1e-9)
+        found = pivoting.pivoted_minimum(KnownRows(Cholesky.of(H.copy()), A), c, b, free, 1e-9)
     assert found is not None
     assert (A @ found.w).max() <= 1e-7 and found.multipliers.min() >= 0.0
     np.testing.assert_allclose(H @ found.w - c + A.T @ found.multipliers, 0.0, atol=1e-5)
@@ -141,7 +142,7 @@ def test_downhill_pivots_keep_multipliers_above_zero(monkeypatch, seed):
     H, c = root @ root.T + 0.1 * np.eye(8), 3.0 * rng.normal(size=8)
     A, b = sparse.csr_matrix(rng.normal(size=(7, 8))), np.zeros(7)
     with np.errstate(divide="raise"):
-        known = KnownRows(np.linalg.cholesky(H), A)
+        known = KnownRows(Cholesky.of(H.copy()), A)
         found = pivoting.pivoted_minimum(known, c, b, np.linalg.solve(H, c), 1e-9)
     assert found is not None and found.multipliers.min() >= 0.0
     np.testing.assert_allclose(H @ found.w - c + A.T @ found.multipliers, 0.0, atol=1e-8)
@@ -172,7 +173,7 @@ def test_pivots_meet_the_rows_where_the_matrix_is_nearly_singular():
         rng = np.random.default_rng(seed)
         root = rng.normal(size=(40, 40)) * np.logspace(0, -3, 40)
         H, c = root @ root.T, root @ rng.normal(size=40)
-        known = KnownRows(np.linalg.cholesky(H), sparse.csr_matrix(rng.normal(size=(15, 40))))
+        known = KnownRows(Cholesky.of(H.copy()), sparse.csr_matrix(rng.normal(size=(15, 40))))
         b, free = np.zeros(15), np.linalg.solve(H, c)
         met += pivoting.pivoted_minimum(known, c, b, free, 1e-8) is not None
     assert met > 30
@@ -191,7 +192,7 @@ def test_downhill_pivots_never_go_in_circles(seed):
     H, c = root.T @ root / d + 1e-4 * np.eye(d), 0.3 * rng.normal(size=d)
     A = sparse.csr_matrix(rng.normal(size=(m, d)) * (rng.random((m, d)) < 0.5))
     b = np.full(m, 0.1 if seed % 3 else 0.0)
-    known = KnownRows(np.linalg.cholesky(H), A)
+    known = KnownRows(Cholesky.of(H.copy()), A)
     found = pivoting.pivoted_minimum(known, c, b, np.linalg.solve(H, c), 1e-9)
     assert found is not None and found.multipliers.min() >= 0.0
     np.testing.assert_allclose(H @ found.w - c + A.T @ found.multipliers, 0.0, atol=1e-8)
@@ -202,7 +203,7 @@ def test_pivots_begin_with_the_equalities_of_a_minimum_nearby():
     rng = np.random.default_rng(0)
     root, A, b = rng.normal(size=(40, 40)), lt.ordering(40).A, np.zeros(39)
     H, c = root @ root.T + 0.1 * np.eye(40), rng.normal(size=40)
-    known, looks = KnownRows(np.linalg.cholesky(H), A), []
+    known, looks = KnownRows(Cholesky.of(H.copy()), A), []
 
     def minimum(c, near=None):
         looks.clear()
@@ -221,7 +222,7 @@ def test_pivots_begin_with_the_equalities_of_a_minimum_nearby():
 def test_pivots_give_up_on_rows_that_contradict_each_other():
     A, b = lt.ordering(3).A, np.array([-1.0, -1.0])  # a rise of at least 1 each ...
     both = sparse.vstack([A, -A], format="csr")  # ... and of at most -1
-    known = KnownRows(np.eye(3), both)
+    known = KnownRows(Cholesky(np.eye(3)), both)
     found = pivoting.pivoted_minimum(known, np.ones(3), np.append(b, b), np.ones(3), 1e-9)
     assert found is None
 
@@ -229,16 +230,24 @@ def test_pivots_give_up_on_rows_that_contradict_each_other():
 def test_rows_are_the_same_bits_however_they_came_to_be_known():
     rng = np.random.default_rng(0)
     root = rng.normal(size=(300, 300))
-    factor = np.linalg.cholesky(root @ root.T + np.eye(300))
+    factor = Cholesky.of(root @ root.T + np.eye(300))
     A = sparse.random(400, 300, 0.02, format="csr", random_state=0)
     one, other = KnownRows(factor, A), KnownRows(factor, A)
     one.learn(np.arange(400))
     for asked in ([399], [5, 130], [260]):
         other.learn(np.array(asked))
-    places = [np.ix_(known.place, known.place) for known in (one, other)]
-    np.testing.assert_array_equal(one.G[places[0]], other.G[places[1]])
-    inverse = np.linalg.inv(root @ root.T + np.eye(300))
-    np.testing.assert_allclose(one.G[places[0]], A @ (A @ inverse).T, atol=1e-8)
+    only = KnownRows(factor, A, once=True)
+    for asked in (np.arange(100), np.arange(90, 300), np.array([350, 340]), np.arange(400)):
+        only.learn(asked)
+    assert [block.rows.size for block in only.blocks] == [128, 128, 128, 16]
+    rows = np.arange(400)
+    assert np.array_equal(one.in_order(rows), rows)
+    np.testing.assert_array_equal(one.products(rows), other.products(rows))
+    G = A @ (A @ np.linalg.inv(root @ root.T + np.eye(300))).T
+    for known in (one, only):
+        for some in (rows, np.array([399, 7, 200])):
+            held = known.in_order(some)
+            np.testing.assert_allclose(known.products(held), G[np.ix_(held, held)], atol=1e-8)
 
 
 def test_a_matrix_is_solved_with_part_by_part():
@@ -283,7 +292,7 @@ def test_degrees_of_freedom_are_those_of_the_whole_inverse():
     whole = H + sum(s * square for s, square in zip(strengths, squares, strict=True))
     whole += np.diag(roughness.pull)
     inverse = np.linalg.inv(whole)
-    factor = smoothing.factored(H, roughness, strengths)
+    factor = smoothing.factored(H.copy, roughness, strengths)
     lost, _ = smoothing._lost(factor, roughness, strengths)
     expected = [s * np.trace(inverse @ D) for s, D in zip(strengths, squares, strict=True)]
     np.testing.assert_allclose(lost, expected, rtol=1e-5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy import sparse
 
 import lighttouch as lt
 from lighttouch import losses
+from lighttouch.arrays import Cholesky
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.estimators import examples, fitting, smoothing, training
 from lighttouch.estimators.penalties import roughness_of
@@ -285,13 +287,36 @@ def test_the_slope_that_is_remembered_is_that_of_the_accepted_point(monkeypatch,
     roughness = roughness_of(model, [False] * 3, 1200)
     strengths, start = np.full(len(roughness.penalties), 1e-3), np.zeros(model.dimension)
     H, c = asked.quadratic(start)
-    step = longer * smoothing.solved(smoothing.factored(H, roughness, strengths), c)
+    step = longer * smoothing.factored(H.copy, roughness, strengths).solved(c)
     w = smoothing.accepted(asked, roughness, strengths, start, step)
     assert np.array_equal(w, step) == (longer == 1.0)
     slopes = losses.quadratic(asked.row, features @ w, labels, 0.0)[0]
     np.testing.assert_allclose(
         asked.slope(w, slopes), features.T @ (rows.weights * slopes), atol=1e-12
     )
+
+
+def test_a_part_of_the_features_is_gone_before_the_next_one_is_made(monkeypatch):
+    """Two of them at once are twice the memory."""
+    X, y = data(1200)
+    model = lt.LatticeRegressor(lattices=None, trees=0).fit(X, y).model_
+    rows = examples.Examples([(X, 1.0)], y, np.full(1200, 1.0 / 1200))
+    in_parts(monkeypatch)
+    features, whole = rows.features_at_need(model), model.features(X)
+    made, entries = [], type(model).entries
+
+    def watched(self, table):
+        assert all(each() is None for each in made)
+        places, values = entries(self, table)
+        made.append(weakref.ref(values))
+        return places, values
+
+    monkeypatch.setattr(type(model), "entries", watched)
+    w, v = np.linspace(-1.0, 1.0, model.dimension), np.linspace(0.0, 2.0, 1200)
+    np.testing.assert_allclose(features @ w, whole @ w, atol=1e-12)
+    np.testing.assert_allclose(features.back(v), whole.T @ v, atol=1e-9)
+    features.there_and_back(w, lambda z, here: z)
+    assert len(made) > 6
 
 
 def in_parts(monkeypatch) -> None:
@@ -385,7 +410,7 @@ def test_steps_with_one_matrix_learn_from_the_slopes():
     def slope(w):
         return X.T @ (-y / (1.0 + np.exp(y * (X @ w)))) / 400 + 1e-3 * w
 
-    factor = np.linalg.cholesky(0.25 * X.T @ X / 400 + 1e-3 * np.eye(8))
+    factor = Cholesky.of(0.25 * X.T @ X / 400 + 1e-3 * np.eye(8))
     left = []
     for corrected in (True, False):
         w, steps = np.zeros(8), smoothing.Steps(factor)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch.arrays import Indices
+from lighttouch.arrays import Indices, zeros
 from lighttouch.estimators import smoothing
 from lighttouch.estimators.costs import LIMITS
 from lighttouch.estimators.model import AdditiveModel, Features, FeaturesMadeAnew
@@ -166,7 +166,7 @@ class AnyExamples(ABC):
         part = (
             self.whole()
             if self.size <= most
-            else self.rows(np.sort(rng.choice(self.size, most, replace=False)))
+            else self.rows(np.sort(rng.choice(self.size, most, replace=False)), seldom=True)
         )
         if not part.squares[1].any():
             part = self.whole()
@@ -377,10 +377,7 @@ class Examples(AnyExamples):
             return ShardedRisk([RiskOfPart(part, model, loss, roughness, pull) for part in parts])
         own = type(self.outputs) is OneScore and self.offset is None and self.nearby is None
         if many and own and squared:
-            X, y = self.sums(model).rows()
-            X = _as_wide_as(roughness, X)
-            one = ScoreProblem(X, y, np.full(y.size, 1.0 / y.size), None, loss, roughness, pull)
-            return self.outputs.risk(one)
+            return self.sums(model).objective(roughness, pull)
         return self.outputs.risk(self.score_problem(model, loss, roughness, pull))
 
     def score_problem(
@@ -503,8 +500,6 @@ def _as_wide_as(roughness: Any, X: Any) -> Any:
     more = 0 if roughness is None else roughness.shape[1] - X.shape[1]
     if more == 0:
         return X
-    if not sparse.issparse(X):
-        return np.pad(X, ((0, 0), (0, more)))
     shape = (X.shape[0], X.shape[1] + more)
     wide = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
     wide.has_canonical_format = X.has_canonical_format
@@ -539,41 +534,47 @@ class FeaturesInParts(FeaturesMadeAnew):
         self.examples, self.model = examples, model
         self.shape = (examples.size, model.dimension)
 
-    def _each(self) -> Iterator[tuple[slice, NDArray[Any], Floats]]:
-        """Where each part lies, and the parameters and values of its rows."""
-        tables = self.examples.signed_tables
+    def _each(self, use: Callable[[slice, NDArray[Any], Floats], None]) -> None:
+        """`use` where each part lies, and the parameters and values of its rows: a part is gone
+        before the next one is made.
+        """
         for cut in self.examples.cut(self.model):
             here = slice(cut.first, cut.end)
-            parts = [self.model.entries(table[here]) for table, _ in tables]
-            places, values = parts[0]
-            if len(parts) > 1:
-                places = np.hstack([places for places, _ in parts])
-                values = np.hstack([s * v for (_, v), (_, s) in zip(parts, tables, strict=True)])
-            yield here, places, values
+            use(here, *self._entries(here))
+
+    def _entries(self, here: slice) -> tuple[NDArray[Any], Floats]:
+        tables = self.examples.signed_tables
+        parts = [self.model.entries(table[here]) for table, _ in tables]
+        if len(parts) == 1:
+            return parts[0]
+        places = np.hstack([places for places, _ in parts])
+        signed = [sign * values for (_, values), (_, sign) in zip(parts, tables, strict=True)]
+        return places, np.hstack(signed)
 
     def __matmul__(self, w: Floats) -> Floats:
         out = np.zeros(self.shape[0])
-        for here, places, values in self._each():
-            add_products(places, values, w, out[here])
+        self._each(lambda here, places, values: add_products(places, values, w, out[here]))
         return out
 
     def back(self, v: Floats) -> Floats:
         out = np.zeros(self.shape[1])
-        for here, places, values in self._each():
-            add_transposed(places, values, v[here], out)
+        self._each(lambda here, places, values: add_transposed(places, values, v[here], out))
         return out
 
     def there_and_back(
         self, w: Floats, use: Callable[[Floats, slice], Floats]
     ) -> tuple[Floats, Floats]:
         there, back = np.zeros(self.shape[0]), np.zeros(self.shape[1])
-        for here, places, values in self._each():
+
+        def both(here: slice, places: NDArray[Any], values: Floats) -> None:
             add_products(places, values, w, there[here])
             add_transposed(places, values, use(there[here], here), back)
+
+        self._each(both)
         return there, back
 
     def gram(self, weights: Floats) -> Floats:
-        out = np.zeros((self.shape[1], self.shape[1]))
+        out = zeros(self.shape[1], self.shape[1])
         for cut in self.examples.cut(self.model):
             add_gram(cut().features(self.model), weights[cut.first : cut.end], out)
         mirror(out)

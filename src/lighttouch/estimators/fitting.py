@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from lighttouch.checkpoints import ambient
 from lighttouch.constraints import LinearConstraints
@@ -40,11 +39,11 @@ from lighttouch.estimators.training import (
 from lighttouch.estimators.trees import Trees, WithoutTrees, can_have_trees, grown_on_all
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.losses import loss_of
-from lighttouch.objectives import EmpiricalRisk
+from lighttouch.objectives import FactoredSquares
 from lighttouch.result import Result, Status
 from lighttouch.running import OutOfTimeError, Stopwatch, check_deadline, prepared
 from lighttouch.solvers import QuadraticSteps
-from lighttouch.solvers.quadratic_steps import NEAR, ROOT, SQUARES
+from lighttouch.solvers.quadratic_steps import NEAR, SQUARES
 
 Floats = NDArray[np.float64]
 Strengths = tuple[float, float]
@@ -128,11 +127,9 @@ def fit(
         file.leave_off()
     objective, moves = _objective(model, moves, examples, settings, smoothed)
     asked_again = growth.trees_follow and grown_on_all(examples)
-    by_sums = isinstance(objective, EmpiricalRisk) and not sparse.issparse(objective.X)
-    if by_sums and not asked_again:  # the objective says as much as they do
+    if isinstance(objective, FactoredSquares) and not asked_again:  # it says as much as they do
         examples.forget()
         smoothed = replace(smoothed, squares=None)
-        prepared(objective, ROOT, lambda: True)
     fitted = _fit_under_rules(
         model, rules, moves, examples, growth.examples, objective, settings, smoothed
     )

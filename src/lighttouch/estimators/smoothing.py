@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from lighttouch import losses
-from lighttouch.arrays import EPSILON, Floats
+from lighttouch.arrays import EPSILON, Cholesky, Floats, Scratch, zeros
 from lighttouch.estimators.costs import FIRST_CHOICE, PULL, SMOOTHING, STRENGTHS
 from lighttouch.estimators.model import Features, FeaturesMadeAnew
 from lighttouch.estimators.penalties import Pair, Roughness
 from lighttouch.kernels.numerics.matrices import add_products, add_transposed, mirror
 from lighttouch.kernels.verbs.losses import LossRow
+from lighttouch.objectives import FactoredSquares
 from lighttouch.projections.splitting import conjugate_gradients
 from lighttouch.running import check_deadline
 from lighttouch.solvers.quadratic_model import add_gram, gram
@@ -219,38 +220,26 @@ class SquaredSums:
     squares: Floats
     moment: Floats
     energy: float
+    examples: int
 
     @classmethod
     def over(cls, parts: Iterable[tuple[Any, Floats, Floats]]) -> SquaredSums:
         """Of features, targets and weights that come in parts."""
-        squares, moment, energy = np.zeros((0, 0)), np.zeros(0), 0.0
+        squares, moment, energy, examples = np.zeros((0, 0)), np.zeros(0), 0.0, 0
         for X, y, weights in parts:
             if not squares.size:
-                squares, moment = np.zeros((X.shape[1], X.shape[1])), np.zeros(X.shape[1])
+                squares, moment = zeros(X.shape[1], X.shape[1]), np.zeros(X.shape[1])
             add_gram(X, weights, squares)
             moment += X.T @ (weights * y)
             energy += float(weights @ np.square(y))
+            examples += y.size
             del X  # before the features of the next part are made
         mirror(squares)
-        return cls(squares, moment, energy)
+        return cls(squares, moment, energy, examples)
 
-    def rows(self) -> tuple[Floats, Floats]:
-        """A few rows X and targets y whose mean of (X w - y)^2 is what these sums say, for every w.
-
-        From the pivoted Cholesky factor R'R = X'SX (LAPACK's dpstrf), as far as its rank goes: the
-        targets solve R'y = X'Sy, and what they leave of y'Sy stands in a row of zeros.
-        """
-        factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(self.squares)
-        order = pivots - 1
-        known = factor[:rank, :rank]
-        y = scipy.linalg.solve_triangular(known, self.moment[order[:rank]], trans="T")
-        X = np.zeros((rank + 1, self.moment.size))
-        for place in range(rank):
-            X[place, order[place:]] = factor[place, place:]
-        left = math.sqrt(max(self.energy - float(y @ y), 0.0))
-        scale = math.sqrt(rank + 1)
-        X *= scale
-        return X, scale * np.append(y, left)
+    def objective(self, D: Any, pull: float) -> FactoredSquares:
+        """Half of these squares, with ||D w||^2 / 2 + pull ||w||^2 / 2."""
+        return FactoredSquares(self.squares, self.moment, self.energy, self.examples, D, pull)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -333,17 +322,17 @@ def smooth(
     ends after a step.
     """
     w, strengths = start, strengths.copy()
-    freedom, held = 0.0, None
+    freedom, held, scratch = 0.0, None, Scratch()
     most_freedom, most_strength = SMOOTHING.crowded * examples.count, SMOOTHING.most_strength
     for sweep in range(sweeps if choose else 0):
         if sweep and over():
             break
         H, c = examples.quadratic(w)
-        proposed, lost, freedom = _step(H, c, roughness, strengths)
+        proposed, lost, freedom = _step(H, c, roughness, strengths, scratch)
         while sweep == 0 and freedom > most_freedom and (strengths < most_strength).any():
             # where parameters are many, the fixed point reached from below is the one without noise
             strengths = np.minimum(SMOOTHING.stiffer * strengths, most_strength)
-            proposed, lost, freedom = _step(H, c, roughness, strengths)
+            proposed, lost, freedom = _step(H, c, roughness, strengths, scratch)
         w = accepted(examples, roughness, strengths, w, proposed)
         held = np.maximum(roughness.own_traces(strengths) - lost, SMOOTHING.least_freedom)
         sizes = np.maximum(roughness.sizes(w), 1e-300)
@@ -352,7 +341,7 @@ def smooth(
         change = np.clip(wanted / strengths, 1.0 / most, most) ** SMOOTHING.boldness
         strengths = np.clip(strengths * change, SMOOTHING.least_strength, most_strength)
     if not choose or (last and not over()):
-        w = _settled(examples, roughness, strengths, w, over)
+        w = _settled(examples, roughness, strengths, w, scratch, over)
     squares = examples.quadratic(w)[0] if examples.row is None and last else None
     return Smoothed(
         w, roughness, strengths, freedom, held, squares, examples.near if last else None
@@ -364,6 +353,7 @@ def _settled(
     roughness: Roughness,
     strengths: Floats,
     w: Floats,
+    scratch: Scratch,
     over: Callable[[], bool],
 ) -> Floats:
     """The minimum without rules, by steps that begin with a matrix, formed and factored anew only
@@ -374,7 +364,8 @@ def _settled(
     for _ in range(1 if examples.row is None else SMOOTHING.settling):
         H, c = examples.quadratic(w)
         if H is not known:
-            known, steps = H, Steps(factored(H, roughness, strengths))
+            factor = factored(partial(scratch.copied, H), roughness, strengths)
+            known, steps = H, Steps(factor)
         before = w
         w = accepted(examples, roughness, strengths, w, w + steps.at(w, H @ w - c + D.T @ (D @ w)))
         if has_settled(before, w, SMOOTHING.settled) or over():
@@ -387,7 +378,7 @@ class Steps:
     quasi-Newton method of limited memory (Liu and Nocedal 1989) that begins with that matrix.
     """
 
-    def __init__(self, factor: Floats) -> None:
+    def __init__(self, factor: Cholesky) -> None:
         self.factor = factor
         self.known: list[tuple[Floats, Floats, float]] = []
         """Moves, what they did to the slope, and the product of both."""
@@ -406,7 +397,7 @@ class Steps:
         for move, change, curved in reversed(self.known):
             shares.append(float(move @ left) / curved)
             left -= shares[-1] * change
-        step = solved(self.factor, left)
+        step = self.factor.solved(left)
         for (move, change, curved), share in zip(self.known, reversed(shares), strict=True):
             step += (share - float(change @ step) / curved) * move
         return -step
@@ -419,11 +410,11 @@ def has_settled(before: Floats, w: Floats, most: float) -> bool:
 
 
 def _step(
-    H: Floats, c: Floats, roughness: Roughness, strengths: Floats
+    H: Floats, c: Floats, roughness: Roughness, strengths: Floats, scratch: Scratch
 ) -> tuple[Floats, Floats, float]:
     """Where Newton's step goes, degrees of freedom that each penalty takes, and those left."""
-    factor = factored(H, roughness, strengths)
-    w = solved(factor, c)
+    factor = factored(partial(scratch.copied, H), roughness, strengths)
+    w = factor.solved(c)
     lost, pulled = _lost(factor, roughness, strengths)
     return w, lost, w.size - float(lost.sum()) - pulled
 
@@ -447,32 +438,29 @@ def accepted(
     return w
 
 
-def factored(H: Floats, roughness: Roughness, strengths: Floats) -> Floats:
-    """L with L L' = H + D'D; a little more of the diagonal where that is singular."""
+def factored(new: Callable[[], Floats], roughness: Roughness, strengths: Floats) -> Cholesky:
+    """Of H + D'D; a little more of the diagonal where that is singular. H is `new` every
+    time, because the factor takes its place.
+    """
     lift = None
     while True:
-        shifted = H.copy()
+        shifted = new()
         roughness.add_to(shifted, strengths)
         if lift is None:
-            lift = 1e-10 * float(np.trace(shifted)) / H.shape[0]
-        shifted.flat[:: H.shape[0] + 1] += lift
-        # symmetric: its transpose is the same matrix in the order of LAPACK, not copied again
-        factor, failed = scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
-        if not failed:
-            return np.asarray(factor)
+            lift = 1e-10 * float(np.trace(shifted)) / shifted.shape[0]
+        shifted.flat[:: shifted.shape[0] + 1] += lift
+        factor = Cholesky.of(shifted)
+        if factor is not None:
+            return factor
         lift = max(10.0 * lift, 1e-300)
 
 
-def solved(factor: Floats, c: Floats) -> Floats:
-    return np.asarray(scipy.linalg.lapack.dpotrs(factor, c, lower=1)[0])
-
-
-def _lost(factor: Floats, roughness: Roughness, strengths: Floats) -> tuple[Floats, float]:
+def _lost(factor: Cholesky, roughness: Roughness, strengths: Floats) -> tuple[Floats, float]:
     """Degrees of freedom that each penalty takes, and the pull; destroys the factor.
 
     With W = L^-1 the inverse is W'W, of which only the blocks of single terms are asked for.
     """
-    root = scipy.linalg.lapack.dtrtri(factor, lower=1, overwrite_c=1)[0]
+    root = scipy.linalg.lapack.dtrtri(factor.lower, lower=1, overwrite_c=1)[0]
     pulled = float(roughness.pull @ np.einsum("ij,ij->j", root, root))
     return strengths * roughness.traces(root), pulled
 
@@ -583,7 +571,7 @@ def fit_without(
         left /= share
         return left
 
-    steps, D = Steps(factored(matrix(), roughness, strengths)), roughness.rows(strengths)
+    steps, D = Steps(factored(matrix, roughness, strengths)), roughness.rows(strengths)
     for _ in range(1 if row is None else SMOOTHING.left_out_steps):
         slopes = _derivatives(row, used.predictions(w), y)[0]
         slope = used.slope(w, slopes) + np.asarray(D.T @ (D @ w))

@@ -13,7 +13,6 @@ depend on each other, a method that always goes downhill takes over.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,7 +20,7 @@ import numpy as np
 import scipy.linalg
 from scipy import sparse
 
-from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
+from lighttouch.arrays import Booleans, Cholesky, Floats, Indices, Matrix, Scratch, Vector
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.path import Judged, Point, follow, point_near, worst_excess
 from lighttouch.interior.program import scaled, with_rows
@@ -57,10 +56,10 @@ def pivoted_minimum(
         v = _downhill(dual, *_all_at_once(dual, held))
     except _NothingFoundError:
         return None
-    return _checked(known.lower, c, known.A, b, dual.refined(v, c, b), tolerance)
+    return _checked(known.factor, c, known.A, b, dual.refined(v, c, b), tolerance)
 
 
-NOTHING = np.empty((0, 0))
+NOTHING = Cholesky(np.empty((0, 0)))
 
 
 class _NothingFoundError(Exception):
@@ -119,70 +118,108 @@ def _towards(dual: _Dual, v: Vector, found: Vector) -> Vector:
     return there
 
 
-class KnownRows:
-    """V = L^-1 A' and G = V'V of the rows that were asked for.
-
-    Rows are learnt in blocks that do not depend on who asks, so that numbers are the same to the
-    last bit however the rows came to be known. With `once`, for a single minimum, and where rows
-    are many, only those that are asked for.
+@dataclass(frozen=True)
+class _Block:
+    """Rows that were learnt together: V of them, and their products with rows of this block and of
+    those before it, by the number of the block.
     """
 
-    def __init__(self, lower: Floats, A: Matrix, once: bool = False) -> None:
-        self.lower, self.A = lower, sparse.csr_matrix(A)
-        few = A.shape[0] <= COSTS.pivot_blocks * lower.shape[0]
-        self.block = COSTS.pivot_block if few and not once else None
-        self.place = np.full(A.shape[0], -1)  # of a row in V and G
-        self.parts = [0]  # where what was learnt at once begins in them, and the end
-        self.V: list[Floats] = []  # part by part
-        self.G = np.empty((0, 0))  # with room for more
+    number: int
+    rows: Indices
+    V: Floats
+    products: dict[int, Floats]
 
-    @property
-    def count(self) -> int:
-        return self.parts[-1]
+    def joined(self, other: _Block) -> _Block:
+        """With the rows of the block after it."""
+        both = {
+            number: np.hstack([mine, other.products[number]])
+            for number, mine in self.products.items()
+        }
+        below = np.hstack([other.products[self.number].T, other.products[other.number]])
+        both[self.number] = np.vstack([both[self.number], below])
+        rows = np.concatenate([self.rows, other.rows])
+        return _Block(self.number, rows, np.asfortranarray(np.hstack([self.V, other.V])), both)
+
+
+class KnownRows:
+    """V = L^-1 A' and the products V'V of the rows that were asked for, in blocks.
+
+    Blocks do not depend on who asks, so that numbers are the same to the last bit however the rows
+    came to be known. With `once`, for a single minimum, and where rows are many, only those that
+    are asked for are learnt.
+    """
+
+    def __init__(self, factor: Cholesky, A: Matrix, once: bool = False) -> None:
+        self.factor, self.A = factor, sparse.csr_matrix(A)
+        self.whole_blocks = A.shape[0] <= COSTS.pivot_blocks * factor.size and not once
+        self.blocks: list[_Block] = []  # in the order of their numbers
+        self.place = np.full(A.shape[0], -1)  # of a row among those of all blocks
+        self.scratch = Scratch()
 
     def learn(self, rows: Indices) -> None:
         new = rows[self.place[rows] < 0]
         if new.size == 0:
             return
-        groups = [new]
-        if self.block is not None:
-            firsts = self.block * np.unique(new // self.block)
-            lasts = np.minimum(firsts + self.block, self.place.size)
-            groups = [np.arange(*ends) for ends in zip(firsts, lasts, strict=True)]
-        self._make_room(self.count + sum(group.size for group in groups))
-        for group in groups:
-            self._learn(group)
+        if self.whole_blocks:
+            self._learn_blocks_of(new)
+        else:
+            self._learn_only(new)
+        known = np.concatenate([block.rows for block in self.blocks])
+        self.place[known] = np.arange(known.size)
+
+    def _learn_blocks_of(self, new: Indices) -> None:
+        size, last = COSTS.pivot_block, self.place.size
+        for number in np.unique(new // size).tolist():
+            first = number * size
+            self._learn(number, np.arange(first, min(first + size, last)))
+        self.blocks.sort(key=lambda block: block.number)
+
+    def _learn_only(self, new: Indices) -> None:
+        """What has room in the last block goes there: every guess passes over all blocks."""
+        size = COSTS.pivot_block
+        room = size - self.blocks[-1].rows.size if self.blocks else 0
+        if room > 0:
+            self._learn(len(self.blocks), new[:room])
+            last, more = self.blocks[-2:]
+            self.blocks[-2:] = [last.joined(more)]
+        for first in range(room, new.size, size):
+            self._learn(len(self.blocks), new[first : first + size])
+
+    def _learn(self, number: int, rows: Indices) -> None:
+        V = np.zeros((self.A.shape[1], rows.size), order="F")
+        self.A[rows].T.toarray(out=V)
+        new = _Block(number, rows, self.factor.half_solved(V), {})
+        self.blocks.append(new)
+        for other in self.blocks:
+            before, after = (other, new) if other.number <= number else (new, other)
+            after.products[before.number] = before.V.T @ after.V
+
+    def in_order(self, rows: Indices) -> Indices:
+        """Rows that are known, block by block."""
+        return rows[np.argsort(self.place[rows])]
 
     def products(self, rows: Indices) -> Floats:
-        """G of rows that are known; not copied where they are the first ones, in order."""
-        here = self.place[rows]
-        if np.array_equal(here, np.arange(here.size)):
-            return self.G[: here.size, : here.size]
-        return np.asarray(self.G[np.ix_(here, here)])
+        """G of rows that are `in_order`, until it is asked again."""
+        out, parts = self.scratch.matrix(rows.size), self._parts(rows)
+        for place, (after, there, columns) in enumerate(parts):
+            for before, here, among in parts[: place + 1]:
+                found = after.products[before.number]
+                found = found if among.size == found.shape[0] else found[among]
+                found = found if columns.size == found.shape[1] else found[:, columns]
+                out[here, there] = found
+                if before is not after:
+                    out[there, here] = found.T
+        return out
 
-    def _learn(self, rows: Indices) -> None:
-        known, total = self.count, self.count + rows.size
-        self.place[rows] = np.arange(known, total)
-        more = np.zeros((self.A.shape[1], rows.size), order="F")
-        self.A[rows].T.toarray(out=more)
-        more = scipy.linalg.blas.dtrsm(1.0, self.lower, more, lower=1, overwrite_b=1)
-        for (first, last), part in zip(itertools.pairwise(self.parts), self.V, strict=True):
-            products = more.T @ part
-            self.G[known:total, first:last] = products
-            self.G[first:last, known:total] = products.T
-        np.matmul(more.T, more, out=self.G[known:total, known:total])
-        self.V.append(more)
-        self.parts.append(total)
-
-    def _make_room(self, total: int) -> None:
-        """For so many rows and a few more, so that little is copied."""
-        known = self.count
-        if total <= self.G.shape[0]:
-            return
-        room = min(total + total // 8, self.A.shape[0])
-        G = np.empty((room, room))
-        G[:known, :known] = self.G[:known, :known]
-        self.G = G
+    def _parts(self, rows: Indices) -> list[tuple[_Block, slice, Indices]]:
+        """Blocks that have some of these rows, which of the rows those are, and of the block's."""
+        places, parts, first = self.place[rows], [], 0
+        for block in self.blocks:
+            here = slice(*np.searchsorted(places, (first, first + block.rows.size)).tolist())
+            if here.start < here.stop:
+                parts.append((block, here, places[here] - first))
+            first += block.rows.size
+        return parts
 
 
 class _Dual:
@@ -192,23 +229,26 @@ class _Dual:
         self.known, self.broken, self.before_step = known, broken, before_step
         self.rounding = COSTS.pivot_rounding * float(np.abs(broken).max(initial=0.0))
         self.left = COSTS.pivots
+        self.inside = NOTHING
 
     def multipliers(self, held: Booleans) -> Vector:
         """Those that make the held rows equalities."""
         self.before_step()
         rows, self.left = np.flatnonzero(held), self.left - 1
-        if self.left < 0 or rows.size > 2 * self.known.lower.shape[0]:  # factors would take long
+        if self.left < 0 or rows.size > 2 * self.known.factor.size:  # factors would take long
             raise _NothingFoundError
-        self.inside = self.factor = NOTHING  # they may be most of the memory
+        self.inside = NOTHING  # it may be most of the memory
         self.known.learn(rows)
-        self.held, self.inside = rows, self.known.products(rows)
+        self.held = self.known.in_order(rows)
         if rows.size == 0:
             return np.zeros(held.size)
-        shifted = self.inside.copy()
-        shifted.flat[:: rows.size + 1] *= 1.0 + COSTS.pivot_shift  # rows may depend on each other
-        self.factor, failed = scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)
-        if failed:
+        G = self.known.products(self.held)
+        self.diagonal = G.diagonal().copy()
+        G.flat[:: rows.size + 1] *= 1.0 + COSTS.pivot_shift  # rows may depend on each other
+        inside = Cholesky.of(G, clean=False)
+        if inside is None:
             raise _NothingFoundError
+        self.inside = inside
         v = self._solved(np.zeros(held.size))
         for _ in range(COSTS.pivot_refinements):  # without what the shift has changed
             v = v + self._solved(v)
@@ -217,11 +257,20 @@ class _Dual:
     def objective(self, v: Vector) -> float:
         """v'Gv / 2 - r.v, of rows that were held last."""
         here = v[self.held]
-        return float(here @ (0.5 * (self.inside @ here) - self.broken[self.held]))
+        return float(here @ (0.5 * self._products(here) - self.broken[self.held]))
+
+    def _products(self, v: Vector) -> Vector:
+        """G v of the rows that are held: beyond the factor's diagonal it has stayed as it was."""
+        both = self.inside.lower
+        if v.size == 0:
+            return v
+        found = scipy.linalg.blas.dsymv(1.0, both, v, lower=0)
+        return np.asarray(found + (self.diagonal - both.diagonal()) * v)
 
     def _solved(self, v: Vector) -> Vector:
-        more, rest = np.zeros(v.size), self.broken[self.held] - self.inside @ v[self.held]
-        more[self.held] = scipy.linalg.lapack.dpotrs(self.factor, rest, lower=1)[0]
+        rest = self.broken[self.held] - self._products(v[self.held])
+        more = np.zeros(v.size)
+        more[self.held] = self.inside.solved(rest)
         return more
 
     def refined(self, v: Vector, c: Vector, b: Vector) -> Vector:
@@ -230,11 +279,9 @@ class _Dual:
         """
         A = self.known.A[self.held]
         for _ in range(COSTS.pivot_refinements if self.held.size else 0):
-            right = c - np.asarray(A.T @ v[self.held])
-            w = scipy.linalg.lapack.dpotrs(self.known.lower, right, lower=1)[0]
-            rest = np.asarray(A @ w) - b[self.held]
+            w = self.known.factor.solved(c - np.asarray(A.T @ v[self.held]))
             v = v.copy()
-            v[self.held] += scipy.linalg.lapack.dpotrs(self.factor, rest, lower=1)[0]
+            v[self.held] += self.inside.solved(np.asarray(A @ w) - b[self.held])
         return v
 
     def excess(self, v: Vector) -> Vector:
@@ -243,17 +290,16 @@ class _Dual:
         force = np.zeros(known.place.size)
         force[self.held] = v[self.held]
         right = np.asarray(known.A.T @ force)
-        move = scipy.linalg.lapack.dpotrs(known.lower, right, lower=1)[0]
-        excess: Vector = self.broken - np.asarray(known.A @ move)
+        excess: Vector = self.broken - np.asarray(known.A @ known.factor.solved(right))
         return excess
 
 
 def _checked(
-    lower: Floats, c: Vector, A: sparse.csr_matrix, b: Vector, v: Vector, tolerance: float
+    factor: Cholesky, c: Vector, A: sparse.csr_matrix, b: Vector, v: Vector, tolerance: float
 ) -> QuadraticMinimum | None:
     """The point that these multipliers force, where it is the minimum to rounding."""
     v = np.maximum(v, 0.0)
-    w = np.asarray(scipy.linalg.lapack.dpotrs(lower, c - A.T @ v, lower=1)[0])
+    w = factor.solved(c - A.T @ v)
     slack = b - np.asarray(A @ w)
     size = max(1.0, float(np.abs(w).max(initial=0.0)))
     gap, worth = float(v @ slack), abs(0.5 * float(w @ (c + A.T @ v)))

@@ -3,6 +3,7 @@
 from lighttouch.losses import CustomLoss, EpsilonInsensitive, Huber, Quantile, Tweedie
 from lighttouch.objectives.custom import CustomObjective
 from lighttouch.objectives.empirical import EmpiricalRisk, PairwiseRisk
+from lighttouch.objectives.factored import FactoredSquares
 from lighttouch.objectives.quadratic import Quadratic
 from lighttouch.objectives.sharded import ShardedRisk
 from lighttouch.objectives.sums import WeightedSum
@@ -12,6 +13,7 @@ __all__ = [
     "CustomObjective",
     "EmpiricalRisk",
     "EpsilonInsensitive",
+    "FactoredSquares",
     "Huber",
     "PairwiseRisk",
     "Quadratic",

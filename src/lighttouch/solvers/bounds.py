@@ -27,7 +27,7 @@ import scipy.linalg
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from lighttouch.arrays import EPSILON, Floats, Vector, dense
+from lighttouch.arrays import EPSILON, Floats, Vector, dense, in_parts
 from lighttouch.domains import Ball, Everywhere, Simplex
 from lighttouch.interfaces import Objective
 from lighttouch.interior.balance import balanced_value, balancing_moves
@@ -254,7 +254,12 @@ class Normal:
 
 
 def fenchel_bound(
-    risk: EmpiricalRisk, slopes: Vector, normal: Normal, u: Vector, room: Vector | None = None
+    risk: EmpiricalRisk,
+    slopes: Vector,
+    normal: Normal,
+    u: Vector,
+    room: Vector | None = None,
+    bend: float = 0.0,
 ) -> float:
     """A bound from dual variables: one slope per example, and a vector normal to the set at p.
 
@@ -265,11 +270,12 @@ def fenchel_bound(
 
     with offsets o, and any b between -l1 and l1. Where X'(a s) + penalty'(u) + b = -normal, to
     rounding, the right side is its value at p, less what is left over times a distance: to the
-    bounds of the domain, or as far as an l2 term allows. Without rules, bounds and l2, slopes that
-    have `room` to move are balanced exactly (`interior.balance`).
+    bounds of the domain, or as far as an l2 term allows, or the `bend` of the losses: by how much
+    they exceed the lines of these slopes, bend ||v - u||^2 / 2 at least. Without rules, bounds and
+    l2, slopes that have `room` to move are balanced exactly (`interior.balance`).
     """
     sums = dual_sums(risk, slopes)
-    found = bound_of_sums(risk, sums, normal, u)
+    found = bound_of_sums(risk, sums, normal, u, bend)
     if found > -math.inf or room is None or normal.vector.any():
         return found
     weights = risk.shares * conjugate_values(risk.loss_row, slopes, risk.y)[0]
@@ -304,22 +310,29 @@ def dual_sums(risk: EmpiricalRisk, slopes: Vector) -> DualSums:
     weights = risk.shares * slopes
     return DualSums(
         np.asarray(risk.X.T @ weights),
-        np.asarray(_sizes(risk.X).T @ np.abs(weights)),
+        _pull_of_sizes(risk.X, np.abs(weights)),
         float(risk.shares @ conjugates),
         0.0 if risk.offset is None else float(weights @ risk.offset),
     )
 
 
-def _sizes(X: Any) -> Any:
-    """|X|, without a copy where no entry is negative, as in features of curves and lattices."""
-    entries = X.data if sparse.issparse(X) else X
-    return X if entries.min(initial=0.0) >= 0.0 else abs(X)
+def _pull_of_sizes(X: Any, weights: Vector) -> Vector:
+    """|X|' weights, without a copy of all X."""
+    if sparse.issparse(X):
+        sizes = X if X.data.min(initial=0.0) >= 0.0 else abs(X)
+        return np.asarray(sizes.T @ weights)
+    out = np.zeros(X.shape[1])
+    for here in in_parts(X, INTERIOR.cached_entries):
+        out += np.abs(X[here]).T @ weights[here]
+    return out
 
 
-def bound_of_sums(risk: EmpiricalRisk, sums: DualSums, normal: Normal, u: Vector) -> float:
+def bound_of_sums(
+    risk: EmpiricalRisk, sums: DualSums, normal: Normal, u: Vector, bend: float = 0.0
+) -> float:
     """Fenchel's bound; of `risk` only the penalties are read."""
     rest, error, _ = _rest(risk, sums, normal, u)
-    lost = _left_over(risk.l2, np.abs(rest) + error, normal, u) + normal.lost
+    lost = _left_over(risk.l2 + bend, np.abs(rest) + error, normal, u) + normal.lost
     if not math.isfinite(lost):
         return -math.inf
     pull = _penalty_pull(risk, u)
@@ -345,16 +358,16 @@ def _rest(
     return rest, INTERIOR.rest_rounding * EPSILON * (size + np.abs(lasso)), lasso
 
 
-def _left_over(l2: float, left: Vector, normal: Normal, u: Vector) -> float:
-    """What is left over times the largest distances, or against an l2 term around u."""
+def _left_over(bend: float, left: Vector, normal: Normal, u: Vector) -> float:
+    """What is left over times the largest distances, or against curvature around u."""
     with np.errstate(invalid="ignore"):
         products = np.where(left > 0.0, left * normal.away, 0.0)
         far = normal.drift * float(np.linalg.norm(normal.away)) if normal.drift else 0.0
     by_domain = float(products.sum()) + far
-    if l2 <= 0.0:
+    if bend <= 0.0:
         return by_domain
     force = float(np.linalg.norm(left)) + normal.drift
-    return min(by_domain, force**2 / (2.0 * l2) + force * float(np.linalg.norm(u - normal.p)))
+    return min(by_domain, force**2 / (2.0 * bend) + force * float(np.linalg.norm(u - normal.p)))
 
 
 def _balanced(

@@ -19,10 +19,10 @@ import scipy.linalg
 from scipy import sparse
 
 from lighttouch import losses
-from lighttouch.arrays import EPSILON, Floats, Vector
+from lighttouch.arrays import EPSILON, Cholesky, Floats, Vector
 from lighttouch.kernels.numerics.matrices import grouped_gram, mirror, nonzero_gram
 from lighttouch.kernels.verbs.losses import LossRow
-from lighttouch.objectives import EmpiricalRisk, ShardedRisk
+from lighttouch.objectives import EmpiricalRisk, FactoredSquares, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections.splitting import (
     BlockDiagonal,
@@ -32,14 +32,12 @@ from lighttouch.projections.splitting import (
     row_blocks,
     solver_by_parts,
 )
-from lighttouch.running import check_deadline, is_prepared, prepared
+from lighttouch.running import check_deadline, prepared
 from lighttouch.solvers.base import EndingState
 from lighttouch.solvers.bounds import Normal
 from lighttouch.solvers.costs import COSTS
 
-Solve = Callable[[Vector], Vector]
 SQUARES = "X' diag(shares) X"  # what is prepared for squared errors: the same in every model
-ROOT = "X is a root of its Gram matrix"  # prepared where that is not to be kept beside it
 LAST = "the last matrix, and the point whose curvatures it has"
 REFERENCE = "the point whose curvatures the last matrix has"
 NEAR = "a point and X' diag(shares * curvatures there) X"  # what may be prepared for other losses
@@ -90,11 +88,9 @@ class Curved(ABC):
         return total
 
     @cached_property
-    def factor(self) -> Floats | None:
-        """Cholesky's, lower; None where there is none."""
-        # symmetric: its transpose is the same matrix in the order of LAPACK
-        lower, failed = scipy.linalg.lapack.dpotrf(self.matrix.T, lower=1, clean=0, overwrite_a=1)
-        return None if failed else np.asarray(lower)
+    def factor(self) -> Cholesky | None:
+        """None where there is none."""
+        return Cholesky.of(self.matrix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,20 +112,24 @@ class Curvature(Curved):
 
 
 @dataclass(frozen=True, eq=False)
-class CurvatureOfRows(Curved):
-    """Of rows that are about as many as parameters: they say as much as the matrix, which is made
-    anew whenever it is asked for.
+class CurvatureOfFactor(Curved):
+    """Of squares that are known by the factor of their matrix; the matrix is made anew whenever it
+    is asked for.
     """
 
-    X: Floats
-    shares: Vector
+    squares: FactoredSquares
 
     @property
     def wide(self) -> Vector:
-        return gram_of_dense(lambda here: self.X[here].copy(), self.X.shape[1], self.shares)
+        return np.asarray(self.squares.X.T @ self.squares.X) / self.squares.examples
 
     def hessian_of_losses(self, w: Vector) -> Vector:
-        return np.asarray(self.X.T @ (self.shares * (self.X @ w)))
+        X = self.squares.X
+        return np.asarray(X.T @ (X @ w)) / self.squares.examples
+
+    @cached_property
+    def factor(self) -> Cholesky | None:
+        return self.squares.factor
 
 
 @dataclass(frozen=True)
@@ -166,8 +166,8 @@ class QuadraticModel:
         return BlockDiagonal(tuple(parts)).plus(self.penalty)
 
     @property
-    def factor(self) -> Floats | None:
-        """Cholesky's factor of the matrix, lower; None where it has several blocks or no factor."""
+    def factor(self) -> Cholesky | None:
+        """None where the matrix has several blocks or no factor."""
         return self._whole.factor if self.dense and len(self.blocks) == 1 else None
 
     @cached_property
@@ -223,10 +223,10 @@ def quadratic_model(
 
 def _of_squares(risk: EmpiricalRisk) -> Curved:
     """Of squared errors, the same in every model."""
-    X = risk.X
-    if is_prepared(risk, ROOT):
-        return CurvatureOfRows(risk.penalty_matrix, X, risk.shares)
-    return Curvature(risk.penalty_matrix, prepared(risk, SQUARES, lambda: gram(X, risk.shares)))
+    if isinstance(risk, FactoredSquares):
+        return CurvatureOfFactor(risk.penalty_matrix, risk)
+    squares = prepared(risk, SQUARES, lambda: gram(risk.X, risk.shares))
+    return Curvature(risk.penalty_matrix, squares)
 
 
 def keeps_matrix(row: LossRow, blocks: Blocks) -> bool:
@@ -304,20 +304,24 @@ def value_at(risk: EmpiricalRisk, z: Vector, w: Vector, width: float) -> float:
     return mean + risk.penalty_value(w)
 
 
-def forced_minimum(state: QuadraticState, model: QuadraticModel) -> tuple[Vector, Solve] | None:
-    """The model's minimum under the force of ADMM's multipliers, and what solves with the penalty's
-    Hessian; None where that cannot be factored.
-    """
-    v = state.splitting.multipliers
+def forced_minimum(state: QuadraticState, model: QuadraticModel) -> Vector | None:
+    """The model's minimum under the force of ADMM's multipliers; None where it is not known."""
     if not model.dense:
         return None
-    matrix = None if model.factor is not None else model.matrix
+    force = model.c - state.splitting.multipliers
+    if model.factor is not None:
+        return model.factor.solved(force)
+    assert model.matrix is not None
     try:
-        if matrix is not None:
-            w = cholesky_solver(matrix.copy())(model.c - v, v)
-        else:
-            w = np.asarray(scipy.linalg.lapack.dpotrs(model.factor, model.c - v, lower=1)[0])
-        return w, solver_by_parts(model.penalty)
+        return cholesky_solver(model.matrix.copy())(force, force)
+    except scipy.linalg.LinAlgError:
+        return None
+
+
+def tangent_point(model: QuadraticModel, force: Vector) -> Vector | None:
+    """Where the penalty's slope balances a force; None where its Hessian cannot be factored."""
+    try:
+        return -solver_by_parts(model.penalty)(force)
     except scipy.linalg.LinAlgError:
         return None
 

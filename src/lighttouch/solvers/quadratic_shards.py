@@ -35,6 +35,7 @@ from lighttouch.solvers.quadratic_model import (
     given_matrix,
     gram,
     keeps_matrix,
+    tangent_point,
     value_at,
 )
 
@@ -267,16 +268,16 @@ def shard_bound(
     """Fenchel's bound, as in `quadratic_steps.lower_bound`, from sums over the shards."""
     risk = problem.objective
     assert isinstance(risk, ShardedRisk)
-    found = forced_minimum(state, model)
-    if found is None:
+    w = forced_minimum(state, model)
+    if w is None:
         return -math.inf
-    w, penalty = found
     curved_at = state.reference if shards_keep_matrix(risk) else before
     sums = DualSums(*risk.mean(dual_part, before, curved_at, w, state.width))
     normal = admm_normal(problem, state)
     template: EmpiricalRisk = risk.template
     force = sums.pull + normal.vector - template.roughness.T @ template.roughness_target
-    return bound_of_sums(template, sums, normal, -penalty(force))
+    u = tangent_point(model, force)
+    return -math.inf if u is None else bound_of_sums(template, sums, normal, u)
 
 
 def dual_part(

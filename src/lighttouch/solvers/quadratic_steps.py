@@ -24,12 +24,12 @@ import scipy.linalg
 from scipy import sparse
 
 from lighttouch import losses
-from lighttouch.arrays import Vector
+from lighttouch.arrays import Cholesky, Vector
 from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
 from lighttouch.interior.pivoting import KnownRows, pivoted_minimum, quadratic_minimum
 from lighttouch.kernels.state.iterate import CHECKS, ITERATION, SAMPLES, new_counters
-from lighttouch.objectives import EmpiricalRisk, ShardedRisk
+from lighttouch.objectives import EmpiricalRisk, FactoredSquares, ShardedRisk
 from lighttouch.problem import Problem
 from lighttouch.projections import project
 from lighttouch.projections.rows.kinds import row_scale
@@ -47,7 +47,6 @@ from lighttouch.solvers.bounds import fenchel_bound
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.quadratic_model import (
     NEAR,
-    ROOT,
     SQUARES,
     QuadraticModel,
     QuadraticState,
@@ -59,6 +58,7 @@ from lighttouch.solvers.quadratic_model import (
     keeps_matrix,
     largest_block,
     quadratic_model,
+    tangent_point,
     value_at,
 )
 from lighttouch.solvers.quadratic_shards import (
@@ -73,7 +73,6 @@ from lighttouch.validation import positive
 
 __all__ = [
     "NEAR",
-    "ROOT",
     "SQUARES",
     "QuadraticSteps",
     "begin_where_it_ended",
@@ -258,13 +257,13 @@ def lower_bound(
 
     They are normal to the feasible set at its copies. The slopes are those of the model, which is
     that at `before`, at its minimum under the force v; the penalty's tangent is taken where it
-    balances both. The bound is -inf where the penalty's Hessian cannot be factored.
+    balances both. The bound is -inf where the penalty's Hessian cannot be factored. Squares that
+    are the penalty too balance the force alone, and their own curvature is known.
     """
     risk = _risk(problem)
-    found = forced_minimum(state, model)
-    if found is None:
+    w = forced_minimum(state, model)
+    if w is None:
         return -math.inf
-    w, penalty = found
     z = risk.predictions(before)
     slopes = losses.quadratic(risk.loss_row, z, risk.y, state.width)[0]
     curvatures = np.divide(
@@ -274,8 +273,11 @@ def lower_bound(
     allowed, _ = losses.conjugate_values(risk.loss_row, slopes, risk.y)
     normal = admm_normal(problem, state)
     force = np.asarray(model.transposed @ (risk.shares * allowed)) + normal.vector
+    if isinstance(risk, FactoredSquares):
+        return fenchel_bound(risk, allowed, normal, w, bend=risk.least_curvature)
     force -= risk.roughness.T @ risk.roughness_target
-    return fenchel_bound(risk, allowed, normal, -penalty(force))
+    u = tangent_point(model, force)
+    return -math.inf if u is None else fenchel_bound(risk, allowed, normal, u)
 
 
 def _objection_to_shards(risk: ShardedRisk) -> str | None:
@@ -396,14 +398,14 @@ def _falls_apart(problem: Problem, model: QuadraticModel) -> bool:
     return large or feasible_set(problem.constraints, problem.domain).is_order
 
 
-def _known_rows(problem: Problem, factor: Vector, A: sparse.csr_matrix) -> KnownRows:
+def _known_rows(problem: Problem, factor: Cholesky, A: sparse.csr_matrix) -> KnownRows:
     """What minima with the same factor have learnt of the rules; squared errors have only one, and
     where the matrix serves for one model only, so do others.
     """
     if not _keeps_matrix(problem):
         return KnownRows(factor, A, once=True)
     kept: list[KnownRows] = prepared(problem, "rules under the last factor", list)
-    if not kept or kept[0].lower is not factor or kept[0].block is None:
+    if not kept or kept[0].factor is not factor or not kept[0].whole_blocks:
         kept[:] = [KnownRows(factor, A)]
     return kept[0]
 
@@ -424,7 +426,7 @@ def _alternated(
 def free_minimum(model: QuadraticModel, c: Vector) -> Vector:
     """Of w'Hw / 2 - c.w, where H is the model's matrix."""
     if model.factor is not None:
-        return np.asarray(scipy.linalg.lapack.dpotrs(model.factor, c, lower=1)[0])
+        return model.factor.solved(c)
     return _minimum(model.matrix, c)
 
 
