@@ -50,7 +50,10 @@ def zeros(*shape: int) -> Floats:
         return np.zeros(shape)
     # a child that is forked must not write into its parent's matrices
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS if hasattr(mmap, "MAP_PRIVATE") else None
-    pages = mmap.mmap(-1, size) if private is None else mmap.mmap(-1, size, flags=private)
+    try:
+        pages = mmap.mmap(-1, size) if private is None else mmap.mmap(-1, size, flags=private)
+    except OSError:  # short of memory: as NumPy says it
+        return np.zeros(shape)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # of systems without large pages, which are faster
             pages.madvise(mmap.MADV_HUGEPAGE)

@@ -179,6 +179,22 @@ def test_pivots_meet_the_rows_where_the_matrix_is_nearly_singular():
     assert met > 30
 
 
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_pivots_do_not_mind_the_units_where_rows_depend_on_each_other(scale):
+    """Products of rows that are small beside 1 lost their digits in the factor's diagonal."""
+    rng = np.random.default_rng(0)
+    X, order = rng.normal(size=(120, 30)), lt.ordering(30).A
+    A = sparse.vstack([order, order[:-1] + order[1:]], format="csr")  # w_i <= w_i+2 says no more
+    y = X @ rng.normal(size=30) + rng.normal(size=120)
+    H, c = scale**2 * (X.T @ X / 120 + 1e-3 * np.eye(30)), scale * X.T @ y / 120
+    known = KnownRows(Cholesky.of(H.copy()), A, once=True)
+    found = pivoting.pivoted_minimum(known, c, np.zeros(57), np.linalg.solve(H, c), 1e-12)
+    assert found is not None and found.multipliers.min() >= 0.0
+    assert (A @ found.w).max() <= 1e-9 / scale
+    pull = H @ found.w - c + A.T @ found.multipliers
+    np.testing.assert_allclose(pull, 0.0, atol=1e-9 * scale)
+
+
 @pytest.mark.parametrize("seed", [1, 5, 7, 1022])
 def test_downhill_pivots_never_go_in_circles(seed):
     """Rows that were just held were all let go again where one of them had a negative multiplier:

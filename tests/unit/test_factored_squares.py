@@ -12,9 +12,11 @@ import pytest
 from scipy import sparse
 
 import lighttouch as lt
+from lighttouch import arrays
 from lighttouch.arrays import LARGE, Cholesky, Scratch, zeros
 from lighttouch.objectives import FactoredSquares
 from lighttouch.result import Status
+from lighttouch.solvers import quadratic_steps
 from lighttouch.solvers.bounds import Normal, fenchel_bound
 from lighttouch.solvers.quadratic_steps import QuadraticSteps
 
@@ -120,6 +122,40 @@ def test_a_factor_solves_with_its_matrix_and_may_keep_the_rest_of_it():
     )
     np.testing.assert_allclose(H @ factor.solved(right), right, atol=1e-12)
     assert Cholesky.of(-H.copy()) is None
+
+
+def test_rounding_in_a_sum_of_many_penalties_is_not_taken_for_curvature():
+    """A sum of 100,000 squares may be off by more than so small a penalty: then the inverse of the
+    factor says how much there is.
+    """
+    rng = np.random.default_rng(0)
+    D = sparse.csr_matrix(rng.normal(size=(100_000, 1)) * [1.0, 1.0])
+    nothing = np.zeros((2, 2))
+    trace = float((D.T @ D).trace())
+    summed = FactoredSquares(nothing, np.zeros(2), 1.0, 1, D, 1e-13 * trace)
+    assert summed.from_penalty <= 0.0 < summed.least_curvature
+    rows = summed.X[:-1] / np.sqrt(summed.examples)
+    assert summed.least_curvature <= np.linalg.svd(rows, compute_uv=False)[-1] ** 2 * (1.0 + 1e-3)
+
+
+def test_an_interior_point_takes_over_where_pivots_fail(monkeypatch):
+    whole, summed = both()
+    rules = lt.ordering(DIMENSION)
+    expected = lt.solve(lt.Problem(whole, rules), QuadraticSteps(1e-9))
+    monkeypatch.setattr(quadratic_steps, "pivoted_minimum", lambda *given: None)
+    found = lt.solve(lt.Problem(summed, rules), QuadraticSteps(1e-9))
+    assert found.objective == pytest.approx(expected.objective, rel=1e-9)
+    assert found.status is Status.CONVERGED and rules.violation(found.w) <= 1e-9
+
+
+def test_a_lack_of_memory_is_told_as_numpy_tells_it(monkeypatch):
+    def refused(*given, **options):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(arrays.mmap, "mmap", refused)
+    assert zeros(1000, 1000).shape == (1000, 1000)
+    with pytest.raises(MemoryError):
+        zeros(10**8, 10**8)
 
 
 def _write_into(matrix: np.ndarray) -> None:

@@ -274,7 +274,7 @@ def _fit_under_rules(
     start = outputs.start(lambda: some.score_problem(model, settings.loss), smoothed.w)
     own = type(outputs) is OneScore and smoothed.share == 1.0
     squares, near = smoothed.squares, smoothed.near
-    if own and squares is not None:
+    if own and squares is not None and not isinstance(objective, FactoredSquares):
         prepared(objective, SQUARES, lambda: squares)
     if own and near is not None:
         prepared(objective, NEAR, lambda: (moves.with_none(near[0]), near[1]))

@@ -261,11 +261,14 @@ class _Dual:
 
     def _products(self, v: Vector) -> Vector:
         """G v of the rows that are held: beyond the factor's diagonal it has stayed as it was."""
-        both = self.inside.lower
         if v.size == 0:
             return v
-        found = scipy.linalg.blas.dsymv(1.0, both, v, lower=0)
-        return np.asarray(found + (self.diagonal - both.diagonal()) * v)
+        both = self.inside.lower
+        of_factor = both.diagonal().copy()
+        np.fill_diagonal(both, self.diagonal)
+        found = np.asarray(scipy.linalg.blas.dsymv(1.0, both, v, lower=0))
+        np.fill_diagonal(both, of_factor)
+        return found
 
     def _solved(self, v: Vector) -> Vector:
         rest = self.broken[self.held] - self._products(v[self.held])

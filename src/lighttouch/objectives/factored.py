@@ -22,8 +22,8 @@ class FactoredSquares(EmpiricalRisk):
     """w'Hw / 2 - m.w + e / 2, where H is a Gram matrix S and the penalties l2 I + D'D together.
 
     With H = L L' it is the mean square of as many rows as parameters, those of L', and of a row of
-    zeros for what they leave over. They are the factor too: the one matrix that there is. Where H
-    is singular to rounding, l2 is a little more than was asked for.
+    zeros for what they leave over. They are the factor too, so that there is one matrix. Where H is
+    singular to rounding, l2 is a little more than was asked for.
 
     S and m may leave out the last parameters, if no example depends on them. It comes from so many
     `examples`, whose rounding it has.
@@ -52,7 +52,8 @@ class FactoredSquares(EmpiricalRisk):
         y = scipy.linalg.solve_triangular(factor.lower, right, lower=True, check_finite=False)
         left = math.sqrt(max((d + 1.0) * energy - float(y @ y), 0.0))
         super().__init__(rows, np.append(y, left), copy=False)
-        rounding = EPSILON * (examples * float(np.trace(squares)) + d * trace)
+        most = int(np.bincount(sparse.csr_matrix(D).indices, minlength=1).max())  # of a sum in D'D
+        rounding = EPSILON * (examples * float(np.trace(squares)) + (d + most + 4) * trace)
         self.from_penalty = float(l2 + lift - rounding)
 
     @property
@@ -62,9 +63,9 @@ class FactoredSquares(EmpiricalRisk):
 
     @cached_property
     def least_curvature(self) -> float:
-        """Of H in any direction, proven: the penalty's, because S has no negative one but for its
-        rounding, and the factor is that of a matrix near H (Higham 2002, theorem 10.3). Where that
-        rounding is more, from the inverse of the factor: 1 / |L^-1|^2.
+        """Of H in any direction, proven: the penalty's, because S and D'D have no negative one
+        but for their rounding, and the factor is that of a matrix near H (Higham 2002, theorem
+        10.3). Where that rounding is more, from the inverse of the factor: 1 / |L^-1|^2.
         """
         if self.from_penalty > 0.0:
             return self.from_penalty

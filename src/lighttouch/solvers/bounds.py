@@ -270,9 +270,9 @@ def fenchel_bound(
 
     with offsets o, and any b between -l1 and l1. Where X'(a s) + penalty'(u) + b = -normal, to
     rounding, the right side is its value at p, less what is left over times a distance: to the
-    bounds of the domain, or as far as an l2 term allows, or the `bend` of the losses: by how much
-    they exceed the lines of these slopes, bend ||v - u||^2 / 2 at least. Without rules, bounds and
-    l2, slopes that have `room` to move are balanced exactly (`interior.balance`).
+    bounds of the domain, or as far as an l2 term allows, or the `bend` of the losses: with slopes
+    that are those at u, they exceed these lines by bend ||v - u||^2 / 2 at least. Without rules,
+    bounds and l2, slopes that have `room` to move are balanced exactly (`interior.balance`).
     """
     sums = dual_sums(risk, slopes)
     found = bound_of_sums(risk, sums, normal, u, bend)

@@ -75,10 +75,6 @@ class Curved(ABC):
     def wide(self) -> Vector:
         """X' diag(curvatures) X of all parameters, as an array of its own."""
 
-    @abstractmethod
-    def hessian_of_losses(self, w: Vector) -> Vector:
-        """X' diag(curvatures) X w."""
-
     @property
     def matrix(self) -> Vector:
         """With the penalty; made anew, because few ask for it once there is a factor."""
@@ -107,6 +103,7 @@ class Curvature(Curved):
         return total
 
     def hessian_of_losses(self, w: Vector) -> Vector:
+        """X' diag(curvatures) X w."""
         known = self.squares.shape[0]
         return np.pad(np.asarray(self.squares @ w[:known]), (0, w.size - known))
 
@@ -122,10 +119,6 @@ class CurvatureOfFactor(Curved):
     @property
     def wide(self) -> Vector:
         return np.asarray(self.squares.X.T @ self.squares.X) / self.squares.examples
-
-    def hessian_of_losses(self, w: Vector) -> Vector:
-        X = self.squares.X
-        return np.asarray(X.T @ (X @ w)) / self.squares.examples
 
     @cached_property
     def factor(self) -> Cholesky | None:

@@ -51,6 +51,7 @@ class SummedModel(QuadraticModel):
         return BlockDiagonal(tuple(parts)).plus(self.penalty)
 
     def hessian_of_losses(self, w: Vector) -> Vector:
+        assert isinstance(self._whole, Curvature)
         return self._whole.hessian_of_losses(w)
 
 
