@@ -103,6 +103,8 @@ class Cholesky:
 
     def solved(self, right: Floats) -> Floats:
         """H^-1 right."""
+        if right.size == 0:  # LAPACK takes none
+            return np.zeros(right.shape)
         found = np.asarray(scipy.linalg.lapack.dpotrs(self.lower, right, lower=1)[0])
         return found if self.share == 1.0 else found / self.share
 

@@ -122,6 +122,7 @@ def test_a_factor_solves_with_its_matrix_and_may_keep_the_rest_of_it():
     )
     np.testing.assert_allclose(H @ factor.solved(right), right, atol=1e-12)
     assert Cholesky.of(-H.copy()) is None
+    assert Cholesky.of(np.empty((0, 0))).solved(np.empty(0)).size == 0
 
 
 def test_rounding_in_a_sum_of_many_penalties_is_not_taken_for_curvature():

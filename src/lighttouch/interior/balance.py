@@ -15,11 +15,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from lighttouch.arrays import EPSILON, Booleans, Floats, Indices, Matrix, Vector, dense
+from lighttouch.arrays import (
+    EPSILON,
+    Booleans,
+    Cholesky,
+    Floats,
+    Indices,
+    Matrix,
+    Vector,
+    dense,
+)
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program
 from lighttouch.losses import conjugate_values
@@ -239,15 +247,14 @@ def _least_by_cholesky(matrix: Floats) -> float:
     """
     if seconds_left() < len(matrix) ** 3 / COSTS.dense_rate:
         return 0.0
-    factor, failed = scipy.linalg.lapack.dpotrf(matrix, lower=1)
-    if failed:
+    factor = Cholesky.of(matrix.copy())
+    if factor is None:
         return 0.0
     x = np.ones(matrix.shape[0])
     for _ in range(COSTS.inverse_iterations):
-        x = scipy.linalg.lapack.dpotrs(factor, x / np.linalg.norm(x), lower=1)[0]
+        x = factor.solved(x / np.linalg.norm(x))
     least = COSTS.surely_less / float(np.linalg.norm(x))
-    _, failed = scipy.linalg.lapack.dpotrf(matrix - np.diag(np.full(x.size, least)), lower=1)
-    return 0.0 if failed else least
+    return 0.0 if Cholesky.of(matrix - np.diag(np.full(x.size, least))) is None else least
 
 
 def _by_singular_values(mine: Matrix, room: Vector, bent: Matrix, left: Vector) -> Solution | None:

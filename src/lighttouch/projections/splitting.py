@@ -33,7 +33,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import LinearOperator, cg
 
-from lighttouch.arrays import Floats, Indices, Vector
+from lighttouch.arrays import Cholesky, Floats, Indices, Vector
 from lighttouch.projections.costs import COSTS, TINY
 from lighttouch.projections.orders import GraphOrders
 
@@ -327,10 +327,16 @@ def cholesky_solver(H: Floats | BlockDiagonal) -> Callable[[Floats, Floats], Flo
     """(right, start) -> the solution of H w = right; `start` is not needed."""
     if isinstance(H, BlockDiagonal):
         return H.solver()
-    factor = scipy.linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-    return lambda right, start: np.asarray(
-        scipy.linalg.cho_solve(factor, right, check_finite=False)
-    )
+    factor = _factor(H)
+    return lambda right, start: factor.solved(right)
+
+
+def _factor(H: Floats) -> Cholesky:
+    """In the place of a matrix; a LinAlgError where it is not definite."""
+    factor = Cholesky.of(H)
+    if factor is None:
+        raise scipy.linalg.LinAlgError("the matrix is not positive definite")
+    return factor
 
 
 def conjugate_gradients(
@@ -403,19 +409,10 @@ class BlockDiagonal:
 
     def solver(self) -> Callable[[Floats, Floats], Floats]:
         """(right, start) -> the solution; `start` is not needed, and the blocks are overwritten."""
-        factors = [
-            (here, scipy.linalg.cho_factor(block, lower=True, overwrite_a=True, check_finite=False))
-            for here, block in self.blocks
-        ]
-
-        def solve(right: Floats, start: Floats) -> Floats:
-            parts = [
-                scipy.linalg.cho_solve(factor, right[here], check_finite=False)
-                for here, factor in factors
-            ]
-            return np.concatenate(parts)
-
-        return solve
+        factors = [(here, _factor(block)) for here, block in self.blocks]
+        return lambda right, start: np.concatenate(
+            [factor.solved(right[here]) for here, factor in factors]
+        )
 
 
 def solver_by_parts(matrix: Any) -> Callable[[Floats], Floats]:

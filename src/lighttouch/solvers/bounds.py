@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from lighttouch.arrays import EPSILON, Floats, Vector, dense, in_parts
+from lighttouch.arrays import EPSILON, Cholesky, Floats, Vector, dense, in_parts
 from lighttouch.domains import Ball, Everywhere, Simplex
 from lighttouch.interfaces import Objective
 from lighttouch.interior.balance import balanced_value, balancing_moves
@@ -40,8 +40,6 @@ from lighttouch.result import EXACT, Certificate
 from lighttouch.running import is_prepared, one_blas_thread, prepared, seconds_left
 from lighttouch.solvers.costs import COSTS
 from lighttouch.solvers.scales import TINY, least_bends
-
-Factor = tuple[Floats, bool]  # as scipy.linalg.cho_factor gives it
 
 
 @dataclass(frozen=True)
@@ -168,13 +166,13 @@ def _by_curvature(problem: Problem, at: Tangent, drift: float) -> float:
     if factor is None or bend <= 0.0:
         return -math.inf
     rest, away = at.rest, at.x - at.p
-    square = float(rest @ scipy.linalg.cho_solve(factor, rest, check_finite=False))
+    square = float(rest @ factor.solved(rest))
     less = 0.5 * (math.sqrt(max(0.0, square)) + drift / math.sqrt(bend)) ** 2
     charged = drift * float(np.linalg.norm(away))
     return at.base + float(rest @ away) - charged - less * (1.0 + math.sqrt(EPSILON))
 
 
-def _factor_of_P(problem: Problem) -> tuple[Factor | None, float]:
+def _factor_of_P(problem: Problem) -> tuple[Cholesky | None, float]:
     """A factor of P, and its least eigenvalue, both a little less."""
     assert isinstance(problem.objective, Quadratic)
     if float(problem.dimension) ** 3 / 3.0 > COSTS.bound_factor_products:
@@ -186,14 +184,11 @@ def _factor_of_P(problem: Problem) -> tuple[Factor | None, float]:
         return factor_less(P), least - outward
 
 
-def factor_less(H: Floats) -> Factor | None:
+def factor_less(H: Floats) -> Cholesky | None:
     """A Cholesky factor of a little less than H (outward rounding); None where H is singular."""
     d = H.shape[0]
     H.flat[:: d + 1] -= COSTS.outward * EPSILON * d * float(np.abs(H).max(initial=0.0))
-    try:
-        return cast(Factor, scipy.linalg.cho_factor(H, lower=True, check_finite=False))
-    except scipy.linalg.LinAlgError:
-        return None
+    return Cholesky.of(H)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -468,9 +463,7 @@ def _by_factor(
     problem: Problem, risk: EmpiricalRisk, weights: Vector, rest: Vector
 ) -> Vector | None:
     factor = factor_less(_curvature(risk, weights)) if _affordable(problem) else None
-    if factor is None:
-        return None
-    return np.asarray(scipy.linalg.cho_solve(factor, rest, check_finite=False))
+    return None if factor is None else factor.solved(rest)
 
 
 def _affordable(problem: Problem) -> bool:

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg
 from scipy import sparse
 
-from lighttouch.arrays import Floats, Indices, Matrix, Vector
+from lighttouch.arrays import Cholesky, Floats, Indices, Matrix, Vector
 from lighttouch.domains import Simplex
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.path import (
@@ -211,18 +210,19 @@ class RoundModel:
         if self._factor is None:
             return x
         rest = self.program.P @ x + program.q + program.backward(s)
-        return np.asarray(x - scipy.linalg.lapack.dpotrs(self._factor, rest, lower=1)[0])
+        return np.asarray(x - self._factor.solved(rest))
 
     @cached_property
-    def _factor(self) -> Floats | None:
-        """Cholesky's factor of a quadratic objective's P."""
+    def _factor(self) -> Cholesky | None:
+        """Of a quadratic objective's P."""
         P = self.program.P
         if sparse.issparse(P) or not self.is_quadratic:
             return None
-        factor, failed = scipy.linalg.lapack.dpotrf(P, lower=1, overwrite_a=0)
-        squares = np.square(np.diagonal(factor))
-        singular = failed or squares.min() <= COSTS.dependent * squares.max()
-        return None if singular else np.asarray(factor)
+        factor = Cholesky.of(np.array(P))
+        if factor is None:
+            return None
+        squares = np.square(factor.lower.diagonal())
+        return None if squares.min() <= COSTS.dependent * squares.max() else factor
 
 
 def model_of(problem: Problem) -> RoundModel:
