@@ -10,10 +10,11 @@ from scipy import sparse
 
 import lighttouch as lt
 from lighttouch import losses
-from lighttouch.arrays import Cholesky
+from lighttouch.cholesky import Cholesky
 from lighttouch.estimators import growing, smoothing, structure
 from lighttouch.estimators.costs import LIMITS, PULL
 from lighttouch.estimators.examples import independent_pairs, noise_of_pairs
+from lighttouch.estimators.judged import Judged
 from lighttouch.estimators.model import AdditiveModel, Term, whole_positions
 from lighttouch.estimators.penalties import roughness_of
 from lighttouch.estimators.structure import Leftover, Screen
@@ -319,7 +320,7 @@ def test_an_old_matrix_leaves_the_gradient_exact():
     rng = np.random.default_rng(1)
     model, row = small_model(), losses.LOSSES["logistic"]
     X, y = model.features(rng.random((3000, 2))), np.where(rng.random(3000) < 0.4, 1.0, -1.0)
-    examples = smoothing.Examples(X, y, np.full(3000, 1.0 / 3000.0), row, 3000.0)
+    examples = Judged(X, y, np.full(3000, 1.0 / 3000.0), row, 3000.0)
     first = 0.1 * rng.normal(size=model.dimension)
     w = 1.1 * first
     old, _ = examples.quadratic(first)

@@ -13,9 +13,10 @@ from scipy import sparse
 
 import lighttouch as lt
 from lighttouch import losses
-from lighttouch.arrays import Cholesky
+from lighttouch.cholesky import Cholesky
 from lighttouch.errors import InfeasibleConstraintsError
 from lighttouch.estimators import examples, fitting, smoothing, training
+from lighttouch.estimators.judged import Judged
 from lighttouch.estimators.penalties import roughness_of
 from lighttouch.estimators.rules.rows import no_moves
 from lighttouch.running import OutOfTimeError
@@ -283,7 +284,7 @@ def test_the_slope_that_is_remembered_is_that_of_the_accepted_point(monkeypatch,
     rows = examples.Examples([(X, 1.0)], labels, np.full(1200, 1.0 / 1200))
     in_parts(monkeypatch)
     features = rows.features_at_need(model)
-    asked = smoothing.Examples(features, labels, rows.weights, losses.loss_of("logistic"), 1200)
+    asked = Judged(features, labels, rows.weights, losses.loss_of("logistic"), 1200)
     roughness = roughness_of(model, [False] * 3, 1200)
     strengths, start = np.full(len(roughness.penalties), 1e-3), np.zeros(model.dimension)
     H, c = asked.quadratic(start)
@@ -362,7 +363,7 @@ def test_less_smoothing_is_tried_only_where_it_is_less(monkeypatch):
     model = lt.LatticeRegressor(lattices=None, trees=0).fit(X, y).model_
     roughness = roughness_of(model, [False, False], 900.0)
     logistic = losses.loss_of("logistic")
-    labels = smoothing.Examples(model.features(X), y, np.full(900, 1 / 900), logistic, 900.0)
+    labels = Judged(model.features(X), y, np.full(900, 1 / 900), logistic, 900.0)
     calls = []
     held_out = smoothing._held_out
 

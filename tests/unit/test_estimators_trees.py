@@ -17,6 +17,7 @@ import lighttouch as lt
 from lighttouch import losses
 from lighttouch.errors import ModelFileError
 from lighttouch.estimators import lattice_base, smoothing, trees
+from lighttouch.estimators.judged import Judged
 from lighttouch.estimators.penalties import roughness_of
 from lighttouch.estimators.trees import (
     COSTS,
@@ -584,14 +585,14 @@ def test_a_fit_without_rows_is_what_fitting_the_others_gives(loss):
     def fit(used: np.ndarray, share: float) -> smoothing.Smoothed:
         weights = np.full(used.sum(), 1.0 / used.sum())
         own = None if offset is None else offset[used]
-        part = smoothing.Examples(model.features(X[used]), y[used], weights, row, 500.0, offset=own)
+        part = Judged(model.features(X[used]), y[used], weights, row, 500.0, offset=own)
         start, sweeps = np.zeros(model.dimension), 20
         return smoothing.smooth(part, roughness, strengths / share, start, sweeps, choose=False)
 
     held = np.arange(500) % 5 == 0
     whole = fit(np.ones(500, dtype=bool), 1.0)
     weights = np.full(500, 1.0 / 500)
-    examples = smoothing.Examples(model.features(X), y, weights, row, 500.0, offset=offset)
+    examples = Judged(model.features(X), y, weights, row, 500.0, offset=offset)
     wanted = model.features(X) @ fit(~held, 0.8).w
     apart = np.abs(model.features(X) @ whole.w - wanted).max()
     for known in (None, whole.matrix if offset is None else None):  # or left of that of all rows

@@ -12,8 +12,8 @@ import pytest
 from scipy import sparse
 
 import lighttouch as lt
-from lighttouch import arrays
-from lighttouch.arrays import LARGE, Cholesky, Scratch, zeros
+from lighttouch import cholesky
+from lighttouch.cholesky import LARGE, Cholesky, Scratch, zeros
 from lighttouch.objectives import FactoredSquares
 from lighttouch.result import Status
 from lighttouch.solvers import quadratic_steps
@@ -153,7 +153,7 @@ def test_a_lack_of_memory_is_told_as_numpy_tells_it(monkeypatch):
     def refused(*given, **options):
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(arrays.mmap, "mmap", refused)
+    monkeypatch.setattr(cholesky.mmap, "mmap", refused)
     assert zeros(1000, 1000).shape == (1000, 1000)
     with pytest.raises(MemoryError):
         zeros(10**8, 10**8)

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from lighttouch.arrays import Indices, zeros
-from lighttouch.estimators import smoothing
+from lighttouch.arrays import Indices
+from lighttouch.cholesky import zeros
 from lighttouch.estimators.costs import LIMITS
+from lighttouch.estimators.judged import Judged, SquaredSums, most_judged
+from lighttouch.estimators.large_smoothing import SampledErrors
 from lighttouch.estimators.model import AdditiveModel, Features, FeaturesMadeAnew
 from lighttouch.estimators.outputs import ONE_SCORE, OneScore, Outputs, ScoreProblem
 from lighttouch.estimators.record import RECORD, TrainingRecord
-from lighttouch.estimators.smoothing import SquaredSums
 from lighttouch.estimators.structure import Leftover
 from lighttouch.estimators.tables import ROUNDING, Columns, centre_and_scale, rows_of
 from lighttouch.estimators.training import COSTS as TRAINING
@@ -142,18 +143,16 @@ class AnyExamples(ABC):
 
     def judged(
         self, model: AdditiveModel, row: LossRow | None, rng: np.random.Generator
-    ) -> tuple[smoothing.Examples, float]:
+    ) -> tuple[Judged, float]:
         """What smoothing is chosen on, and which share of the examples that is."""
         part, y, weights, share = self._judged(model, True, rng)
         features, count = part.features_at_need(model), share * self.count
-        return smoothing.Examples(features, y, weights, row, count, self.differences), share
+        return Judged(features, y, weights, row, count, self.differences), share
 
-    def sampled_errors(
-        self, model: AdditiveModel, rng: np.random.Generator
-    ) -> smoothing.SampledErrors:
+    def sampled_errors(self, model: AdditiveModel, rng: np.random.Generator) -> SampledErrors:
         """Squared errors of a part, for a model that is too large to factor."""
         part, y, weights, share = self._judged(model, False, rng)
-        return smoothing.SampledErrors(part.features(model), y, weights, self.count, share)
+        return SampledErrors(part.features(model), y, weights, self.count, share)
 
     def _judged(
         self, model: AdditiveModel, dense: bool, rng: np.random.Generator
@@ -162,7 +161,7 @@ class AnyExamples(ABC):
         share of all that is.
         """
         entries = model.row_entries * (2 if self.differences else 1)
-        most = smoothing.most_judged(entries, dense)
+        most = most_judged(entries, dense)
         part = (
             self.whole()
             if self.size <= most
@@ -327,12 +326,12 @@ class Examples(AnyExamples):
 
     def judged(
         self, model: AdditiveModel, row: LossRow | None, rng: np.random.Generator
-    ) -> tuple[smoothing.Examples, float]:
+    ) -> tuple[Judged, float]:
         if row is not None or not self._many(model, squared=True):
             return super().judged(model, row, rng)
         y, weights = self.squares
         sums, count = self.sums(model), self.count
-        return smoothing.Examples(None, y, weights, None, count, self.differences, sums=sums), 1.0
+        return Judged(None, y, weights, None, count, self.differences, sums=sums), 1.0
 
     def _many(self, model: AdditiveModel, squared: bool) -> bool:
         """Whether features would be much of the memory, and matrices of parameters less."""
@@ -430,10 +429,10 @@ class Examples(AnyExamples):
 
     def searched(
         self, features: Any, row: LossRow | None, curvature: Floats | None = None
-    ) -> smoothing.Examples:
+    ) -> Judged:
         """All of them, for a model whose features are known."""
         (y, weights), count = self.squares, self.count
-        return smoothing.Examples(features, y, weights, row, count, self.differences, curvature)
+        return Judged(features, y, weights, row, count, self.differences, curvature)
 
     def leftover(self, features: Any, row: LossRow | None, w: Floats) -> Leftover:
         """What a model with these features leaves over for every example."""

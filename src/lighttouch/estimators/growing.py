@@ -18,6 +18,8 @@ from lighttouch.constraints import LinearConstraints
 from lighttouch.estimators import smoothing, structure
 from lighttouch.estimators.costs import LIMITS
 from lighttouch.estimators.examples import AnyExamples, Examples
+from lighttouch.estimators.judged import Judged
+from lighttouch.estimators.large_smoothing import choose_strengths
 from lighttouch.estimators.model import AdditiveModel, Term, TermStore
 from lighttouch.estimators.penalties import Key, Pair, Roughness, roughness_of
 from lighttouch.estimators.smoothing import Smoothed
@@ -157,7 +159,7 @@ class Growth:
     def _smoothed(
         self,
         model: AdditiveModel,
-        problem: smoothing.Examples,
+        problem: Judged,
         share: float,
         sweeps: int,
         last: bool,
@@ -183,7 +185,7 @@ class Growth:
         self, model: AdditiveModel, examples: AnyExamples, roughness: Roughness
     ) -> Smoothed:
         problem = examples.sampled_errors(model, self.rng)
-        pair = self.given or smoothing.choose(
+        pair = self.given or choose_strengths(
             problem, roughness, any(not term.calibrator for term in model.terms)
         )
         strengths = roughness.uniform(pair)

@@ -24,6 +24,7 @@ from lighttouch.constraints import LinearConstraints
 from lighttouch.errors import ModelFileError
 from lighttouch.estimators import smoothing
 from lighttouch.estimators.examples import AnyExamples, Examples
+from lighttouch.estimators.judged import Judged
 from lighttouch.estimators.model import AdditiveModel
 from lighttouch.estimators.outputs import OneScore
 from lighttouch.estimators.smoothing import Smoothed
@@ -270,7 +271,7 @@ class WithoutTrees:
         """
         loss = None if row.name == "squared" else row
         features, offset = part.features_at_need(self.model, loss is None), part.offset
-        seen = smoothing.Examples(features, part.y, part.weights, loss, part.count, offset=offset)
+        seen = Judged(features, part.y, part.weights, loss, part.count, offset=offset)
         share = part.count / self.examples.count
         fitted = self.smoothed.scaled(1.0 / share)
         table = part.signed_tables[0][0]  # it is read column by column, and not copied

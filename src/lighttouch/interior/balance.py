@@ -18,16 +18,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from lighttouch.arrays import (
-    EPSILON,
-    Booleans,
-    Cholesky,
-    Floats,
-    Indices,
-    Matrix,
-    Vector,
-    dense,
-)
+from lighttouch.arrays import EPSILON, Booleans, Floats, Indices, Matrix, Vector, dense
+from lighttouch.cholesky import Cholesky
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.program import Program
 from lighttouch.losses import conjugate_values

@@ -20,7 +20,8 @@ import numpy as np
 import scipy.linalg
 from scipy import sparse
 
-from lighttouch.arrays import Booleans, Cholesky, Floats, Indices, Matrix, Scratch, Vector
+from lighttouch.arrays import Booleans, Floats, Indices, Matrix, Vector
+from lighttouch.cholesky import Cholesky, Scratch
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.path import Judged, Point, follow, point_near, worst_excess
 from lighttouch.interior.program import scaled, with_rows

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.linalg
 from scipy import sparse
 
-from lighttouch.arrays import EPSILON, Cholesky, Floats, Vector, zeros
+from lighttouch.arrays import EPSILON, Floats, Vector
+from lighttouch.cholesky import Cholesky, zeros
 from lighttouch.objectives.empirical import EmpiricalRisk
 
 LIFT = 1e-10

@@ -33,7 +33,8 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import LinearOperator, cg
 
-from lighttouch.arrays import Cholesky, Floats, Indices, Vector
+from lighttouch.arrays import Floats, Indices, Vector
+from lighttouch.cholesky import Cholesky
 from lighttouch.projections.costs import COSTS, TINY
 from lighttouch.projections.orders import GraphOrders
 

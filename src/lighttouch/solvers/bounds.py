@@ -27,7 +27,8 @@ import scipy.linalg
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from lighttouch.arrays import EPSILON, Cholesky, Floats, Vector, dense, in_parts
+from lighttouch.arrays import EPSILON, Floats, Vector, dense, in_parts
+from lighttouch.cholesky import Cholesky
 from lighttouch.domains import Ball, Everywhere, Simplex
 from lighttouch.interfaces import Objective
 from lighttouch.interior.balance import balanced_value, balancing_moves

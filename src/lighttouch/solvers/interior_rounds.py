@@ -16,7 +16,8 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from lighttouch.arrays import Cholesky, Floats, Indices, Matrix, Vector
+from lighttouch.arrays import Floats, Indices, Matrix, Vector
+from lighttouch.cholesky import Cholesky
 from lighttouch.domains import Simplex
 from lighttouch.interior.costs import COSTS
 from lighttouch.interior.path import (

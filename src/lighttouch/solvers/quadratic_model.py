@@ -19,7 +19,8 @@ import scipy.linalg
 from scipy import sparse
 
 from lighttouch import losses
-from lighttouch.arrays import EPSILON, Cholesky, Floats, Vector
+from lighttouch.arrays import EPSILON, Floats, Vector
+from lighttouch.cholesky import Cholesky
 from lighttouch.kernels.numerics.matrices import grouped_gram, mirror, nonzero_gram
 from lighttouch.kernels.verbs.losses import LossRow
 from lighttouch.objectives import EmpiricalRisk, FactoredSquares, ShardedRisk

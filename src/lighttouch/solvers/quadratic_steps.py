@@ -24,7 +24,8 @@ import scipy.linalg
 from scipy import sparse
 
 from lighttouch import losses
-from lighttouch.arrays import Cholesky, Vector
+from lighttouch.arrays import Vector
+from lighttouch.cholesky import Cholesky
 from lighttouch.constraints import LinearConstraints
 from lighttouch.domains import Everywhere
 from lighttouch.interior.pivoting import KnownRows, pivoted_minimum, quadratic_minimum
